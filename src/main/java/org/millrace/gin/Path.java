@@ -25,25 +25,25 @@ abstract class Path {
     }
 
     /**
-     * Moves the next part of the current descriptor. Calls {@link QueueDrain#finish} after the last part. Returns false
-     * if the part cannot be moved now.
+     * Moves the next part of the current descriptor: the bytes of one frame or of one copy. Calls
+     * {@link QueueDrain#finish} after the last part. Returns false if the part cannot be moved now.
      */
     abstract boolean movePart(QueueDrain drain);
 
     /**
-     * Returns this rank's window that a descriptor writes. Called for each part, because the window may be closed
-     * between two parts.
+     * Returns this rank's object of the window to which a descriptor writes. Called for each part, because the window
+     * may be closed between two parts.
      */
     final Window target(QueueDrain drain, GinDescriptor descriptor) {
         return window(drain, descriptor.targetHandle, descriptor.targetOffset, descriptor.size);
     }
 
-    /** Returns this rank's window that a descriptor reads. */
+    /** Returns this rank's object of the window from which a descriptor reads. */
     final Window source(QueueDrain drain, GinDescriptor descriptor) {
         return window(drain, descriptor.sourceHandle, descriptor.sourceOffset, descriptor.size);
     }
 
-    /** Returns this rank's window of a handle. First checks that the window contains the range of bytes. */
+    /** Returns this rank's window with a handle, after a check that the window contains the range of bytes. */
     final Window window(QueueDrain drain, long handle, long offset, long bytes) {
         Window window = windows.find(handle);
         if (window == null) {

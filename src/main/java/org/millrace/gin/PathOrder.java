@@ -8,9 +8,9 @@ import org.millrace.net.FrameHeader;
  * The order between the paths of one queue. A program may rely on two guarantees. A signal becomes visible after all
  * earlier puts. A put or a get of a range of bytes takes effect after the earlier puts to the same range. Each path
  * keeps this order among its own operations. However, operations of different paths take effect at different times. A
- * frame takes effect when the peer settles it. A copy may take effect as soon as it is begun. A signal that this rank
- * increases directly in the peer's memory takes effect at once. Three rules therefore apply between operations of
- * different paths:
+ * frame takes effect when the peer settles it, that is, has completed the writes and the signal of the frame. A copy
+ * may take effect as soon as it is begun. A signal that this rank increases directly in the peer's memory takes effect
+ * at once. Three rules therefore apply between operations of different paths:
  *
  * <pre>
  *   first        then         rule
@@ -52,8 +52,8 @@ final class PathOrder {
         /** Number of the last entry, from 1 on; 0 if there was none, or if all entries have taken effect. */
         private long last;
         /**
-         * Number of frames that had been offered to the network when the last entry was found to be offered. 0 before
-         * that time, and always 0 for copies.
+         * Number of frames that had been offered to the network when this thread found that the last entry was offered;
+         * 0 before, and always 0 for copies.
          */
         private long sentByThen;
         /**

@@ -23,7 +23,7 @@ final class PeerConnection extends GinPeer {
     private FramePath bytesPath;
     private final GetAnswers answers = new GetAnswers();
     private final FrameDispatcher inbound;
-    /** Number of the peer's settled frames that this rank last published to the peer. */
+    /** Number of the peer's frames that this rank has settled, as last published to the peer. */
     private long publishedSettled;
     private boolean sendingOver;
     private boolean receivingOver;
@@ -107,8 +107,8 @@ final class PeerConnection extends GinPeer {
     }
 
     /**
-     * Throws an exception if this rank still needs the peer, although the peer has closed the connection. It does so if
-     * frames are not sent, gets are not answered, or descriptors wait in queues.
+     * Throws an exception if this rank still needs the peer, although the peer has closed the connection. This rank
+     * needs the peer while frames are not sent, gets are not answered, or descriptors wait in queues.
      */
     private void requireNothing() {
         answers.abandon();

@@ -6,8 +6,8 @@ import org.millrace.abi.GinOp;
 import org.millrace.abi.GinQueueMemory;
 
 /**
- * One context's queue to one peer. The kernel is the producer of its descriptors, and this class is the consumer.
- * Indices grow from left to right:
+ * One context's queue to one peer. The kernel posts the queue's descriptors, and this class takes them. Indices grow
+ * from left to right:
  *
  * <pre>
  *    cis = completed          seen                         pis (kept by the device)
@@ -48,9 +48,7 @@ final class PeerQueue {
         return context;
     }
 
-    /**
-     * Returns whether a descriptor is current. If not, takes the next one from the queue first.
-     */
+    /** Returns whether a descriptor is current. Takes the next one from the queue first if no descriptor is current. */
     public boolean hasCurrent() {
         return hasCurrent || take();
     }

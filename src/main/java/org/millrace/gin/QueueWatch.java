@@ -22,8 +22,8 @@ final class QueueWatch {
      */
     static final int IDLE_CYCLE = 8;
     /**
-     * Number of passes without a descriptor after which a queue counts as idle. They take longer than the pause between
-     * two kernels.
+     * Number of passes without a descriptor after which a queue counts as idle. These passes take longer than the pause
+     * between two kernels.
      */
     private static final int BUSY_PASSES = 4096;
     /** Number of passes between two searches for busy queues that have become idle; a power of two. */

@@ -19,8 +19,8 @@ import org.millrace.abi.GinCells;
  * {@code settled} of a rank is the number of frames from this rank that the owner has settled: all their effects are
  * complete. The owner's agent writes it. A peer may add to a signal if {@code settled} equals the number of frames that
  * the peer has sent. The add then does not overtake any frame. All processes change signals by atomic adds, and the
- * owner's kernels reset them. Each part begins at a multiple of 128 bytes, two cache lines, because prefetchers fetch
- * lines in pairs.
+ * owner's kernels reset them. Each entry of the diagram begins at a multiple of 128 bytes, two cache lines, because
+ * prefetchers fetch lines in pairs.
  */
 public final class SignalMemory {
 
@@ -72,7 +72,7 @@ public final class SignalMemory {
     }
 
     /**
-     * Publishes to a rank how many of its frames the owner has settled. A release: pairs with the acquires in
+     * Publishes to a rank the number of its frames that the owner has settled. A release: pairs with the acquires in
      * {@link PeerSignals}.
      *
      * @param frames number of settled frames of the rank
@@ -83,8 +83,8 @@ public final class SignalMemory {
 
     /**
      * A peer's signals of one context, in memory that the peer and this rank's process map. This rank's agent adds to
-     * them directly, so that neither a frame nor the peer's thread is needed. It does so only if the peer has settled
-     * all frames that this rank has sent.
+     * them directly, so that neither a frame nor the peer's thread is needed. The agent adds only if the peer has
+     * settled all frames that this rank has sent.
      *
      * @param signals the signals
      * @param settled cells for the numbers of settled frames, which the peer publishes

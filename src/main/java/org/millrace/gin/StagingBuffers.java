@@ -1,17 +1,18 @@
 package org.millrace.gin;
 
 /**
- * Allocation of a device's staging buffers. A buffer is free, or used for one of three purposes: to send, to receive,
- * or to add. An outbound frame keeps its buffer until the peer has a buffer for the frame's bytes. If outbound frames
- * could use all buffers, two ranks would wait for each other forever. An inbound frame keeps its buffer until all
- * earlier writes and adds are complete. If inbound frames could use all buffers, an earlier add would wait forever for
- * a buffer. Some buffers are therefore reserved for each purpose. The others are available for every purpose. Agent's
- * thread only.
+ * Allocation of a device's staging buffers. A buffer is free, or used for one of three purposes: to send bytes, to
+ * receive bytes, or for the old value of an add. An outbound frame keeps its buffer until the peer has a buffer for the
+ * frame's bytes. If outbound frames could use all buffers, two ranks would wait for each other forever. An inbound
+ * frame keeps its buffer until all earlier writes and adds are complete. If inbound frames could use all buffers, an
+ * earlier add would wait forever for a buffer. Some buffers are therefore reserved for each purpose. The others are
+ * available for every purpose. Agent's thread only.
  *
  * <p>
  * A communicator that ends with open transfers abandons their buffers. Its connections are closed, so no network
  * accesses the buffers. However, copies from or to them may be in progress and cannot be canceled. Abandoned buffers
- * become free when these copies are complete. This is checked only if a buffer is needed and none is available.
+ * become free when these copies are complete. The completion is checked only if a buffer is needed and none is
+ * available.
  */
 public final class StagingBuffers {
 

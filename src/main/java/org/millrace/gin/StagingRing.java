@@ -8,7 +8,7 @@ import org.millrace.abi.GinCells;
  * Shared memory of one host that carries bytes of one rank, the sender, to a window of another rank, the receiver. No
  * CPU copies the bytes if the ranks have devices. The sender's device copies the bytes into the ring. A frame without
  * payload tells the receiver their location. The receiver's device copies the bytes out of the ring. Both processes map
- * the ring's memory. Its address may differ between the processes, and between a process and its device.
+ * the ring's memory. The address of the memory may differ between the processes, and between a process and its device.
  *
  * <pre>
  *   0          64            4096                               4096 + capacity
@@ -47,8 +47,8 @@ public final class StagingRing {
     /**
      * Creates a view of a ring, for the sender or the receiver.
      *
-     * @param memory memory of {@link #bytes} bytes, of the global scope. Its first word is the initial position. It may
-     *               have any value, zero for example, but the same value for sender and receiver.
+     * @param memory memory of {@link #bytes} bytes, of the global scope. Its first word is the initial position, for
+     *               example zero. Any value is possible if sender and receiver start with the same one.
      * @param device address of the memory for this process's device; the address of the memory itself if the device is
      *               the host
      * @throws IllegalArgumentException if the memory does not have the size of a ring
@@ -196,7 +196,7 @@ public final class StagingRing {
         }
 
         /**
-         * Checks the location of staged bytes that a frame states. Returns a description of the error; null if the
+         * Checks the location of staged bytes in a received frame. Returns a description of the error; null if the
          * location is correct. The correct offset follows from the earlier pieces.
          */
         public @Nullable String problem(long offset, long bytes, long chunkBytes) {
@@ -226,8 +226,8 @@ public final class StagingRing {
         }
 
         /**
-         * Releases the ring's bytes up to a position, after they were copied out. A release: pairs with the acquire by
-         * the sender, which overwrites these bytes next.
+         * Releases the ring's bytes up to a position, after the bytes were copied out. A release: pairs with the
+         * acquire by the sender, which overwrites these bytes next.
          */
         public void release(long position) {
             ring.released().release(0, position);

@@ -21,8 +21,8 @@ package org.millrace.gin;
  * transfer now, for example because no staging buffer is free. The agent then calls it again later. The caller has
  * checked that ranges lie in the window. A range has at least 1 byte and at most the communicator's chunk. Only a range
  * of a copy between devices may be longer. If the communicator ends before the transfer, the agent calls
- * {@link #abandon} instead of {@link #release}, in any state of the transfer. A memory ignores the events that it does
- * not need.
+ * {@link #abandon} instead of {@link #release}, in any state of the transfer. An implementation ignores the events that
+ * it does not need.
  *
  * <p>
  * Transfers may become readable or written in another order than they were begun. The agent ensures that a signal

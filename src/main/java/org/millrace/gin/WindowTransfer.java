@@ -8,7 +8,7 @@ import org.millrace.net.MemoryRegion;
 
 /**
  * A transfer of bytes between the memory of a window and a frame. The object is created once and reused. The
- * {@link WindowMemory} sets the location of the payload, and may store its own data here.
+ * {@link WindowMemory} sets the location of the payload, and may store its own data in this object.
  */
 public final class WindowTransfer {
 

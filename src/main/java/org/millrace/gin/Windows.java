@@ -85,7 +85,9 @@ final class Windows {
         return table.find(handle);
     }
 
-    /** Returns whether no window has been registered with a handle yet, so that a later window may have it. */
+    /**
+     * Returns whether no window has been registered with a handle yet, so that a later window may receive the handle.
+     */
     public boolean isYetToCome(long handle) {
         return handle > table.issued;
     }
