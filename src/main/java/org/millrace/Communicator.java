@@ -286,8 +286,8 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
     }
 
     /**
-     * {@return the most recent works that each channel has begun, oldest first, as many as the device keeps; empty if
-     * the device does not report works, as libnccl does not} Callable from any thread, also while operations run or
+     * {@return the work that each channel has begun most recently, oldest first, as much as the device keeps; empty if
+     * the device does not report its work, as libnccl does not} Callable from any thread, also while operations run or
      * hang.
      */
     default List<ChannelWork> recentWork() {

@@ -42,7 +42,7 @@ sealed interface TypedOperations permits Communicator {
     /**
      * Reduces all ranks' elements in place.
      *
-     * @param values this rank's elements, and then the result
+     * @param values before the call this rank's elements; afterwards the result
      * @param op     the reduction
      * @param stream stream of the operation
      * @return a stage that completes with the operation, when the result is available; exceptionally on failure

@@ -32,8 +32,8 @@ public final class Operands {
     private final int ranks;
     private final Reach reach;
     /**
-     * Prefixes of messages about the send operand, by the operation's ordinal. The constructor prepares them. Each
-     * check has a prefix as an argument, even if the check succeeds, and an operation must not create a string.
+     * Prefixes of messages about the send operand, by the operation's ordinal. The constructor creates them, because
+     * every check receives a prefix, and an operation must not create a string.
      */
     private final String[] sent;
     private final String[] received;
@@ -67,8 +67,8 @@ public final class Operands {
     /**
      * Checks the operands of a collective without a root.
      *
-     * @throws IllegalArgumentException if an operand cannot be used, or if the operands overlap without being placed as
-     *                                  in an operation in place
+     * @throws IllegalArgumentException if an operand cannot be used, or if the operands overlap in another way than in
+     *                                  an operation in place
      */
     public void check(Operation operation, MemorySegment send, MemorySegment receive, long count, DataType type) {
         checkCount(operation, count);
@@ -126,7 +126,10 @@ public final class Operands {
         }
     }
 
-    /** Refuses a count if the size of all ranks' elements in bytes would exceed {@link Long#MAX_VALUE}. */
+    /**
+     * Refuses a count for which all ranks' elements of 8 bytes would exceed {@link Long#MAX_VALUE} bytes. A negative
+     * count is refused later, with the operand.
+     */
     private void checkCount(Operation operation, long count) {
         long most = Long.MAX_VALUE / Long.BYTES / ranks;
         if (count > most || count < -most) {

@@ -72,13 +72,13 @@ public record ProxyOp(long opCount, long signature, long count, long steps, int 
         return new ProxyOp(opCount, signature, count, 0, 1, 1);
     }
 
-    /** {@return the same operation with another number} */
+    /** {@return a copy of this operation with another number} */
     public ProxyOp numbered(long number) {
         return new ProxyOp(number, signature, count, steps, chunkSteps, sliceSteps, protocol, user, collNet);
     }
 
     /**
-     * {@return the same operation, for a connection to a network that reduces}
+     * {@return a copy of this operation for a connection to a network that reduces}
      *
      * @param windows request to that network
      */

@@ -90,8 +90,8 @@ public final class ReceiveProxy extends AbstractProxy {
      * {@return a proxy for a device without announced operations, if some frames must arrive outside of their slots}
      *
      * @param staging region where lines arrive, as long as the LL and LL128 buffers together
-     * @param refined function from the source of steps in slots to the source that the proxy uses. The new source
-     *                handles some frames and passes the others to the old source.
+     * @param refined function that wraps the source of steps in slots. The source that it returns handles some frames
+     *                itself and passes all other frames to the wrapped source.
      */
     public static ReceiveProxy byMemory(ConnectionName name, SlotBuffers buffers, MemoryRegion staging, long firstStep,
             FrameReceiver receiver, ProxyConnection.StopListener listener, UnaryOperator<ReceiveStepSource> refined) {

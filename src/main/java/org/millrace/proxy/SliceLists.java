@@ -12,10 +12,10 @@ import org.millrace.net.FrameReceiver;
  * then their number is stored (release). After that the caller moves tail, or lets NCCL's proxy move tail.
  *
  * <p>
- * At most eight steps are in flight. When a slice is announced to the kernel, the kernel has therefore consumed the
- * slice eight before it. The lists of later slices are not used by the kernel yet. Their numbers of pieces are kept at
- * 0 for aborted kernels. An aborted kernel processes the rest of its slices without waiting, and uses 0 as the number
- * of pages for each warp. With an old number of pieces it would search for the end of the list forever.
+ * At most eight steps are in flight. When slice {@code n} is announced to the kernel, the kernel has therefore consumed
+ * slice {@code n - 8}. The kernel does not use the lists of later slices yet. Their numbers of pieces are kept at 0 for
+ * aborted kernels. An aborted kernel processes the rest of its slices without waiting, and uses 0 as the number of
+ * pages for each warp. With an old number of pieces the kernel would search for the end of the list forever.
  */
 public final class SliceLists {
 
@@ -208,7 +208,8 @@ public final class SliceLists {
         }
 
         /**
-         * Makes a receiver store a slice in pages: the payload of the header that it returned last.
+         * Makes a receiver store a slice in pages. The slice is the payload of the header that the receiver returned
+         * last.
          *
          * @param number number of the slice, as the device counts slices
          */

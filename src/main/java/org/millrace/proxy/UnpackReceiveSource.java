@@ -7,8 +7,8 @@ import org.millrace.net.FrameReceiver;
 
 /**
  * Source of steps to receive, for a device without announced operations that gathers Simple data from pages. The
- * headers of the peer's frames determine the steps. Simple data is received into pages, and the device gets the list of
- * their pages. Lines are received as by the source that this class wraps.
+ * headers of the peer's frames determine the steps. Simple data is received into pages, and the device receives the
+ * list of the pages. The source that this class wraps receives lines.
  */
 public final class UnpackReceiveSource implements ReceiveStepSource {
 

@@ -16,8 +16,9 @@ import org.millrace.trace.TraceLayout.ConnectionFields;
  * @param closed     time of the closing; 0 while the connection is open
  * @param taken      first step that was not taken
  * @param done       first step that is not complete
- * @param blocked    last step that the proxy could not take, because its destination had no room. If it is below
- *                   {@code taken}, the proxy has taken it since
+ * @param blocked    first step of the last frame that the proxy could not take: its destination had no room, or the
+ *                   receiving rank had not started the operation. If it is below {@code taken}, the proxy has taken the
+ *                   frame since
  * @param consumed   on the receiving side, first step that the device has not consumed
  * @param last       last frames, oldest first; empty if the process keeps no frames
  */
@@ -123,7 +124,7 @@ public record TracedConnection(int block, long generation, TracedState state, Co
         return identity.direction() != Direction.RECEIVE;
     }
 
-    /** Returns whether a step waits that the proxy could not take, because its destination has no room. */
+    /** Returns whether the proxy could not take a step and has not taken it since. */
     public boolean isBlocked() {
         return blocked - taken >= 0;
     }

@@ -32,8 +32,9 @@ public final class SilenceWatch {
      */
     private static final long TOLD_NANOS = Duration.ofMinutes(2).toNanos();
     /**
-     * Maximum age of another process's report that is written to the trace. If this process had lost its own
-     * connections to one of the two hosts, it would have detected that loss earlier.
+     * Maximum age of another process's report that is written to the trace. An older report has been written already,
+     * or was ignored because this process itself had lost contact with one of the two hosts. It stays ignored when the
+     * contact returns.
      */
     private static final long NEWS_NANOS = Duration.ofSeconds(8).toNanos();
 

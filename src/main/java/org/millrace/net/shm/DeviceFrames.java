@@ -64,7 +64,8 @@ final class DeviceFrames {
     }
 
     /**
-     * Begins to copy a payload to the device: the payload of the header that was skipped last.
+     * Adds a copy to the device, of the payload of the header that was skipped last. The copy begins when the device
+     * can begin another one.
      *
      * @param from offset of the payload in the memory that its ticket describes
      * @return false if this process cannot map that memory. The sender is then asked to copy this payload and all later

@@ -70,9 +70,9 @@ final class RingMemory {
 
     /**
      * Copies from the ring to the caller's memory. Stores whole 8-byte words if both addresses and the length are
-     * multiples of 8. {@link MemorySegment#copy} guarantees this, because it uses
-     * {@code jdk.internal.misc.Unsafe.copyMemory}, which copies in "coherent units". Below 64 bytes it uses accesses of
-     * 8 bytes instead.
+     * multiples of 8. {@link MemorySegment#copy} guarantees this, because it uses {@code
+     * jdk.internal.misc.Unsafe.copyMemory}, which copies in "coherent units". Below 64 bytes {@code copy} itself uses
+     * accesses of 8 bytes.
      */
     void copyOut(long offset, MemorySegment to, long toOffset, long bytes) {
         MemorySegment.copy(segment, offset, to, toOffset, bytes);
@@ -98,7 +98,7 @@ final class RingMemory {
         }
         try {
             MemorySegment.copy(from, fromOffset, segment, end, bytes);
-        } catch (InternalError noMemory) { // a SIGBUS
+        } catch (InternalError noMemory) { // the JVM's error for a SIGBUS: the file has no memory left
             throw new IOException(bytes + " bytes behind the ring cannot be allocated", noMemory);
         }
         long place = end;

@@ -16,8 +16,8 @@ abstract sealed class RingSide {
     final ShmConnection connection;
     private final boolean produces;
     /**
-     * Position of the next byte to write or read. The producer stores it in the ring to publish the bytes before it,
-     * and the consumer to release them.
+     * Position of the next byte to write or read. The producer stores the position in the ring to publish the bytes
+     * before it. The consumer stores its own to release them.
      */
     long position;
     /** Last known position of the other side. It is read from the ring again only if this value is not sufficient. */

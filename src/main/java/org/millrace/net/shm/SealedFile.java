@@ -150,7 +150,7 @@ final class SealedFile implements AutoCloseable {
         return Path.of("/proc/self/fd/" + descriptor);
     }
 
-    /** Opens another descriptor of the same file. */
+    /** Opens another descriptor of this file. */
     FileChannel channel() throws IOException {
         return FileChannel.open(path(), StandardOpenOption.READ, StandardOpenOption.WRITE);
     }

@@ -87,8 +87,8 @@ public final class ShmNetwork implements Network {
     public void close() {
         open.close();
         if (open.hasLostPeer()) {
-            // Deletes the files that the lost peer has left. This was not possible when the loss was detected: only the
-            // files of ended processes are deleted, and a killed process ends shortly after its sockets are closed.
+            // Deletes the files of ended processes, such as the lost peer. At the detection of the loss this was too
+            // early: a killed process ends shortly after the kernel has closed its sockets.
             StaleFiles.sweep(options.directory());
         }
     }

@@ -296,7 +296,7 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
         private @Nullable Arena copyArena;
         private MemorySegment copy = MemorySegment.NULL;
         private long copyNumber;
-        /** Number, in the window, of the frame with the payload that is being copied to host memory. */
+        /** Number, in {@link #window}, of the frame whose payload is being copied to host memory. */
         private long copied;
 
         UnreadFrames(RingSide.Producer producer, int limit) {

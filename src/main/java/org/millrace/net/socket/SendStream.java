@@ -54,7 +54,10 @@ final class SendStream {
     private @Nullable ByteBuffer padding;
     private final ByteBuffer acks =
             ByteBuffer.allocateDirect(ACKS * PieceFormat.Ack.BYTES).order(ByteOrder.LITTLE_ENDIAN);
-    /** Memory with the bytes of a payload that are not in the staging buffer, because they are sent without a copy. */
+    /**
+     * View of the user's memory. The bytes of a payload from {@code directAt} to {@code directEnd} are sent from it
+     * without a copy to the staging buffer.
+     */
     private ByteBuffer direct;
     private int directAt;
     private int directEnd;

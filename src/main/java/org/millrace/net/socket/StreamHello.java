@@ -30,7 +30,7 @@ import org.millrace.net.connection.HelloFormat;
  * distinguishes another stream of the same client from a second client with the same key.
  *
  * <p>
- * The pid is the connecting process's ID in its own PID namespace, and is used in messages only.
+ * The pid is the connecting process's ID in its own PID namespace, and is used only in texts for users.
  *
  * <p>
  * The own secret and the port belong to the connecting process's {@link Reconnector}. Port 0 means that this process

@@ -32,7 +32,7 @@ abstract class UcxEnd extends ConnectionState {
     /** Time limit for sent data to leave this process, in nanoseconds. */
     static final long FLUSH_NANOS = 200_000_000L;
 
-    /** Number of the lowest bit of the PID namespace's number in {@link #flags}. */
+    /** Position in {@link #flags} of the lowest bit of the PID namespace's number. */
     private static final int NAMESPACE_SHIFT = 8;
     /**
      * Values in place of a request or a length: {@code FAILED} after a failure, {@code UNDER_WAY} while a receive is in

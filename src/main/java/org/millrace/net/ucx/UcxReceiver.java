@@ -23,7 +23,7 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
     /** Number of unsuccessful polls between two checks of the setup connection; a power of two. */
     private static final int LOOK_INTERVAL = 64;
 
-    /** Maximum number of accepted frames that are not complete. */
+    /** Maximum number of accepted frames that are incomplete. */
     private static final int FRAMES = UcxFormat.BUFFERS;
     /**
      * Time limit for frames that arrive over UCX after the sender's shutdown message on the setup connection, in

@@ -45,7 +45,7 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
     /** Offered frames that are not complete. */
     private final InFlight window = new InFlight(UcxFormat.FRAMES);
     private long posted;
-    /** Total number of payloads that were separate messages and that the receiver has, as UCX reports. */
+    /** Total number of separate payload messages whose arrival at the receiver UCX has reported. */
     private long received;
 
     /**
