@@ -19,8 +19,8 @@ import org.millrace.plugin.path.UnpackDevice;
 import org.millrace.proxy.UnpackReceiveSource;
 
 /**
- * A connection with messages that NCCL's proxy posts and tests. Each message is one frame, and frames have the order of
- * the messages.
+ * A connection on which NCCL's proxy posts and tests messages. Each message is one frame, and the frames keep the order
+ * of the messages.
  *
  * <p>
  * If memory is deregistered while messages are in flight, the connection is aborted. NCCL frees the memory next, so no
@@ -38,8 +38,8 @@ abstract class FallbackConnection implements DataPath.Connection {
     final RequestRing requests = new RequestRing();
 
     /**
-     * Creates an end. If it owns the regions, it closes them. Otherwise it is one of several streams of a connection,
-     * and the connection closes the regions.
+     * Creates one end of a connection. If it owns the regions, it closes them. If it is one of several streams of a
+     * connection, the connection owns and closes the regions.
      */
     private FallbackConnection(RegionTable regions, boolean ownsRegions) {
         this.regions = regions;
@@ -83,7 +83,10 @@ abstract class FallbackConnection implements DataPath.Connection {
         return bytes != PENDING;
     }
 
-    /** Returns the number of bytes that a request has sent or received, or {@link #PENDING}. */
+    /**
+     * Returns the number of bytes that a completed request has sent or received; {@link #PENDING} if it is not
+     * complete.
+     */
     int test(int request) {
         long sequence = requests.sequence(request);
         if (completed() <= sequence) {
@@ -111,7 +114,7 @@ abstract class FallbackConnection implements DataPath.Connection {
             this.sender = sender;
         }
 
-        /** Creates one of several streams. Its messages carry tags. */
+        /** Creates one of several streams of a connection whose messages carry tags. */
         Sender(FrameSender sender, RegionTable regions) {
             super(regions, false);
             this.sender = sender;
@@ -143,7 +146,7 @@ abstract class FallbackConnection implements DataPath.Connection {
                 return NO_REQUEST;
             }
             int number = requests.add((int) bytes);
-            sender.settle(); // NCCL waits for the completion of each message, and this call accelerates it
+            sender.settle(); // makes the message complete earlier: NCCL waits for each message
             sender.progress();
             return number;
         }
@@ -162,17 +165,17 @@ abstract class FallbackConnection implements DataPath.Connection {
 
     static final class Receiver extends FallbackConnection {
         private final FrameReceiver receiver;
-        /** Region that receives each request's message, by slot. Unused after the message's frame has arrived. */
+        /** For each request, by slot of the ring of requests, the region that receives its message. */
         private final @Nullable MemoryRegion[] memories = new MemoryRegion[RequestRing.CAPACITY];
         private final long[] offsets = new long[RequestRing.CAPACITY];
-        /** Number of requests with frames that were accepted. The payload of such a frame may still be arriving. */
+        /** Number of requests with an accepted frame. The frame's payload may still be arriving. */
         private long matched;
         private final @Nullable UnpackRequests unpack;
 
         /**
-         * Creates a receiver with requests that NCCL's proxy posts.
+         * Creates the receiver of a connection with one stream.
          *
-         * @param unpack memory that the connection shares with kernels that unpack; null for other kernels
+         * @param unpack memory that the connection shares with kernels that unpack; null if kernels do not unpack
          */
         Receiver(FrameReceiver receiver, Network network, UnpackDevice.@Nullable Connection unpack) {
             super(new RegionTable(network), true);
@@ -180,7 +183,7 @@ abstract class FallbackConnection implements DataPath.Connection {
             this.unpack = unpack == null ? null : new UnpackRequests(unpack);
         }
 
-        /** Creates one of several streams. Its messages have one tag. */
+        /** Creates one of several streams of a connection. The messages of a stream have one tag. */
         Receiver(FrameReceiver receiver, RegionTable regions) {
             super(regions, false);
             this.receiver = receiver;
@@ -230,8 +233,8 @@ abstract class FallbackConnection implements DataPath.Connection {
         }
 
         /**
-         * {@inheritDoc} Publishes the lists of arrived messages before NCCL learns that a request is complete. NCCL
-         * then advances tail, and the kernel reads the lists.
+         * {@inheritDoc} Publishes the lists of pages before NCCL learns that a request is complete. NCCL then advances
+         * tail, and the kernel reads the lists.
          */
         @Override
         int test(int request) {
@@ -264,7 +267,8 @@ abstract class FallbackConnection implements DataPath.Connection {
             }
             receiver.progress();
             if (receiver.framesCompleted() == matched) {
-                receiver.progress(); // acknowledges now: NCCL may not test again, and the sender waits
+                receiver.progress(); // sends the acknowledgement now, because the sender waits and NCCL may not test
+                                     // again
             }
         }
 
@@ -283,7 +287,7 @@ abstract class FallbackConnection implements DataPath.Connection {
         }
     }
 
-    /** Memory that was registered with one connection. */
+    /** Regions of memory that NCCL has registered with one connection, by number. */
     static final class RegionTable {
 
         private static final int USUAL = 4;
@@ -350,9 +354,9 @@ abstract class FallbackConnection implements DataPath.Connection {
     }
 
     /**
-     * Pages of the requests of NCCL's proxy, for kernels that unpack. Only requests for Simple slices have pages. The
-     * region's number shows the protocol, because the proxy registers its buffers in the order of the protocols. The
-     * proxy posts every slice, including empty ones, because the kernel counts each slice.
+     * Pages of the requests of NCCL's proxy, for kernels that unpack. Only requests for slices of the protocol Simple
+     * have pages. A region's number shows its protocol, because NCCL's proxy registers its buffers in the order of the
+     * protocols. NCCL's proxy also posts empty slices, because the kernel counts each slice.
      */
     static final class UnpackRequests {
 
@@ -377,9 +381,7 @@ abstract class FallbackConnection implements DataPath.Connection {
             }
         }
 
-        /**
-         * Records the first page of a request. The slot that the request names as its destination determines the page.
-         */
+        /** Records the first page of a request, which follows from the destination slot of the request. */
         void posted(long sequence, int region, long offset, long bytes) {
             int index = RequestRing.slot(sequence);
             firstPages[index] = NONE;
@@ -406,8 +408,8 @@ abstract class FallbackConnection implements DataPath.Connection {
         }
 
         /**
-         * Publishes the lists of requests that have arrived, in order. Called before NCCL learns that one of the
-         * requests is complete. NCCL then advances tail, and the kernel reads the lists.
+         * Publishes the lists of pages of the first {@code arrived} requests, in order. Called before NCCL learns that
+         * one of these requests is complete. NCCL then advances tail, and the kernel reads the lists.
          */
         void publish(long arrived, RequestRing requests) {
             for (; published < arrived; published++) {

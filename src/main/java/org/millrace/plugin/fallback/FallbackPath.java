@@ -11,14 +11,16 @@ import org.millrace.plugin.path.DataPath;
 import org.millrace.plugin.path.UnpackDevice;
 
 /**
- * Path on which NCCL's own proxy moves the data. The proxy's thread calls isend, irecv and test, and data moves within
- * these calls.
+ * Data path on which NCCL's own proxy moves the data. The thread of NCCL's proxy calls isend, irecv and test, and data
+ * moves within these calls.
  */
 public final class FallbackPath implements DataPath {
 
     private static final byte ID = 1;
 
-    /** Maximum number of streams of a connection, and so of ranks of one host that send over it. */
+    /**
+     * Maximum number of streams of a connection. Each sending rank of a host needs one, so it also limits these ranks.
+     */
     private static final int STREAMS = 32;
 
     private final @Nullable UnpackDevice unpack;
@@ -28,7 +30,7 @@ public final class FallbackPath implements DataPath {
      * Creates a path without threads.
      *
      * @param unpack   memory that the plugin and unpacking kernels share, closed with the path; null for other kernels
-     * @param maxRecvs maximum number of buffers of one receive; 1 for kernels that unpack, because they count a
+     * @param maxRecvs maximum number of buffers of one receive. It is 1 for kernels that unpack: they count a
      *                 connection's slices in order, and messages of several tags have no common order
      */
     public FallbackPath(@Nullable UnpackDevice unpack, int maxRecvs) {

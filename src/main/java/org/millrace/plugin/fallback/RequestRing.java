@@ -4,13 +4,13 @@ import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.plugin.path.ConnectionHandle;
 
 /**
- * Requests of one connection that NCCL has not yet seen complete. A request has the sequence number of its message,
- * because messages of one connection keep their order. The request's number is the sequence number modulo
- * {@link ConnectionHandle#REQUEST_NUMBERS}.
+ * Requests of one connection that NCCL has not yet seen complete. Messages of one connection keep their order, so a
+ * request is identified by the sequence number of its message. NCCL receives this number modulo
+ * {@link ConnectionHandle#REQUEST_NUMBERS}, called the request's number.
  */
 final class RequestRing {
 
-    /** Maximum number of requests in flight at once. NCCL guarantees not to exceed it. */
+    /** Maximum number of requests in flight at once. NCCL guarantees this limit. */
     static final int CAPACITY = plugin_h.NCCL_NET_MAX_REQUESTS();
 
     private final int[] bytes = new int[CAPACITY];
@@ -30,7 +30,7 @@ final class RequestRing {
         return next;
     }
 
-    /** Begins a request with the given number of bytes. Returns its number. */
+    /** Begins a request with the given number of bytes. Returns the request's number. */
     int add(int length) {
         bytes[slot(next)] = length;
         busy |= bit(next);

@@ -40,13 +40,19 @@ final class TaggedReceiver implements DataPath.Connection {
         private final long[] addresses = new long[MAX_RECVS];
         private final long[] capacities = new long[MAX_RECVS];
         private final int[] regions = new int[MAX_RECVS];
-        /** For each buffer, the number of its request on the stream of its tag; {@link #NOT_POSTED} while it waits. */
+        /**
+         * For each buffer, the number of the stream's request that receives into it; {@link #NOT_POSTED} while the
+         * buffer waits.
+         */
         private final int[] numbers = new int[MAX_RECVS];
         private final int[] sizes = new int[MAX_RECVS];
         private int count;
     }
 
-    /** Buffers of a tag that wait for room on its stream, or for the stream itself, oldest first. */
+    /**
+     * Buffers of a tag that wait, oldest first: for room among the requests of the tag's stream, or for the first
+     * message that shows which stream has the tag.
+     */
     private static final class TagQueue {
         private static final int PLACES = REQUESTS * MAX_RECVS;
 
@@ -81,7 +87,7 @@ final class TaggedReceiver implements DataPath.Connection {
     }
 
     /**
-     * Creates an end with its first stream.
+     * Creates the receiving end with its first stream.
      *
      * @param maxRecvs maximum number of buffers of one receive
      * @param more     streams that the sending end connects when it needs them
@@ -144,7 +150,7 @@ final class TaggedReceiver implements DataPath.Connection {
             request.addresses[i] = NativeMemory.getLong(addresses + (long) i * Long.BYTES);
             request.regions[i] = ConnectionHandle.regionOf(connection, bytes,
                     NativeMemory.getLong(memories + (long) i * Long.BYTES));
-            // throws for a buffer outside registered memory, before any buffer is posted
+            // checks all buffers before one is posted: throws for a buffer outside registered memory
             if (bytes > 0) {
                 RegionTable.offset(regions.get(request.regions[i]), request.addresses[i], bytes);
             }
@@ -219,7 +225,7 @@ final class TaggedReceiver implements DataPath.Connection {
         }
         for (int i = 0; i < queues.size(); i++) {
             if (queues.get(i).stream != null) {
-                // throws if the sender is gone, because it will connect no further stream
+                // throws if the sender is lost; then no further stream will be connected
                 queues.get(i).stream.progress();
             }
         }

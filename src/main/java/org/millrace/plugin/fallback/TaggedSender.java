@@ -11,10 +11,10 @@ import org.millrace.plugin.fallback.FallbackConnection.Sender;
 import org.millrace.plugin.path.DataPath;
 
 /**
- * The sending end of a connection with tagged messages. The ranks of a host share it, and each has a tag. Messages of
- * one tag keep their order, and messages of different tags can overtake each other. Each tag therefore has its own
- * stream, which is connected for its first message. If a receiving rank does not take its messages, the messages of
- * other tags are not delayed.
+ * The sending end of a connection with tagged messages. The ranks of a host share the connection, and each rank has a
+ * tag. Messages of one tag keep their order, and messages of different tags can overtake each other. Each tag therefore
+ * has its own stream, which is connected for its first message. A receiving rank that posts no buffers for its tag does
+ * not delay messages of other tags.
  */
 final class TaggedSender implements DataPath.Connection {
 
@@ -27,7 +27,7 @@ final class TaggedSender implements DataPath.Connection {
     private int used;
 
     /**
-     * Creates an end with its first stream.
+     * Creates the sending end with its first stream.
      *
      * @param most maximum number of streams
      * @param more connects a further stream
@@ -120,12 +120,15 @@ final class TaggedSender implements DataPath.Connection {
         return String.valueOf(streams[0]);
     }
 
-    /** Requests of all streams, under a common number. Each stream numbers its own requests independently. */
+    /**
+     * Requests of all streams, with numbers that are unique in the connection. Each stream numbers its own requests
+     * independently.
+     */
     private static final class StreamRequests {
 
         /**
-         * Maximum number of requests of all streams together. NCCL has up to RequestRing.CAPACITY in flight on a
-         * stream.
+         * Maximum number of requests of all streams together. NCCL has up to RequestRing.CAPACITY requests in flight on
+         * one stream.
          */
         private static final int MOST = RequestRing.CAPACITY * 8;
         private static final int FREE = -1;

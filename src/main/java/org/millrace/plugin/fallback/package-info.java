@@ -1,5 +1,5 @@
 /**
- * Path on which NCCL's own proxy moves the data: each call of NCCL's proxy sends or receives a message.
+ * Data path on which NCCL's own proxy moves the data: it posts each message, and calls until the message is complete.
  * {@link org.millrace.plugin.fallback.FallbackPath} creates the connections. A receiver with several buffers uses tags.
  */
 @NullMarked

@@ -35,12 +35,12 @@ import org.millrace.plugin.host.CopyContext;
 import org.millrace.plugin.host.NativeMemory;
 import org.millrace.plugin.host.NcclLog;
 
-/** The {@link GinDevice} of one GPU. */
+/** A GPU as the device of GIN's kernels. */
 final class CudaGinDevice implements GinDevice {
 
     /**
-     * Duration of a pass of the agent above which the pass is logged. A driver call takes that long only if it waits
-     * for a kernel.
+     * Duration of a pass of the agent above which the pass is logged. A pass takes that long only if one of its driver
+     * calls waits for a kernel.
      */
     private static final Duration PASS = Duration.ofSeconds(3);
 
@@ -57,7 +57,7 @@ final class CudaGinDevice implements GinDevice {
     private final Map<Long, DeviceMemory> allocated = new ConcurrentHashMap<>();
     private final Map<Way, CudaMover> moverOf = new ConcurrentHashMap<>();
     /**
-     * Context in which copy engines make copies. It is null if it could not be created. Copies then use the program's
+     * Context in which copy engines make copies. Null if it could not be created; copies then use the program's
      * context.
      */
     private final @Nullable CopyContext copyContext;
@@ -70,7 +70,7 @@ final class CudaGinDevice implements GinDevice {
      * Starts the agent's thread.
      *
      * @param direct     whether to map peers' memory if possible
-     * @param shared     whether memory shared with peers of this host holds staged bytes and signals
+     * @param shared     whether staged bytes and signals of peers on this host lie in memory shared with them
      * @param chunkBytes number of bytes staged at once
      * @param stay       time that the kernel that makes small copies stays on the GPU. With a linger time of zero, no
      *                   such kernel runs
@@ -135,7 +135,7 @@ final class CudaGinDevice implements GinDevice {
         @Override
         public int doWork() {
             if (current == null) {
-                current = device.makeCurrent(); // stays current until the thread ends
+                current = device.makeCurrent(); // the device stays current until the thread ends
             }
             return agent.doWork();
         }
@@ -184,7 +184,7 @@ final class CudaGinDevice implements GinDevice {
     public Shared share(long bytes) {
         PinnedMemory pinned =
                 PinnedMemory.allocate(device, bytes, arena, PinnedMemory.Flag.PORTABLE, PinnedMemory.Flag.MAPPED);
-        // A segment of the global scope is safe, because the memory is freed after the agent has released it.
+        // The segment may have the global scope, because the memory is freed only after the agent has released it.
         return new Shared(NativeMemory.at(pinned.host().address(), bytes), pinned.device().address());
     }
 
@@ -223,7 +223,8 @@ final class CudaGinDevice implements GinDevice {
         try (CurrentDevice _ = device.makeCurrent()) {
             return ForeignMemory.export(driver, address, bytes);
         } catch (MillraceException e) {
-            if (type != plugin_h.NCCL_PTR_HOST()) { // peers can rarely map host memory, so this is not logged
+            if (type != plugin_h.NCCL_PTR_HOST()) { // peers can rarely map host memory, so a failure is not logged for
+                                                    // it
                 NcclLog.info("GIN: peers cannot map the window at 0x" + Long.toHexString(address) + " ("
                         + e.getMessage() + "): its bytes are staged");
             }
@@ -242,7 +243,10 @@ final class CudaGinDevice implements GinDevice {
                 : new CudaWindowMemory(mover(network, address, type), address, bytes, peers);
     }
 
-    /** Maps each peer's part of the window, where that is possible. Bytes for the other peers are staged. */
+    /**
+     * Maps each peer's part of the window, where that is possible. Bytes for a peer whose part is not mapped are
+     * staged.
+     */
     private PeerMappings map(int rank, GinExchange.Offer[] all) {
         @Nullable
         ForeignMemory[] peers = new ForeignMemory[all.length];

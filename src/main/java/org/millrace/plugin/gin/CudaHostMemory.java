@@ -15,10 +15,10 @@ final class CudaHostMemory extends CudaMemory {
     private final HostWindowMemory host;
 
     /**
-     * Creates a window's memory, with the mappings of the same window at peers.
+     * Creates a window's memory, with the mappings of the peers' parts of the window.
      *
-     * @param host    the same memory, for access by threads
-     * @param address address of the memory on the GPU
+     * @param host    the window's memory, for access by threads
+     * @param address address of the window's memory on the GPU
      */
     public CudaHostMemory(CudaMover mover, HostWindowMemory host, long address, PeerMappings peers) {
         super(mover, address, host.bytes(), peers);
@@ -76,7 +76,8 @@ final class CudaHostMemory extends CudaMemory {
 
     @Override
     public void abandon(WindowTransfer transfer) {
-        mover.submit(); // begins the waiting copies now, so that their end can be awaited before memory is freed
+        mover.submit(); // begins the copies that wait for a batch, so that their end can be awaited before memory is
+                        // freed
     }
 
     @Override

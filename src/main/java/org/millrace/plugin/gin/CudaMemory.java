@@ -8,13 +8,13 @@ import org.millrace.gin.WindowTransfer;
 
 /**
  * A window in GPU memory or in host memory that a GPU's copy engines access by its address. The GPU copies between any
- * two such windows, of this rank and of peers whose windows are mapped.
+ * two of these windows: this rank's windows, and peers' windows that are mapped.
  */
 abstract class CudaMemory implements WindowMemory {
 
     /**
-     * Values of {@link WindowTransfer#slot()} in place of a staging buffer's number. They name the queue that copies
-     * the bytes, or state that no copy is pending.
+     * Values of {@link WindowTransfer#slot()} for a transfer that uses no staging buffer. They name the queue that
+     * copies the bytes, or state that no copy is pending.
      */
     static final int COPIED_HERE = -1;
     private static final int COPIED_DIRECTLY = -2;
@@ -55,7 +55,7 @@ abstract class CudaMemory implements WindowMemory {
         return true;
     }
 
-    /** Begins a copy from this window to memory that is not a window. Returns false if the queue is full. */
+    /** Begins a copy from this window to memory that is not a window. Returns false if the queue of copies is full. */
     final boolean beginOut(WindowTransfer transfer, long to, long offset, long length) {
         if (!mover.out().hasRoom()) {
             return false;
@@ -112,7 +112,7 @@ abstract class CudaMemory implements WindowMemory {
 
     @Override
     public void close() {
-        mover.settle(); // a failed communicator leaves copies in flight, which must not touch unmapped memory
+        mover.settle(); // a failed communicator leaves copies in flight, and they must not access unmapped memory
         peers.close();
     }
 

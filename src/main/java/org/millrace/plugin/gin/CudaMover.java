@@ -15,8 +15,8 @@ import org.millrace.net.Network;
 
 /**
  * Moves the bytes of one device's windows. It has staging buffers and three queues of copies: out of windows, into
- * windows, and directly to and from mapped windows of peers. Outbound copies therefore do not wait for inbound copies.
- * Used by one agent's thread, with the device current.
+ * windows, and to and from mapped windows of peers. With separate queues, outbound copies do not wait for inbound
+ * copies. Used by one agent's thread, with the device current.
  */
 final class CudaMover implements AutoCloseable {
 
@@ -28,9 +28,9 @@ final class CudaMover implements AutoCloseable {
     private final Staging staging;
 
     /**
-     * Creates an idle mover.
+     * Creates a mover.
      *
-     * @param context    a {@code CUcontext} of the device in which copies are made
+     * @param context    the {@code CUcontext} of the device in which copies are made
      * @param network    network that carries staged bytes
      * @param chunkBytes size of a staging buffer: the chunk size of {@link org.millrace.gin.GinOptions}
      * @param kernel     kernel of the device that makes small copies; null if copy engines make them
@@ -102,7 +102,7 @@ final class CudaMover implements AutoCloseable {
             PinnedMemory pinned = PinnedMemory.allocate(device, count * bufferBytes, arena, PinnedMemory.Flag.PORTABLE,
                     PinnedMemory.Flag.MAPPED);
             this.device = pinned.device().address();
-            // The segment has the global scope, so that a copy checks no arena. The arena is closed after the agent
+            // The segment has the global scope, so that a copy checks no arena. Its memory is freed after the agent
             // has released all windows.
             this.host = MemorySegment.ofAddress(pinned.host().address()).reinterpret(pinned.host().byteSize());
             this.region = network.register(host);
@@ -138,8 +138,7 @@ final class CudaMover implements AutoCloseable {
     }
 
     /**
-     * Completion of the copies that use staging buffers, out of windows and into windows. Agent's thread only, with the
-     * device current.
+     * Completion of the copies from windows to staging buffers and back. Agent's thread only, with the device current.
      */
     private static final class StagingCopies implements StagingBuffers.Copies {
 

@@ -18,8 +18,8 @@ import org.millrace.plugin.gin.CudaMemory.PeerMappings;
 final class CudaWindowMemory extends CudaMemory {
 
     /**
-     * Additions and copies of single numbers in flight into this window, in the order of their start. The first
-     * {@link #additionCount} elements are in use.
+     * Additions to numbers in this window and copies of single numbers into it, while they are in flight, in the order
+     * of their start. The first {@link #additionCount} elements are in use.
      */
     private final Addition[] additions = new Addition[StagingBuffers.MAX_ADDED];
     private int additionCount;
@@ -37,7 +37,7 @@ final class CudaWindowMemory extends CudaMemory {
         private boolean stored;
     }
 
-    /** Creates a window's memory, with the mappings of the same window at peers. */
+    /** Creates a window's memory, with the mappings of the peers' parts of the window. */
     public CudaWindowMemory(CudaMover mover, long address, long bytes, PeerMappings peers) {
         super(mover, address, bytes, peers);
         Arrays.setAll(additions, unused -> new Addition());
@@ -54,7 +54,8 @@ final class CudaWindowMemory extends CudaMemory {
             transfer.ticket(
                     mover.out().copy(mover.staging().address(buffer), address + offset, length, CopyOrder.FREE));
         } catch (Throwable failure) {
-            mover.staging().buffers().abandon(buffer); // the transfer is not open, so no other code releases the buffer
+            mover.staging().buffers().abandon(buffer); // the transfer has not begun, so no other code releases the
+                                                       // buffer
             throw failure;
         }
         return true;
@@ -65,7 +66,7 @@ final class CudaWindowMemory extends CudaMemory {
         return isCopiedOut(transfer);
     }
 
-    /** Returns true, because a readable transfer has been copied to a staging buffer or to a peer's memory. */
+    /** Returns true, because the bytes of a readable transfer are already in a staging buffer or in a peer's memory. */
     @Override
     public boolean isCopied() {
         return true;
@@ -156,22 +157,21 @@ final class CudaWindowMemory extends CudaMemory {
 
     /**
      * Begins to add a value to a signal. Only the agent changes a signal, except while the program resets it. The agent
-     * reads the signal and then stores the sum, for one addition to a signal at a time. The result is therefore
-     * correct.
+     * reads the signal and then stores the sum, for one addition to a signal at a time. No addition is therefore lost.
      */
     @Override
     public boolean beginAdd(WindowTransfer transfer, long offset, long value) {
         for (int i = 0; i < additionCount; i++) {
             if (additions[i].transfer.offset() == offset) {
-                return false; // the read would return the value from before the pending sum
+                return false; // a read now would return the value before the pending addition
             }
         }
         return beginAddition(transfer, offset, address + offset, Long.BYTES, CopyOrder.FREE, false, value);
     }
 
     /**
-     * Begins to read a value into a staging buffer. {@link #storeSums} adds and stores it after the read. Returns false
-     * without room for the read.
+     * Begins to read a value into a staging buffer. After the read, {@link #storeSums} adds to the value and stores the
+     * sum. Returns false if the read has no room in the queue.
      */
     private boolean beginAddition(WindowTransfer transfer, long offset, long from, long length, int order,
             boolean isCopy, long addend) {
@@ -198,10 +198,10 @@ final class CudaWindowMemory extends CudaMemory {
     }
 
     /**
-     * Begins a copy into this window. A copy from another window of the GPU passes through a staging buffer, because
-     * copies within a GPU wait for kernels of other contexts. Copies to and from host memory do not. A kernel may poll
-     * a number of 4 or 8 bytes. Such a number is stored when all of it is in the staging buffer, and later copies begin
-     * after this store.
+     * Begins a copy into this window. A copy from another window of the GPU passes through a staging buffer in host
+     * memory. Copies within a GPU would wait for kernels of other contexts. Copies to and from host memory do not wait.
+     * A kernel may poll a number of 4 or 8 bytes. The number is therefore stored when all of it is in the staging
+     * buffer, and later copies begin after this store.
      */
     @Override
     public boolean beginCopy(WindowTransfer transfer, long offset, WindowMemory source, long sourceOffset,
@@ -259,7 +259,8 @@ final class CudaWindowMemory extends CudaMemory {
         if (index >= 0) {
             remove(index);
         }
-        mover.submit(); // begins the waiting copies now, so that their end can be awaited before memory is freed
+        mover.submit(); // begins the copies that wait for a batch, so that their end can be awaited before memory is
+                        // freed
         if (transfer.slot() >= 0) {
             mover.staging().buffers().abandon(transfer.slot());
         }

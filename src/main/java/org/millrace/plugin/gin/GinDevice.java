@@ -11,8 +11,7 @@ import org.millrace.net.Network;
 import org.millrace.net.shm.ShmOptions;
 
 /**
- * The device of GIN's kernels, a GPU or the host, with its memory. An object serves one device. {@link #close} frees
- * everything that it allocated.
+ * The device of GIN's kernels, a GPU or the host, with its memory. {@link #close} frees all memory that was allocated.
  */
 interface GinDevice extends AutoCloseable {
 
@@ -54,7 +53,7 @@ interface GinDevice extends AutoCloseable {
     Pinned pin(MemorySegment memory);
 
     /**
-     * Waits until no copy is in flight for an object that the agent has released. Returns false on a timeout. The
+     * Waits until no copy accesses the memory of an object that the agent has released. Returns false on a timeout; the
      * object's memory must then not be freed.
      */
     boolean settle();
@@ -68,10 +67,10 @@ interface GinDevice extends AutoCloseable {
      */
     List<ForeignMemory.Ticket> invite(long address, long bytes, int type);
 
-    /** Returns a window's memory. {@code all} describes the window at each rank, including this one. */
+    /** Returns a window's memory. {@code all} describes the part of the window at each rank, including this rank. */
     WindowMemory window(Network network, long address, int type, int rank, GinExchange.Offer[] all);
 
-    /** Returns statistics of the device's copy engines, for people; null if it has no copy engines. */
+    /** Returns statistics of the device's copy engines as a text for people; null if it has no copy engines. */
     default @Nullable String copies() {
         return null;
     }
@@ -79,7 +78,7 @@ interface GinDevice extends AutoCloseable {
     /** Returns the agent that serves descriptors. Its thread has the device current. */
     GinAgent agent();
 
-    /** Ends the agent's thread. The agent's communicators were removed before. */
+    /** Ends the agent's thread and frees the memory. Requires that the agent's communicators have been removed. */
     @Override
     void close();
 }

@@ -18,12 +18,12 @@ import org.millrace.net.PeerClosedException;
 
 /**
  * Exchanges messages between the ranks of a group when they register memory and create contexts, over connections that
- * serve only this purpose. Each call is collective and is made by one thread at a time, except for {@link #keepUp}.
+ * serve only these exchanges. Every rank makes each call except {@link #keepUp}, with one thread at a time.
  */
 final class GinExchange implements AutoCloseable {
 
     private static final long POLL_NANOS = 20_000;
-    /** Number of words for a physical segment: its descriptor and its size. */
+    /** Number of words that describe a physical segment of memory: its file descriptor and its size. */
     private static final int SEGMENT_WORDS = 2;
     private static final int SEGMENTS_AT_ONCE = 2;
     /**
@@ -115,7 +115,7 @@ final class GinExchange implements AutoCloseable {
     /**
      * Sends a message to each rank and receives a message from each rank.
      *
-     * @param mine {@value #WORDS} words for each rank; the entry of this rank is not used
+     * @param mine {@value #WORDS} words for each rank; the entry of this rank is ignored
      * @return {@value #WORDS} words from each rank; null for this rank
      */
     long[][] exchange(long[][] mine) {
@@ -150,7 +150,7 @@ final class GinExchange implements AutoCloseable {
                 receiver.progress();
             }
         } catch (ConnectionException lost) {
-            // the next exchange, if any, reports the loss
+            // a later exchange, if any, reports the loss
         }
     }
 

@@ -40,8 +40,8 @@ public final class GinGroup implements AutoCloseable {
 
     private static final Duration CONTROL_DEADLINE = Duration.ofSeconds(60);
     /**
-     * Maximum time that a closing group waits for its operations in flight. Also the maximum time that the group of a
-     * warm-up waits for a message of a peer.
+     * Maximum time that a closing group waits for its operations in flight. A warm-up's group also waits at most this
+     * time for a message of its peer.
      */
     private static final Duration CLOSE_TIMEOUT = Duration.ofSeconds(2);
     private static final int RMA_QUEUE_SIZE = 256;
@@ -57,8 +57,7 @@ public final class GinGroup implements AutoCloseable {
     private final List<Window> windows = new CopyOnWriteArrayList<>();
     private final Map<Integer, RmaQueue> rma = new ConcurrentHashMap<>();
     /**
-     * Losses of NCCL's communicator; null for the group of a warm-up. The work of such a group is neither counted nor
-     * logged.
+     * Losses of NCCL's communicator; null for a warm-up's group. The work of a warm-up is neither counted nor logged.
      */
     private final @Nullable CommunicatorLosses losses;
     private final CommunicatorLosses.Leaver leaver = lostPeer -> {};
@@ -141,7 +140,7 @@ public final class GinGroup implements AutoCloseable {
     }
 
     /**
-     * Registers this rank's part of a window. Returns when all ranks have registered theirs.
+     * Registers this rank's part of a window. Returns when all ranks have registered their parts.
      *
      * @param strict whether receivers may read the data of a put before its signal
      */
@@ -154,8 +153,8 @@ public final class GinGroup implements AutoCloseable {
                 window.relax();
             }
             windows.add(window);
-            // This call exchanges messages with all ranks. They show that every rank has mapped the window and no
-            // longer needs the tickets.
+            // This call exchanges messages with all ranks. Each rank sends them after it has mapped the window, so
+            // the tickets are no longer needed.
             staging.connect(communicator, window);
             if (losses != null) {
                 NcclLog.info("GIN: rank " + rank + ", " + window + " (" + window.memory() + "): " + reach(window));
@@ -196,10 +195,10 @@ public final class GinGroup implements AutoCloseable {
     }
 
     /**
-     * Contexts behind one device handle.
+     * Contexts that kernels reach through one device handle.
      *
      * @param contexts  contexts that the agent serves
-     * @param allocated addresses of the memory that is freed with the contexts
+     * @param allocated addresses of device memory that is freed with the contexts
      */
     record Served(GinGroup group, List<GinContext> contexts, MemorySegment deviceHandle,
             List<Long> allocated) implements AutoCloseable {
@@ -268,7 +267,8 @@ public final class GinGroup implements AutoCloseable {
     }
 
     /**
-     * Creates contexts with memory that kernels and the agent share. Returns when all ranks have created theirs.
+     * Creates contexts with memory that kernels and the agent share. Returns when all ranks have created their
+     * contexts.
      *
      * @param queueSize number of descriptors for each peer, a power of two
      */

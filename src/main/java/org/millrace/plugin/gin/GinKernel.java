@@ -12,10 +12,10 @@ import org.millrace.abi.NetDeviceHandle;
 import org.millrace.plugin.host.NativeMemory;
 
 /**
- * Emulates a kernel of one of two ranks, both in this process. It posts signals alone, values in the descriptor, and
- * puts from the window with counters. The target is the other rank and sometimes the rank itself. The kinds alternate,
- * and sizes and offsets are random, because the compiler turns a branch that is never taken into a deoptimization. Used
- * by one thread.
+ * Emulates a kernel of one of two ranks of this process. In turn, it posts signals without data, puts of values in the
+ * descriptor, and puts from the window with counters. The target is the other rank and sometimes the rank itself. Sizes
+ * and offsets are random, so that the JIT compiler sees all branches taken: a branch that it left out causes a
+ * deoptimization. Used by one thread.
  */
 public final class GinKernel {
 
@@ -40,7 +40,7 @@ public final class GinKernel {
     private int put;
 
     /**
-     * Creates a kernel that has posted nothing yet.
+     * Creates a kernel.
      *
      * @param device device handle that createContext returned for kernels
      * @param window handle of this rank's part of the window

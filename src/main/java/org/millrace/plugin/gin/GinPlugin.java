@@ -29,17 +29,19 @@ import org.millrace.plugin.path.PeerHandle;
 
 /**
  * Operations of NCCL's GIN and RMA tables. The plugin reports the network device type GDAKI, because NCCL then lets the
- * plugin create the contexts. The contexts themselves have the type of NCCL's proxy: kernels post descriptors to queues
- * in memory. Java allocates these queues and takes the descriptors out of them (facts: {@code gin/gin_host.cc} of 2.28
- * to 2.30).
+ * plugin create the contexts. The contexts themselves have the type that NCCL's proxy serves: kernels post descriptors
+ * to queues in memory. Java allocates these queues and serves their descriptors (facts: {@code
+ * gin/gin_host.cc} of 2.28 to 2.30).
  */
 public final class GinPlugin {
 
-    /** Path number in GIN's handles. It distinguishes them from handles of connections. */
+    /**
+     * Number in GIN's listen handles that distinguishes them from the handles of data paths, see {@code PeerHandle}.
+     */
     private static final byte PATH = 3;
     /**
-     * Default number of descriptors in a queue. NCCL's own proxy has room for 32, which is the number of requests that
-     * a network accepts. Only memory limits the number here.
+     * Default number of descriptors in a queue. NCCL's own queues have 32, because a network accepts 32 requests.
+     * Millrace has no such limit apart from memory.
      */
     private static final int QUEUE_SIZE = 512;
     private static final int MAX_QUEUED = 1 << 16;
@@ -47,15 +49,18 @@ public final class GinPlugin {
     private static final long HANDLE_OFFSET = Long.BYTES;
     /** Signal operation that adds 1. Other operations add the given value (facts: {@code ncclNetSignalOp}). */
     private static final int SIGNAL_INC = 1;
-    /** {@code NCCL_NET_MR_FLAG_FORCE_SO}: set for the program's {@code NCCL_WIN_STRICT_ORDERING}. */
+    /**
+     * {@code NCCL_NET_MR_FLAG_FORCE_SO}: NCCL sets this flag for a window that the program registers with {@code
+     * NCCL_WIN_STRICT_ORDERING}.
+     */
     private static final long FORCE_STRICT_ORDERING = 1;
-    /** First table version with an NCCL that registers windows of several physical segments. */
+    /** First version of GIN's table with an NCCL that registers windows of several physical segments. */
     private static final int SEGMENTS_SINCE = 13;
     /** Time within which all ranks must connect, unless MILLRACE_CONNECT_DEADLINE sets another. */
     private static final Duration CONNECT_DEADLINE = Duration.ofSeconds(60);
     /**
-     * Numbers by which NCCL 2.30 identifies the kernels that use the contexts. The headers that the program's kernels
-     * were built with determine the number.
+     * NCCL 2.30's numbers for versions of GIN in kernels. The NCCL headers of the program's kernels determine the
+     * number.
      */
     private static final int BACKEND_OF_2_30_3 = 1;
     private static final int BACKEND_OF_2_30_5 = 2;
@@ -68,7 +73,7 @@ public final class GinPlugin {
     private final BooleanSupplier netTakesDeviceMemory;
     /** Losses of communicators without a context: NCCL 2.28 passes no context after the first communicator. */
     private final CommunicatorLosses withoutContext;
-    /** Table version, which determines the format of descriptors; 0 until NCCL has asked for properties. */
+    /** Version of GIN's table, which determines the format of descriptors; 0 until NCCL has asked for properties. */
     private volatile int tableVersion;
 
     /** Object that the handle from {@code ginListen} refers to. */
@@ -103,20 +108,20 @@ public final class GinPlugin {
     }
 
     /**
-     * Writes the properties of the device. The reported type is GDAKI, and not the type of NCCL's proxy, because NCCL
-     * then leaves contexts to the plugin. The contexts themselves are proxy contexts.
+     * Writes the properties of the device. The reported type is GDAKI, see {@link GinPlugin}.
      *
      * <p>
      * NCCL registers a window of several physical segments only if GIN accepts file descriptors ({@code gin_host.cc}
      * 378 of 2.30.7). NCCL passes no file descriptors to a plugin with its own contexts, and calls {@code regMrSym}
-     * instead. The call covers the whole window if all of the window is GPU memory. If some of it is host memory, NCCL
-     * makes one call for each segment. RMA passes file descriptors up to 2.30.4 through GIN's table
-     * ({@code rma_proxy.cc} 79), where this plugin ignores them. RMA's own table does not report this ability.
+     * instead. One call covers the whole window if all of the window is GPU memory. If some of it is host memory, NCCL
+     * makes one call for each segment. Up to 2.30.4, RMA passes file descriptors through GIN's table ({@code
+     * rma_proxy.cc} 79), and this plugin ignores them. RMA's own table does not report that it accepts file
+     * descriptors.
      *
      * <p>
-     * Since 2.30 the devices of GIN, RMA and net are one node of NCCL's topology. NCCL takes the GPU memory support of
-     * the node from the first of these devices, which is GIN ({@code topo.cc} 1655 and 1814 of 2.30.7). GIN therefore
-     * reports the same value as net.
+     * Since 2.30 the devices of GIN, RMA and the network table are one node of NCCL's topology. The first of these
+     * devices, GIN, determines whether NCCL uses GPU memory with the node ({@code topo.cc} 1655 and 1814 of 2.30.7).
+     * GIN therefore reports the network table's value.
      */
     public void ginGetProperties(int version, int device, long properties) {
         tableVersion = version;
@@ -146,8 +151,8 @@ public final class GinPlugin {
 
     /**
      * Connects all ranks and returns when all are connected. NCCL calls it on every rank. The listener identifies the
-     * communicator. The context cannot do so: RMA passes a context of the network table, which GIN does not know
-     * (rma_proxy.cc of 2.29 to 2.30.7).
+     * communicator. The context does not, because RMA passes a context of the network table (rma_proxy.cc of 2.29 to
+     * 2.30.7).
      */
     public void ginConnect(long context, long peers, int ranks, int rank, int queueDepth, long listener, long group) {
         Listening listening = handles.get(listener, Listening.class);
@@ -169,7 +174,7 @@ public final class GinPlugin {
             device = resources.acquire();
             data = resources.helped(data);
         } catch (Throwable failure) {
-            data.close(); // the other ranks detect the close and do not wait
+            data.close(); // the other ranks detect that the connections close, and do not wait
             if (control != null) {
                 control.close();
             }
@@ -181,7 +186,7 @@ public final class GinPlugin {
         lost.useCurrentDevice();
         NativeMemory.putLong(group, handles.add(
                 new GinGroup(rank, listening.endpoint.network(), device, data, control, resources.options(), lost)));
-        resources.openEndpoint(); // the group is a further user of the endpoint
+        resources.openEndpoint(); // the group is another user of the endpoint
     }
 
     private FullMesh connect(Listening listening, byte[][] addresses, int rank, long key) {
@@ -221,7 +226,7 @@ public final class GinPlugin {
         };
     }
 
-    /** Allocates the {@code struct millraceGinContext} of an NCCL context. Returns its address. */
+    /** Allocates the shim's {@code struct millraceGinContext} for contexts of a group. Returns its address. */
     private long nativeContext(GinGroup group, AutoCloseable served) {
         MemorySegment seen = Arena.global().allocate(NATIVE_CONTEXT_BYTES, Long.BYTES);
         seen.set(ValueLayout.JAVA_LONG, 0, group.communicator().errorFlag().address());
@@ -261,7 +266,7 @@ public final class GinPlugin {
         resources.closeEndpoint();
     }
 
-    /** Finalizes a context. It is 0 with NCCL 2.28 for communicators after the first. */
+    /** Finalizes a context. The context is 0 with NCCL 2.28 for communicators after the first. */
     public void ginFinalize(long context) {
         if (context != 0) {
             handles.remove(context, CommunicatorLosses.class);

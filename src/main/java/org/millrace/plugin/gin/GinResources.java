@@ -50,24 +50,22 @@ final class GinResources {
     private @Nullable NetEndpoint endpoint;
     private int endpointUsers;
     private int groups;
-    /**
-     * Thread that writes frames for the threads of devices; null if no core is free for the thread, or if no group
-     * exists.
-     */
+    /** Thread that writes frames for the devices' threads; null if it has no free core, or if no group exists. */
     private @Nullable SendHelper helper;
     private @Nullable GinSettings settings;
 
     /**
-     * The user's settings of GIN. An unusable value does not disable GIN, because NCCL may need GIN. A complaint
-     * reports the value.
+     * The user's settings of GIN. An unusable value does not disable GIN, because NCCL may need GIN. The log reports
+     * the value.
      *
-     * @param kernels    kind of the kernels that are served
+     * @param kernels    kind of the kernels: on a GPU or emulated
      * @param direct     whether memory of peers is mapped; otherwise all bytes are staged
-     * @param shared     whether bytes staged between ranks of one host lie in memory that they share; otherwise they
-     *                   use the network
-     * @param linger     time that a kernel that makes small copies stays on the GPU after its last copy; zero for no
-     *                   such kernel
-     * @param complaints texts for the log. Each names an unusable value, the allowed values and the value used instead
+     * @param shared     whether bytes between ranks of one host are staged in memory that the ranks share; otherwise
+     *                   these bytes use the network
+     * @param linger     time that the kernel for small copies stays on the GPU after its last copy; zero if copy
+     *                   engines make small copies
+     * @param complaints lines for the log. Each line names an unusable value, the allowed values and the value used
+     *                   instead
      */
     record GinSettings(Kernels kernels, boolean direct, boolean shared, Duration linger, List<String> complaints) {
 
@@ -98,7 +96,7 @@ final class GinResources {
         return options;
     }
 
-    /** Returns the settings. The first call, after NCCL has passed its logger, reads them and logs the complaints. */
+    /** Returns the settings. The first call reads them and logs the complaints. NCCL has passed its logger before. */
     private synchronized GinSettings settings() {
         if (settings == null) {
             settings = GinSettings.of(Configuration.ofPlugin(environment));
@@ -107,7 +105,7 @@ final class GinResources {
         return settings;
     }
 
-    /** Returns the reason why GIN is not available; null if it is. */
+    /** Returns the reason why GIN is not available; null if GIN is available. */
     @Nullable
     String problem() {
         if (settings().kernels() == Kernels.NONE) {
@@ -127,7 +125,8 @@ final class GinResources {
     synchronized NetEndpoint openEndpoint() {
         if (endpoint == null) {
             Configuration settings = Configuration.ofPlugin(environment);
-            if (ProcessTrace.current() == null) { // true if NCCL's network is another plugin
+            if (ProcessTrace.current() == null) { // the network table has not opened the trace if NCCL's network is
+                                                  // another plugin
                 PluginTrace.open(settings, "GIN");
             }
             endpoint = NetEndpoint.open(settings);
@@ -144,7 +143,8 @@ final class GinResources {
             GinWarmUp.startOnce(this, format, settings().shared(),
                     !ProxyThreads.decide(Configuration.ofPlugin(environment)).ownCore());
         } catch (ConfigurationException e) {
-            NcclLog.info("GIN does not warm up: " + e.getMessage()); // code that needs the setting reports it and fails
+            NcclLog.info("GIN does not warm up: " + e.getMessage()); // the code that opens GIN's endpoint fails later
+                                                                     // and reports the error
         }
     }
 
@@ -157,8 +157,8 @@ final class GinResources {
     }
 
     /**
-     * Creates the idle strategy of the NCCL_PROXY_IDLE_* settings. If they are unusable, logs a warning and uses the
-     * defaults.
+     * Creates the idle strategy that the NCCL_PROXY_IDLE_* settings select. If a value is unusable, logs a warning and
+     * uses the defaults.
      */
     private IdleStrategy newIdleStrategy(boolean onHost) {
         Configuration settings = Configuration.ofPlugin(environment);
@@ -188,19 +188,19 @@ final class GinResources {
         return found;
     }
 
-    /** Returns whether a second GIN thread may have a core for itself. */
+    /** Returns whether the helper's thread, as a second GIN thread, may have a core for itself. */
     private boolean hasCoreForHelper() {
         try {
             ProxyThreads threads = ProxyThreads.decide(Configuration.ofPlugin(environment));
             return threads.count() > 1 && threads.ownCore();
         } catch (ConfigurationException unusable) {
-            return false; // code that needs the setting reports it and fails
+            return false; // the code that uses the setting reports it
         }
     }
 
     /**
-     * Returns a group's connections with senders that share their work with the helper's thread. Only senders on which
-     * a processor copies the payload are replaced. Without a helper the given connections are returned.
+     * Returns a group's connections, with senders that let the helper's thread write frames. It replaces only senders
+     * that copy the payload on a processor. Without a helper the given connections are returned.
      */
     synchronized FullMesh helped(FullMesh data) {
         SendHelper helping = helper;

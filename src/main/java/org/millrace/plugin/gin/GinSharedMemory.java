@@ -7,7 +7,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.net.shm.SharedMemory;
 
-/** Mappings of memory that a group shares with ranks of its host. */
+/** Memory that this rank of a group shares with the group's other ranks on this host. */
 final class GinSharedMemory implements AutoCloseable {
 
     private final GinDevice device;
@@ -25,7 +25,7 @@ final class GinSharedMemory implements AutoCloseable {
         this.directory = device.sharedDirectory();
     }
 
-    /** Memory that the device can access too. */
+    /** Shared memory that the device can access. */
     record Pinned(SharedMemory memory, long device) {
 
     }
@@ -66,7 +66,7 @@ final class GinSharedMemory implements AutoCloseable {
         return exchange.exchange(words);
     }
 
-    /** Returns a number that is equal for processes that can share memory; 0 if this process shares none. */
+    /** Returns a number that is equal in processes that can share memory; 0 if this process shares no memory. */
     private long place() {
         try {
             return device.sharesMemory() ? SharedMemory.place(directory).hashCode() | 1L << Integer.SIZE : 0;
@@ -80,12 +80,12 @@ final class GinSharedMemory implements AutoCloseable {
         return pin(sealed ? SharedMemory.createSealed(bytes) : SharedMemory.create(directory, bytes));
     }
 
-    /** Maps memory that one peer has created for this rank alone. */
+    /** Maps memory that a peer has created for this rank alone, and lets the device access it. */
     Pinned open(long[] key, long bytes) {
         return pin(SharedMemory.open(directory, key, bytes));
     }
 
-    /** Maps memory that a peer has created for several ranks. The device need not access it. */
+    /** Maps memory that a peer has created for several ranks. Does not make it accessible to the device. */
     SharedMemory join(long[] key, long bytes) {
         SharedMemory memory = SharedMemory.join(directory, key, bytes);
         releases.add(memory::close);
@@ -106,7 +106,7 @@ final class GinSharedMemory implements AutoCloseable {
         }
     }
 
-    /** Unmaps all memory. The agent has released the group before, and no copy is in flight. */
+    /** Unmaps all memory. Requires that the agent has released the group and that no copy is in flight. */
     @Override
     public void close() {
         releases.forEach(Runnable::run);

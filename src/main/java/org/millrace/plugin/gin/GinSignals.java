@@ -8,8 +8,9 @@ import org.millrace.net.shm.SharedMemory;
 import org.millrace.plugin.host.NcclLog;
 
 /**
- * Keeps the signals of contexts in memory that a group's ranks of one host share, so that each rank increments the
- * others' signals itself. If the memory cannot be created or mapped, signals use the network as between hosts.
+ * Places the signals of contexts in memory that a group's ranks of one host share. Each rank then increments the
+ * signals of the other ranks directly. If the memory cannot be created or mapped, signals use the network as between
+ * hosts.
  */
 final class GinSignals {
 
@@ -28,9 +29,9 @@ final class GinSignals {
     /**
      * Signals of contexts that are created together.
      *
-     * @param mine   this rank's memory; null if its signals lie elsewhere
-     * @param device address of that memory for the device
-     * @param theirs each rank's memory; null if this process does not map it
+     * @param mine   this rank's shared memory; null if its signals are not in shared memory
+     * @param device address of this rank's shared memory for the device
+     * @param theirs each rank's shared memory; null for a rank whose memory this process does not map
      */
     record Contexts(@Nullable SignalMemory mine, long device, @Nullable SignalMemory[] theirs) {
 
@@ -38,7 +39,7 @@ final class GinSignals {
             return new GinDevice.Shared(mine.signals(context), device + mine.offset(context));
         }
 
-        /** Returns a peer's signals that the given rank of this process can access; null if they are not mapped. */
+        /** Returns a peer's signals, for increments by the given rank of this process; null if they are not mapped. */
         SignalMemory.PeerSignals of(int peer, int context, int rank) {
             return theirs[peer] == null ? null : theirs[peer].toward(context, rank);
         }
@@ -62,8 +63,8 @@ final class GinSignals {
         for (int peer = 0; peer < ranks; peer++) {
             theirs[peer] = near[peer] ? map(peer, theirKeys[peer], bytes, signals) : null;
         }
-        exchange.exchange(new long[ranks][GinExchange.WORDS]); // a barrier: every rank has then tried to map its peers'
-                                                               // memory
+        exchange.exchange(new long[ranks][GinExchange.WORDS]); // a barrier: when it returns, every rank has tried to
+                                                               // map its peers' memory
         if (made != null) {
             made.memory().deleteFile();
         }
@@ -84,7 +85,7 @@ final class GinSignals {
         return null;
     }
 
-    /** Maps a peer's memory. Returns null if the peer created none or if it cannot be mapped. */
+    /** Maps a peer's memory. Returns null if the peer created no memory, or if the memory cannot be mapped. */
     private @Nullable SignalMemory map(int peer, long[] words, long bytes, int signals) {
         if (words[SharedMemory.KEY_WORDS] == 0) {
             return null;

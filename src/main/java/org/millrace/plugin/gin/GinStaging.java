@@ -9,15 +9,15 @@ import org.millrace.net.shm.SharedMemory;
 import org.millrace.plugin.host.NcclLog;
 
 /**
- * Memory in which a group's ranks of one host stage bytes, with a ring for each direction between two ranks. A ring is
- * created for the first window that this rank cannot access directly at the peer. If the memory cannot be created or
- * mapped, bytes use the network as between hosts.
+ * Shared memory for bytes that a group's ranks of one host stage. Each direction between two ranks has a ring. The ring
+ * is created with the first window that this rank cannot access directly at the peer. If the memory cannot be created
+ * or mapped, bytes use the network as between hosts.
  */
 final class GinStaging {
 
     /**
-     * Maximum size of a ring, in bytes. It has room for eight chunks: one being written, one being read, and six that
-     * hide the reaction time of both sides.
+     * Maximum size of a ring, in bytes. The ring has room for eight chunks: one that is written, one that is read, and
+     * six that cover the reaction times of sender and receiver.
      */
     private static final long MAX_BYTES = 8 << 20;
     /**
@@ -37,8 +37,8 @@ final class GinStaging {
     }
 
     /**
-     * Connects rings for a window. Every rank calls this method for the same window and exchanges the same three
-     * messages: whether it can share memory, the memory that it created, and whether it mapped the peer's memory.
+     * Connects rings for a window. Every rank calls this method for each window. The ranks exchange three messages:
+     * whether the rank can share memory, the memory that it created, and whether it mapped the peer's memory.
      */
     void connect(GinCommunicator communicator, Window window) {
         int ranks = tried.length;
@@ -59,7 +59,7 @@ final class GinStaging {
                 communicator.stageOut(peer, ring(made[peer]));
                 NcclLog.info("GIN: bytes for rank " + peer + " are staged in memory shared with it");
             } else if (made[peer] != null) {
-                made[peer].memory().deleteFile(); // the peer could not map it
+                made[peer].memory().deleteFile(); // the peer could not map the memory
             }
         }
     }
@@ -76,7 +76,7 @@ final class GinStaging {
         }
     }
 
-    /** Maps a peer's memory. Returns false if the peer created none or if it cannot be mapped. */
+    /** Maps a peer's memory. Returns false if the peer created no memory, or if the memory cannot be mapped. */
     private boolean open(GinCommunicator communicator, int peer, long[] words) {
         long bytes = words[SharedMemory.KEY_WORDS];
         if (bytes == 0) {

@@ -22,20 +22,20 @@ import org.millrace.plugin.path.NetEndpoint;
 /**
  * Executes descriptors of every kind between two groups of this process, over the process's own network, while NCCL
  * still initializes GIN. The code that serves descriptors is then compiled when the first kernel posts. The first half
- * of the warm-up stages bytes and signals in memory as between ranks of one host. The second half sends them over the
- * network. The warm-up has its own threads, which yield. It ends with the first descriptor of a program's kernel, or
- * after a time limit. Bytes lie in host memory. Copies by the GPU's engines are not warmed up.
+ * of the warm-up passes bytes and signals through shared memory, as between ranks of one host. The second half sends
+ * them over the network. The warm-up's own threads yield to other threads. It ends with the first descriptor of a
+ * program's kernel, or after a time limit. Bytes lie in host memory. Copies by the GPU's engines are not warmed up.
  */
 final class GinWarmUp implements Runnable {
 
     private static final Duration ENOUGH = Duration.ofMillis(1500);
     private static final int PUTS = 10_000;
-    /** Number of puts that suffices with few cores. Only the compiler C1 is then used. */
+    /** Number of puts on few cores. There the JVM compiles with C1 alone, which needs fewer executions. */
     private static final int PUTS_ON_FEW_CORES = 2_500;
-    /** Time between two checks whether a kernel has begun, in nanoseconds. */
+    /** Time between two checks whether a program's kernel has begun, in nanoseconds. */
     private static final long LOOK_NANOS = 200_000;
     private static final int QUEUE_SIZE = 64;
-    /** First of the warm-up's connection keys. They are never sent in a handle, so no peer can use them. */
+    /** First of the warm-up's connection keys. No handle contains these keys, so no peer can use them. */
     private static final long KEY = 0x7761726d2d7570L;
 
     /** Maximum time that the creation of the first contexts waits for the end of the warm-up. */
@@ -80,8 +80,8 @@ final class GinWarmUp implements Runnable {
     }
 
     /**
-     * Waits a short time for the end of the warm-up and then stops it. Kernels may post next, and the program then
-     * needs the cores.
+     * Waits at most {@link #TIMEOUT} for the end of the warm-up and then stops it, because the program's kernels may
+     * post next and need the cores.
      */
     static void finishCurrent() {
         GinWarmUp warmUp = current;
@@ -108,16 +108,14 @@ final class GinWarmUp implements Runnable {
         return !stopped && end - System.nanoTime() > 0 && GinGroup.Totals.served().descriptors() == servedBefore;
     }
 
-    /**
-     * Runs the warm-up. The warm-up counts as a user of the endpoint, so that the endpoint is closed after it, even if
-     * all other users are gone.
-     */
+    /** Runs the warm-up. It counts as a user of the endpoint, so that the endpoint stays open until its end. */
     @Override
     public void run() {
         try {
             NetEndpoint endpoint = resources.openEndpoint();
             try {
-                if (endpoint.faults().isEmpty()) { // planted faults are meant for the program's frames
+                if (endpoint.faults().isEmpty()) { // faults that a test configured must hit the program's frames, not
+                                                   // the warm-up's
                     if (shared) {
                         run(endpoint, true, 0);
                     }
@@ -171,16 +169,16 @@ final class GinWarmUp implements Runnable {
         return ended;
     }
 
-    /** Emulates the kernels of both ranks. Their calls that wait for each other run on two threads. */
+    /** Emulates the kernels of both ranks. Calls that wait for the other rank run on two threads. */
     private void together(Rank[] ranks, Arena memory) {
         CompletableFuture<GinKernel> other = began(() -> ranks[1].kernel(memory));
         CompletableFuture<GinKernel> one = began(() -> ranks[0].kernel(memory));
         GinKernel[] kernels = {one.join(), other.join()};
         long looked = System.nanoTime();
         while (kernels[0].turn() | kernels[1].turn()) {
-            Thread.yield(); // lets the agents run, which may have no other core
+            Thread.yield(); // the agents' threads may have only this core
             long now = System.nanoTime();
-            if (now - looked > LOOK_NANOS) { // also checked after each long yield
+            if (now - looked > LOOK_NANOS) { // the time is checked after each yield, because a yield may take long
                 looked = now;
                 if (!goesOn()) {
                     break;

@@ -16,7 +16,7 @@ import org.millrace.gin.WindowMemory;
 import org.millrace.net.Network;
 import org.millrace.plugin.host.NativeMemory;
 
-/** The {@link GinDevice} of emulated kernels. All memory is host memory. */
+/** The host as the device of emulated GIN kernels. All memory is host memory. */
 final class HostGinDevice implements GinDevice {
 
     private static final long ALIGNMENT = 128;
@@ -58,7 +58,7 @@ final class HostGinDevice implements GinDevice {
     @Override
     public Shared share(long bytes) {
         long address = arena.allocate(bytes, ALIGNMENT).address();
-        // A segment of the global scope is safe, because the memory is freed after the agent has released it.
+        // The segment may have the global scope, because the memory is freed only after the agent has released it.
         return new Shared(NativeMemory.at(address, bytes), address);
     }
 

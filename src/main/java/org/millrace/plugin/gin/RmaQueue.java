@@ -13,8 +13,8 @@ import org.millrace.gin.Window;
  * executes these operations too, in the order of their posts.
  *
  * <p>
- * Each method that posts an operation returns an index in the queue of the operation's peer, or {@link #FULL}. They are
- * callable from any thread.
+ * Each method that posts an operation returns an index in the queue of the operation's peer, or {@link #FULL}. Callable
+ * from any thread.
  */
 final class RmaQueue {
 
@@ -45,8 +45,8 @@ final class RmaQueue {
     }
 
     /**
-     * Posts a put and a signal. The signal is a separate descriptor. It follows the put, because the agent executes the
-     * queue in order.
+     * Posts a put and a signal, as two descriptors. The signal takes effect after the put, because the agent executes
+     * the queue in order.
      */
     synchronized long putAndSignal(int peer, Window source, long sourceOffset, long bytes, Window target,
             long targetOffset, Window signal, long signalOffset, long value) {
@@ -97,8 +97,8 @@ final class RmaQueue {
 
     private long post(int peer) {
         int index = pis[peer]++;
-        // Pairs with the agent's acquire of each word of the descriptor. The data that the program stored in the
-        // source before is then visible to the agent.
+        // Pairs with the agent's acquire of each word of the descriptor. The agent then sees the data that the
+        // program stored in the source before this call.
         VarHandle.releaseFence();
         queues.storeOpaque(queues.at(peer, index), words);
         return Integer.toUnsignedLong(index);

@@ -16,8 +16,8 @@ import org.millrace.net.PeerClosedException;
 
 /**
  * A thread that writes frames in place of GIN's agents while the agents have many frames. It helps only with networks
- * where writing a frame copies the payload. Meanwhile an agent copies to and from its device and reads arriving frames.
- * The thread sleeps while frames are few.
+ * where the write of a frame copies the payload. Meanwhile an agent copies to and from its device and reads arriving
+ * frames. The helper's thread sleeps while frames are few.
  */
 final class SendHelper implements Agent, AutoCloseable {
 
@@ -42,7 +42,8 @@ final class SendHelper implements Agent, AutoCloseable {
     }
 
     /**
-     * {@return a sender for an agent's thread; while its frames are many, the helper's thread writes them to the wire}
+     * {@return a sender for an agent's thread. While the agent offers many frames, the helper's thread writes them to
+     * the given network's sender, the wire}
      */
     public FrameSender help(FrameSender wire) {
         HelpedSender helped = new HelpedSender(wire, this);
@@ -59,8 +60,8 @@ final class SendHelper implements Agent, AutoCloseable {
     }
 
     /**
-     * Returns the number of passes. The thread runs on a core if the number has changed since an earlier call. Callable
-     * from any thread.
+     * Returns the number of passes. A change since an earlier call shows that the thread runs on a core. Callable from
+     * any thread.
      */
     long passes() {
         return (long) PASSES.getOpaque(this);
@@ -83,7 +84,8 @@ final class SendHelper implements Agent, AutoCloseable {
 
     @Override
     public void onFailure(Throwable failure) {
-        // A sender keeps its failure for its own agent. After this thread has ended, agents write their frames.
+        // A failed sender reports its failure to its own agent. After this thread has ended, agents write their own
+        // frames.
     }
 
     /** Ends the thread. Open senders continue without it. */
@@ -93,8 +95,8 @@ final class SendHelper implements Agent, AutoCloseable {
     }
 
     /**
-     * Frames of an agent to one peer. The agent adds them to a queue. The agent's thread or the helper's thread writes
-     * them to the wire, whichever holds the lock {@code turn}.
+     * Frames of an agent to one peer. The agent adds them to a queue. The thread that holds the lock {@code turn}
+     * writes them to the wire: the agent's or the helper's thread.
      *
      * <pre>
      *   FREE ──compareAndSet──▶ TAKEN     one thread at a time uses the wire. Its writes before FREE (release),
@@ -113,8 +115,8 @@ final class SendHelper implements Agent, AutoCloseable {
         /** Capacity of the queue in frames, a power of two. */
         private static final int QUEUE = 256;
         /**
-         * Minimum number of payload bytes of one pass that makes the agent wake the helper. The agent itself would have
-         * written fewer bytes before the helper is awake.
+         * Minimum number of payload bytes of one pass that makes the agent wake the helper. The agent would write a
+         * smaller number itself before the helper is awake.
          */
         private static final long MANY_BYTES = 128 << 10;
 
@@ -144,18 +146,18 @@ final class SendHelper implements Agent, AutoCloseable {
         @SuppressWarnings("unused")
         private int turn;
         /**
-         * Number of frames that the agent added to the queue. The agent writes it with a release after it has stored
-         * the frame. Pairs with the acquire of the thread that holds the lock.
+         * Number of frames that the agent added to the queue. The agent writes this number with a release after it has
+         * stored the frame. Pairs with the acquire of the thread that holds the lock.
          */
         private long added;
         /**
-         * Number of frames passed to the wire. The thread that holds the lock writes it with a release, after its last
-         * read of the frame's entry in the queue. Pairs with the agent's acquire.
+         * Number of frames passed to the wire. The thread that holds the lock writes this number with a release, after
+         * its last read of the frame's entry in the queue. Pairs with the agent's acquire.
          */
         private long taken;
         /**
-         * Number of frames that the wire has completed. The thread that holds the lock writes it with a release, after
-         * the last read of a payload. Pairs with the agent's acquire.
+         * Number of frames that the wire has completed. The thread that holds the lock writes this number with a
+         * release, after the last read of a payload. Pairs with the agent's acquire.
          */
         private long completed;
         /**
@@ -244,7 +246,7 @@ final class SendHelper implements Agent, AutoCloseable {
             }
         }
 
-        /** Sends as many frames as possible. The calling thread holds the lock. Returns the amount of work done. */
+        /** Sends as many frames as possible. Requires the lock. Returns the amount of work done. */
         private int pass() {
             if (lost != null) {
                 return 0;
@@ -323,8 +325,8 @@ final class SendHelper implements Agent, AutoCloseable {
         }
 
         /**
-         * Takes the lock permanently. Returns false if the sender was closed before. Yields while the helper holds the
-         * lock. The helper releases the lock soon, because its passes do not block.
+         * Takes the lock permanently. Returns false if the sender is already closed. Yields while the helper holds the
+         * lock, which is short because the helper's passes do not block.
          */
         private boolean takeForGood() {
             while (!TURN.compareAndSet(this, FREE, CLOSED)) {

@@ -17,11 +17,13 @@ public final class AsyncErrors {
      * Reaction of the program since its communicator lost a peer. The ordinal of a constant is its number in the shim.
      */
     public enum Reply {
-        /** The program has shown neither of the reactions below. */
+        /** The program has neither asked for the error nor shrunk the communicator. */
         NOT_ASKED,
         /** The program called {@code ncclCommGetAsyncError} and received the error. */
         TOLD,
-        /** The program continues in another communicator, which {@code ncclCommShrink} made of the remaining ranks. */
+        /**
+         * The program continues in another communicator, which {@code ncclCommShrink} created from the remaining ranks.
+         */
         GIVEN_UP
     }
 
@@ -29,7 +31,7 @@ public final class AsyncErrors {
      * Libraries and executables of this process that call {@code ncclCommGetAsyncError}.
      *
      * @param count number of callers; 0 if none is known
-     * @param names file names of the callers; if there are none, the reason
+     * @param names file names of the callers; if no caller is known, the reason
      */
     public record Askers(int count, String names) {
     }

@@ -16,37 +16,34 @@ import org.millrace.plugin.loss.AsyncErrors.Reply;
 import org.millrace.trace.ProcessTrace;
 
 /**
- * Lost connections of one NCCL communicator. They are recorded until NCCL closes the first of the communicator's
- * connections. NCCL closes connections when the program aborts or destroys the communicator, and no report is needed
- * from then on.
+ * Lost connections of one NCCL communicator. Losses are recorded until NCCL closes the first of the communicator's
+ * connections. NCCL does so when the program aborts or destroys the communicator, and then no report is needed.
  *
  * <p>
  * Not every loss is harmful. A peer that has done all its work may leave without a shutdown message, because its
  * process exits without destroying anything. This process may then still write its results. A loss is therefore
  * reported, and can end the process, only if this process waits for the peer. Either of two observations shows that
- * this process waits. First, the device has posted data for the peer that the peer never received. Second, the device
- * has not finished its work. The second observation is needed because a kernel that waits to receive leaves no mark in
- * memory.
+ * this process waits. First, the device has posted data that the peer has not received. Second, the device has not
+ * finished its work. The second observation is needed because the memory does not show that a kernel waits to receive.
  */
 public final class CommunicatorLosses {
 
     /** Time that a device must be busy after a loss before it counts as waiting for the lost peer. */
     private static final Duration BUSY = Duration.ofMillis(500);
     /**
-     * Time after a loss during which a peer that closed in order is not reported. Such a peer may be one of several
-     * that close on purpose, and this process may close next.
+     * Time after a loss during which a peer that closed in order is not reported. Perhaps all processes close on
+     * purpose, and this process closes next.
      */
     private static final Duration AFTER_ORDERLY_END = Duration.ofMillis(500);
 
-    /** Reports whether a device makes progress with its work. */
+    /** The communicator's device, with the time that it has been busy. */
     interface Device {
         void start();
 
         void stop();
 
         /**
-         * Returns the age of the current wait for the device's enqueued work, in nanoseconds; 0 if there is no such
-         * wait, because the device is idle.
+         * Returns how long the device has been working on its enqueued work, in nanoseconds; 0 if the device is idle.
          */
         long busyNanos(long now);
     }
@@ -61,7 +58,7 @@ public final class CommunicatorLosses {
     /**
      * Actions that the caller of {@link #look} must take.
      *
-     * @param tell losses to report now, which have not been reported before
+     * @param tell losses that were not reported before
      * @param end  whether the process must end
      */
     record Verdict(List<LostEnd> tell, boolean end) {
@@ -141,7 +138,7 @@ public final class CommunicatorLosses {
      * Records that NCCL closes a connection of the communicator. When this method returns, no thread of this class
      * reads the connection's memory.
      *
-     * @return the first peer that was lost before, or null if none was
+     * @return the first peer that the communicator lost; null if it lost none
      */
     public synchronized @Nullable LostEnd ending(Leaver connection) {
         open.remove(connection);
@@ -164,7 +161,7 @@ public final class CommunicatorLosses {
         }
     }
 
-    /** Closes all remaining connections and tells their peers the first loss, because this process ends. */
+    /** Closes all remaining connections, because this process ends. Tells their peers which peer was lost first. */
     void leave() {
         List<Leaver> left;
         LostEnd why;
@@ -178,8 +175,8 @@ public final class CommunicatorLosses {
     }
 
     /**
-     * Prepares for the connections of another communicator, if NCCL has closed connections before. In table versions
-     * without a context for each communicator, one object records the losses of all communicators.
+     * Prepares for the connections of the next communicator, if NCCL has closed connections before. In table versions
+     * without a context for each communicator, this object records the losses of all communicators.
      */
     public synchronized void restart() {
         if (ended) {
@@ -196,7 +193,7 @@ public final class CommunicatorLosses {
     }
 
     /**
-     * Returns the error of the communicator with the given number; null if it lost nothing, or if this object belongs
+     * Returns the error of the communicator with the given number; null if it lost no peer, or if this object belongs
      * to another communicator.
      */
     @Nullable
@@ -248,8 +245,8 @@ public final class CommunicatorLosses {
     }
 
     /**
-     * Returns the part of a peer's name before the host: {@code pid 41}. Two peers may report the same lost process
-     * with different host names.
+     * Returns the part of a peer's name before the host, for instance {@code pid 41}. Two peers may name a lost process
+     * with different names of its host.
      */
     private static String process(String peer) {
         return peer.replaceFirst(" on .*", "");
@@ -273,7 +270,10 @@ public final class CommunicatorLosses {
 
         private static final long PAUSE_NANOS = Duration.ofMillis(100).toNanos();
         private static final int SUCCESS = 0;
-        /** CU_STREAM_CAPTURE_MODE_RELAXED: this thread's calls do not disturb another thread's stream capture. */
+        /**
+         * CU_STREAM_CAPTURE_MODE_RELAXED: the calls of this class's thread do not disturb another thread's stream
+         * capture.
+         */
         private static final int RELAXED = 2;
 
         /** Functions of libcuda that this class needs. {@link #LOADED} is null without CUDA. */
@@ -311,7 +311,7 @@ public final class CommunicatorLosses {
         private volatile boolean stopped = true;
         private @Nullable Thread thread;
         /**
-         * Time at which the pending call of cuCtxSynchronize began, in nanoseconds; 0 if none is pending. Written by
+         * Time at which the pending call of cuCtxSynchronize began, in nanoseconds; 0 if no call is pending. Written by
          * the waiting thread.
          */
         private volatile long busySince;
@@ -368,7 +368,7 @@ public final class CommunicatorLosses {
                     busySince = 0;
                     LockSupport.parkNanos(PAUSE_NANOS);
                 }
-                driver.makeCurrent.call(0L); // the program may destroy the context afterwards
+                driver.makeCurrent.call(0L); // no context stays current on this thread, so the program may destroy it
             } catch (Throwable e) {
                 busySince = 0;
             }

@@ -7,7 +7,7 @@ import org.millrace.config.Settings;
 /**
  * Reaction to the loss of a peer, set by the user.
  *
- * @param ends        whether the process ends
+ * @param ends        whether the process ends after the loss
  * @param grace       time in which the program can abort or destroy the communicator before the process ends
  * @param asyncErrors whether {@code ncclCommGetAsyncError} reports the loss
  */

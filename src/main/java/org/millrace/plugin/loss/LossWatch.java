@@ -31,7 +31,7 @@ public final class LossWatch {
      */
     private static final long LOOK_FOR_ASKERS_NANOS = Duration.ofMillis(500).toNanos();
 
-    /** Actions after a loss, in a program that receives no exceptions. */
+    /** Actions after a loss in a program that is not written in Java, and so receives no exceptions. */
     interface Reaction {
         /** Reports the loss of a peer. Called once for each peer. */
         void tell(LostEnd lost, LossPolicy policy);
@@ -47,8 +47,8 @@ public final class LossWatch {
         void answer();
 
         /**
-         * Sets whether {@code ncclCommGetAsyncError} reports an error for a communicator. Returns the program's
-         * reaction since the communicator lost a peer.
+         * Sets whether {@code ncclCommGetAsyncError} reports an error for the communicator with NCCL's number. Returns
+         * the program's reaction since the communicator lost a peer.
          */
         Reply lost(long communicator, boolean is);
     }
@@ -60,7 +60,7 @@ public final class LossWatch {
     private final List<CommunicatorLosses> open = new CopyOnWriteArrayList<>();
     private volatile LossPolicy policy = new LossPolicy(true, Duration.ofSeconds(5), true);
     private @Nullable Thread thread;
-    /** Time of the last search for callers, in nanoseconds. Used by the watching thread. */
+    /** Time of the last search for callers of ncclCommGetAsyncError, in nanoseconds. Used by the watching thread. */
     private long answered;
 
     public LossWatch() {
@@ -80,7 +80,7 @@ public final class LossWatch {
     /**
      * Logs whether ncclCommGetAsyncError will report a loss to the program.
      *
-     * @param library address at which the called NCCL is mapped
+     * @param library address at which the NCCL library that the program calls is mapped
      */
     public void announce(long library) {
         AsyncErrors shim = AsyncErrors.current();
@@ -95,7 +95,7 @@ public final class LossWatch {
     }
 
     /**
-     * Creates the list of one communicator's lost connections.
+     * Creates the record of one communicator's lost connections.
      *
      * @param number NCCL's number of the communicator
      */
@@ -104,17 +104,17 @@ public final class LossWatch {
     }
 
     /**
-     * Returns the description of a communicator's loss. The caller returns the loss to the program as an error.
+     * Returns the description of a communicator's loss, which the caller then returns to the program as an error.
      *
      * @param number NCCL's number of the communicator
-     * @return one line; null if the communicator has lost nothing
+     * @return one line; null if the communicator has lost no peer
      */
     public @Nullable String deliver(long number) {
         for (CommunicatorLosses each : open) {
             String problem = each.problem(number);
             if (problem != null) {
                 each.delivered(policy);
-                if (policy.asyncErrors()) { // the shim then observes the program's next action, such as a shrink
+                if (policy.asyncErrors()) { // from now on the shim records the program's reaction, such as a shrink
                     reaction.answer();
                     reaction.lost(number, true);
                 }
@@ -155,7 +155,7 @@ public final class LossWatch {
         }
     }
 
-    /** Checks all communicators once. Returns false if none is left to watch; the thread then ends. */
+    /** Checks all communicators once. Returns false if no communicator is left to watch; the thread then ends. */
     boolean look() {
         long now = now();
         if (policy.asyncErrors() && (answered == 0 || now - answered >= LOOK_FOR_ASKERS_NANOS)) {
@@ -204,9 +204,9 @@ public final class LossWatch {
         }
 
         /**
-         * Ends the process at once, without C's exit handlers. CUDA's handlers wait for kernels, and these kernels wait
-         * forever. Before the exit, the process deletes its files in shared memory and the lost peer's files. It also
-         * flushes the buffers of the program's C streams.
+         * Ends the process at once, without C's exit handlers. CUDA's exit handlers wait for kernels, and the kernels
+         * wait forever for the lost peer. Before the exit, this process deletes its own and the lost peer's files in
+         * shared memory, and flushes the program's C streams.
          */
         @Override
         public void end(Runnable leave) {
@@ -236,7 +236,7 @@ public final class LossWatch {
         }
 
         /** Writes a line with one call, so that lines of several processes do not mix. */
-        @SuppressWarnings("resource") // standard error stays open
+        @SuppressWarnings("resource") // closing the stream would close standard error
         private static void line(String text) {
             byte[] bytes = (text.replaceAll("\\s*\\R\\s*", " | ") + "\n").getBytes(StandardCharsets.UTF_8);
             bounded(() -> new FileOutputStream(FileDescriptor.err).write(bytes));
@@ -252,7 +252,7 @@ public final class LossWatch {
                 try {
                     step.run();
                 } catch (Throwable failed) {
-                    // No report is possible any longer.
+                    // the process ends, so the failure of a step is not reported
                 }
             });
             try {

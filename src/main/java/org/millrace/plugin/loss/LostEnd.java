@@ -12,14 +12,14 @@ import org.millrace.net.PeerClosedException;
 /**
  * This process's end of a lost connection.
  *
- * @param peer     the lost process
- * @param toldBy   process at the connection's other end, if it reported the loss; null if this process itself lost the
- *                 peer
+ * @param peer     name of the lost process
+ * @param toldBy   name of the process at the connection's other end, if it reported the loss of a third process; null
+ *                 if this process itself detected the loss
  * @param text     description of the connection, the event and the last observed state
  * @param orderly  whether the peer closed the connection on purpose; false if it was killed or its host is gone
- * @param owesData whether the device has posted data that the peer has not received. The check reads the connection's
+ * @param owesData returns whether the device has posted data that the peer has not received. It reads the connection's
  *                 memory
- * @param release  action that ends the waits of kernels, if possible, before the process ends. It is run repeatedly
+ * @param release  action that ends the waits of kernels, if possible, before the process ends; run repeatedly
  */
 public record LostEnd(String peer, @Nullable String toldBy, String text, boolean orderly, BooleanSupplier owesData,
         Runnable release) {
@@ -32,11 +32,11 @@ public record LostEnd(String peer, @Nullable String toldBy, String text, boolean
     }
 
     /**
-     * Creates an end from the failure that stopped the connection. If the process at the other end reports the loss of
-     * a third process, the third process is the lost peer. If the process at the other end reports the loss of this
-     * process, the process at the other end is the lost peer.
+     * Creates an end from the failure that stopped the connection. If {@code other} reports the loss of a third
+     * process, this third process is the lost peer. Otherwise {@code other} is the lost peer, even if it reports the
+     * loss of this process.
      *
-     * @param other the process at the other end
+     * @param other name of the process at the other end
      */
     public static LostEnd of(Throwable reason, String other, String text, BooleanSupplier owesData) {
         return reason instanceof LostPeerException words && !isThisProcess(words.lostPeer())
@@ -44,14 +44,17 @@ public record LostEnd(String peer, @Nullable String toldBy, String text, boolean
                 : new LostEnd(other, text, reason instanceof PeerClosedException, owesData);
     }
 
-    /** Creates an end for all GIN connections of a communicator. The first failure makes all of them unusable. */
+    /**
+     * Creates an end that stands for all GIN connections of a communicator, because the first failure makes all of them
+     * unusable.
+     */
     public static LostEnd ofGin(String text, BooleanSupplier owesData, Runnable release) {
         return new LostEnd(GIN, null, text, false, owesData, release);
     }
 
     /**
      * Returns whether a peer's name stands for this process. A process on another host may have the same pid, so the
-     * host is compared too. The name identifies a host by its host name, or by any of its addresses.
+     * host is compared too. The name contains the host's name or one of its addresses.
      */
     private static boolean isThisProcess(String name) {
         String begin = "pid " + ProcessHandle.current().pid() + " on ";
@@ -68,8 +71,8 @@ public record LostEnd(String peer, @Nullable String toldBy, String text, boolean
     }
 
     /**
-     * Returns the process to report as lost to a receiver. If the receiver itself is the lost process, this is the
-     * process that reported the loss.
+     * Returns the name of the lost process for a message to {@code receiver}. If the receiver is the lost process,
+     * returns the process that reported the loss.
      */
     public String namedTo(String receiver) {
         return toldBy != null && peer.equals(receiver) ? toldBy : peer;

@@ -3,8 +3,8 @@ package org.millrace.plugin.path;
 import org.millrace.plugin.host.HandleTable;
 
 /**
- * Encodes a memory region or a request of a connection in the low bits of the connection's handle. The bits 11 and 10
- * distinguish memory, requests and the connection itself.
+ * Encodes a memory region or a request of a connection in the low bits of the connection's handle. Bits 11 and 10 show
+ * whether a handle names memory, a request or the connection itself.
  *
  * <pre>
  *  11 10  9             0
@@ -47,7 +47,7 @@ public final class ConnectionHandle {
         return bytes == 0 ? 0 : region(connection, handle);
     }
 
-    /** Returns the number of the memory region in a handle. The region must belong to the given connection. */
+    /** Returns the number of the memory region in a handle. Throws if the handle belongs to another connection. */
     public static int region(long connection, long handle) {
         if ((handle & HandleTable.PART_MASK) >>> 10 != 1 || (handle ^ connection) >>> HandleTable.PART_BITS != 0) {
             throw new IllegalArgumentException("0x" + Long.toHexString(handle)

@@ -13,8 +13,8 @@ import org.millrace.plugin.host.NativeMemory;
 import org.millrace.plugin.loss.CommunicatorLosses;
 
 /**
- * Moves the data of connections, by Java's threads or NCCL's proxy. Both ends of a connection need the same path,
- * because each path has its own frame format.
+ * A way to move the data of connections: by Java's threads or by NCCL's proxy. Both ends of a connection need the same
+ * data path, because each data path has its own frame format.
  */
 public interface DataPath extends AutoCloseable {
 
@@ -37,8 +37,8 @@ public interface DataPath extends AutoCloseable {
     }
 
     /**
-     * Returns the maximum number of buffers of one receive. If it is more than 1, each message has a tag that selects
-     * its buffer.
+     * Returns the maximum number of buffers of one receive. If the maximum is more than 1, each message has a tag that
+     * selects its buffer.
      */
     default int maxRecvs() {
         return 1;
@@ -50,8 +50,8 @@ public interface DataPath extends AutoCloseable {
     }
 
     /**
-     * Passes the endpoint of future connections to this path. The caller closes the endpoint after {@link #stop} and
-     * before {@link #close}.
+     * Passes the endpoint that future connections use to this path. The caller closes the endpoint after {@link #stop}
+     * and before {@link #close}.
      */
     default void opened(NetEndpoint endpoint) {
         // no action by default
@@ -59,7 +59,7 @@ public interface DataPath extends AutoCloseable {
 
     /** Wakes sleeping threads, because an operation is about to be launched. Called by the program's threads. */
     default void operationComing() {
-        // no action by default, because only threads of Millrace sleep
+        // no action by default: a path without threads wakes none
     }
 
     @Override
@@ -70,8 +70,7 @@ public interface DataPath extends AutoCloseable {
      *
      * @param sender sender that the path uses and closes
      * @param number number of the connection in its communicator
-     * @param more   connects a further stream, given its number, 1 or more. It is null if the receiver takes messages
-     *               in order and not by their tags
+     * @param more   connects a further stream, given its number, 1 or more; null if the messages have no tags
      */
     Connection sending(FrameSender sender, Network network, Owner owner, ConnectionNumber number,
             @Nullable IntFunction<Pending<FrameSender>> more);
@@ -81,7 +80,7 @@ public interface DataPath extends AutoCloseable {
      *
      * @param receiver receiver that the path uses and closes
      * @param number   number of the connection in its communicator
-     * @param more     further streams, for messages with tags. The sending side connects a stream when it needs it
+     * @param more     further streams, for messages with tags. The sender connects each stream when it needs it
      */
     Connection receiving(FrameReceiver receiver, Network network, Owner owner, ConnectionNumber number,
             List<Pending<FrameReceiver>> more);
@@ -96,12 +95,15 @@ public interface DataPath extends AutoCloseable {
     record ConnectionNumber(ConnectionKey key, int order) {
     }
 
-    /** Stops the path's threads. NCCL has closed its connections before, and the endpoint closes the others. */
+    /**
+     * Stops the path's threads. NCCL has already closed its connections. The endpoint, which is closed next, closes the
+     * warm-up's connections.
+     */
     default void stop() {
         // no threads by default
     }
 
-    /** Frees the resources of connections. {@link #stop} was called before, and no connection is left. */
+    /** Frees the resources of connections. Requires that {@link #stop} was called and that no connection is left. */
     @Override
     void close();
 
@@ -115,8 +117,9 @@ public interface DataPath extends AutoCloseable {
     record Owner(long communicator, DrainTimeout drainTimeout, CommunicatorLosses losses) {
 
         /**
-         * Prepares for the connections of another communicator. In table versions without a context for each
-         * communicator, one owner serves all communicators, and earlier teardowns belonged to another one.
+         * Prepares for the connections of the next communicator. In table versions without a context for each
+         * communicator, one owner stands for all communicators. The teardown of one communicator must not affect the
+         * next.
          */
         public void restart() {
             drainTimeout.restart();
@@ -125,13 +128,13 @@ public interface DataPath extends AutoCloseable {
     }
 
     /**
-     * Time limit for the connections of one communicator during teardown, if peers do not take the data that its
-     * kernels have posted.
+     * Time limit for the connections of one communicator during teardown, if peers do not accept the data that the
+     * communicator's kernels have posted.
      *
      * <p>
      * NCCL closes connections one after the other and does not report whether the communicator was aborted. After an
-     * abort all peers of the communicator are stuck. The time limit therefore applies once to all its connections:
-     * after one connection has timed out, the others do not wait. Until NCCL closes a connection, the connection
+     * abort all peers of the communicator are stuck. The time limit therefore applies once to all connections: after
+     * one connection has timed out, the other connections do not wait. Until NCCL closes a connection, the connection
      * continues to send the data that its peer accepts.
      */
     final class DrainTimeout {
@@ -147,14 +150,17 @@ public interface DataPath extends AutoCloseable {
             return over ? Duration.ZERO : TIMEOUT;
         }
 
-        /** Records that a connection dropped its data. Returns whether it was the communicator's first. */
+        /**
+         * Records that a connection dropped its data. Returns whether it was the communicator's first connection to do
+         * so.
+         */
         public synchronized boolean expire() {
             boolean first = !over;
             over = true;
             return first;
         }
 
-        /** Restores the full time for another communicator, see {@link Owner#restart}. */
+        /** Restores the full time for the next communicator, see {@link Owner#restart}. */
         public void restart() {
             over = false;
         }
@@ -162,27 +168,27 @@ public interface DataPath extends AutoCloseable {
 
     /**
      * A connection in NCCL's terms: one direction between two ranks. NCCL's service thread registers memory and closes
-     * the connection. NCCL's progress thread posts and tests, unless the connection is taken over. The two threads
+     * the connection. NCCL's progress thread posts and tests, unless the connection is taken over. These two threads
      * never call at the same time.
      */
     interface Connection extends AutoCloseable {
 
-        /** Result of {@link #post} without room for a request. NCCL calls again. */
+        /** Result of {@link #post} if the request has no room. NCCL calls again. */
         int NO_REQUEST = -1;
         /**
          * Returns the address of an {@code ncclNetDeviceHandle_t} that lives as long as this connection, or 0 for none.
-         * The caller reads it once, right after the connection was made.
+         * The caller reads the address once, right after it has created the connection.
          */
         default long deviceHandle() {
             return 0;
         }
 
         /**
-         * Registers memory that will hold payloads. Returns the region's number, 0 to
-         * {@code ConnectionHandle.REGIONS - 1}.
+         * Registers memory that will hold payloads. Returns the region's number, 0 to {@code ConnectionHandle.REGIONS
+         * - 1}.
          *
-         * @param onDevice whether it is GPU memory, which requires a path that {@link DataPath#takesDeviceMemory
-         *                 accepts} it
+         * @param onDevice whether the memory is GPU memory, which requires a path that
+         *                 {@link DataPath#takesDeviceMemory accepts} GPU memory
          */
         int register(long address, long bytes, boolean onDevice);
 
@@ -205,15 +211,16 @@ public interface DataPath extends AutoCloseable {
          * Begins to send or to receive a message.
          *
          * @param address address of the message's first byte, within the region
-         * @param bytes   length of a sent message, or maximum length of a received one; 0 needs no region
+         * @param bytes   length of a sent message, or maximum length of a received one; a message of 0 bytes needs no
+         *                region
          * @param tag     tag of the message, which selects the buffer if a receive has several
          * @return the request's number modulo {@code ConnectionHandle.REQUEST_NUMBERS}, or {@link #NO_REQUEST}
          */
         int post(long address, long bytes, int region, int tag);
 
         /**
-         * Begins to receive one message into each of several buffers. All messages form one request. The arguments are
-         * C arrays with {@code count} elements each.
+         * Begins to receive one message into each of several buffers. All messages form one request. The address
+         * arguments point to C arrays with {@code count} elements each.
          */
         default int receive(long connection, int count, long addresses, long lengths, long tags, long memories) {
             long bytes = NativeMemory.getLong(lengths);
@@ -223,10 +230,11 @@ public interface DataPath extends AutoCloseable {
         }
 
         /**
-         * Makes progress and returns whether a request is complete. The number of a completed request is free again.
+         * Makes progress and returns whether a request is complete. The number of a completed request may be used
+         * again.
          *
-         * @param sizes address at which completion stores 32-bit numbers: the number of bytes sent, or received into
-         *              each buffer; 0 if they are not needed
+         * @param sizes address of 32-bit numbers that this method stores for a completed request: the number of bytes
+         *              sent, or received into each buffer; 0 if they are not needed
          */
         boolean test(int request, long sizes);
 

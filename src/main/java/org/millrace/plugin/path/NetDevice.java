@@ -31,7 +31,7 @@ import org.millrace.plugin.host.NativeMemory;
  */
 public record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath) {
 
-    /** Speed for an interface that does not report one, as in NCCL's own socket network. */
+    /** Speed of an interface that does not report its speed, in Mbit/s, as in NCCL's own socket network. */
     private static final int USUAL_SPEED_MBPS = 10_000;
 
     private static final Path INTERFACES = Path.of("/sys/class/net");
@@ -86,8 +86,8 @@ public record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath
     }
 
     /**
-     * Returns the path of an interface's card, found as in NCCL's own socket network. NCCL's topology omits devices
-     * that are not cards on the PCI bus.
+     * Returns the path of an interface's network card, computed as in NCCL's own socket network. NCCL's topology omits
+     * devices that are not cards on the PCI bus.
      */
     private static String card(Path directory) {
         try {
@@ -98,13 +98,13 @@ public record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath
     }
 
     /**
-     * Writes the result of getProperties in the struct of a table's version. v9 adds forceFlush before speed, and
-     * virtual devices and size limits at the end. v11 appends multi-requests. v12 enlarges the struct of virtual
-     * devices and appends rails. The fields before the virtual devices have the same offsets in v9 to v12.
+     * Writes the result of getProperties in the struct of the given version of the network table. v9 adds forceFlush
+     * before speed, and virtual devices and size limits at the end. v11 appends multi-requests. v12 enlarges the struct
+     * of virtual devices and appends rails. The fields before the virtual devices have equal offsets in v9 to v12.
      *
      * <p>
-     * Pointers are written as numbers, and arrays without a VarHandle of their own. The JVM takes milliseconds to
-     * compile a VarHandle at its first use, and ncclCommInitRank waits.
+     * Pointers are written as numbers, and arrays without a separate VarHandle. The JVM takes milliseconds to compile a
+     * VarHandle at its first use, and ncclCommInitRank waits.
      *
      * @param abilities properties that depend on the data path
      */
@@ -123,7 +123,7 @@ public record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath
         }
     }
 
-    /** Writes the first fields of v9, except forceFlush, which lies before speed. */
+    /** Writes the fields of v8, which are the first fields of v9 except for forceFlush. */
     private void writeV8(int index, Abilities abilities, MemorySegment to) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment head = ncclNetProperties_v9_t.allocate(arena);
@@ -155,7 +155,7 @@ public record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath
         ncclNetProperties_v12_t.planeId(to, UNDEFINED);
     }
 
-    /** Writes everything before the virtual devices, which is equal in v9 to v12. */
+    /** Writes the fields before the virtual devices, which are equal in v9 to v12. */
     private void writeHead(int index, Abilities abilities, MemorySegment to) {
         to.set(ValueLayout.JAVA_LONG, ncclNetProperties_v9_t.name$offset(), name.address());
         to.set(ValueLayout.JAVA_LONG, ncclNetProperties_v9_t.pciPath$offset(), pciPath.address());
@@ -168,7 +168,7 @@ public record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath
         ncclNetProperties_v9_t.latency(to, 0);
         ncclNetProperties_v9_t.maxComms(to, MAX_COMMS);
         ncclNetProperties_v9_t.maxRecvs(to, abilities.maxRecvs);
-        // the type HOST, because NCCL's kernels do not use the device themselves, unless they unpack
+        // the type HOST means that kernels do not use the network device; only unpacking kernels do
         ncclNetProperties_v9_t.netDeviceType(to, abilities.unpacks ? NetDeviceHandle.UNPACK : NetDeviceHandle.HOST);
         ncclNetProperties_v9_t.netDeviceVersion(to, abilities.unpacks ? UnpackDevice.Connection.VERSION : 0);
     }

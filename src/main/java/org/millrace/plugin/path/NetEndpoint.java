@@ -18,15 +18,15 @@ import org.millrace.plugin.host.NcclLog;
  * This process's endpoint in the network. One listener serves all communicators.
  *
  * @param listener listener that peers connect to
- * @param faults   faults that were planted on purpose in connections of this process
+ * @param faults   faults that a test planted in connections of this process
  */
 public record NetEndpoint(Network network, Listener listener, NetDevice device,
         List<Fault> faults) implements AutoCloseable {
 
     /**
-     * Opens the network of the settings. The rails are those in MILLRACE_SOCKET_ADDRESSES, or in NCCL_SOCKET_IFNAME and
-     * NCCL_SOCKET_FAMILY. MILLRACE_SOCKET_STREAMS sets the number of streams on each rail. The default is the product
-     * of NCCL_SOCKET_NTHREADS and NCCL_NSOCKS_PERTHREAD.
+     * Opens the network that the settings select. MILLRACE_SOCKET_ADDRESSES, or NCCL_SOCKET_IFNAME and
+     * NCCL_SOCKET_FAMILY, select the rails. MILLRACE_SOCKET_STREAMS sets the number of streams on each rail. The
+     * default is the product of NCCL_SOCKET_NTHREADS and NCCL_NSOCKS_PERTHREAD.
      */
     public static NetEndpoint open(Configuration settings) {
         List<Fault> faults = Fault.of(settings);
@@ -38,9 +38,10 @@ public record NetEndpoint(Network network, Listener listener, NetDevice device,
                     : NetDevice.of(Interfaces.choose(options.socket()).addresses());
             Network linked = LinkNetwork.of(settings, network, faults);
             Listener listener = linked.listen();
-            // libnccl asks for connections one by one, and seldom. Meanwhile this thread refuses clients that are not
-            // peers, so that they do not accumulate.
-            Thread.ofPlatform().daemon().name("millrace-accept").start(listener::attend); // ends with the listener
+            // libnccl accepts connections seldom and one by one. This thread refuses clients that are not peers, so
+            // that they do not accumulate.
+            Thread.ofPlatform().daemon().name("millrace-accept").start(listener::attend); // the thread ends when the
+                                                                                          // listener is closed
             return new NetEndpoint(linked, listener, device, faults);
         } catch (RuntimeException e) {
             network.close();

@@ -18,7 +18,7 @@ import org.millrace.plugin.host.NativeMemory;
  *  +--------+--------+---------+-------+-----------+-----------+-----------+----------+----------+
  * </pre>
  *
- * @param path number of the listening side's {@link DataPath}; both sides need the same
+ * @param path number of the listening side's {@link DataPath}; the connecting side must have the same data path
  */
 public record PeerHandle(byte path, ConnectionKey key, byte[] address) {
 
@@ -33,14 +33,14 @@ public record PeerHandle(byte path, ConnectionKey key, byte[] address) {
     private static final long KEY_LOW_OFFSET = 16;
     private static final long ADDRESS_OFFSET = 24;
 
-    /** Offset of a number that each table uses for its own purpose, see {@link #number}. */
+    /** Offset of a number that each of the plugin's tables uses for its own purpose, see {@link #number}. */
     private static final long NUMBER_OFFSET = ADDRESS_OFFSET + Listener.ADDRESS_BYTES;
 
     public static void putNumber(long handle, int number) {
         NativeMemory.at(handle, plugin_h.NCCL_NET_HANDLE_MAXSIZE()).set(INT, NUMBER_OFFSET, number);
     }
 
-    /** {@return the number that was added to a handle; 0 if none was} */
+    /** {@return the number that a table added to a handle; 0 if no table added one} */
     public static int number(long handle) {
         return NativeMemory.at(handle, plugin_h.NCCL_NET_HANDLE_MAXSIZE()).get(INT, NUMBER_OFFSET);
     }

@@ -5,11 +5,11 @@ import org.millrace.abi.Protocol;
 import org.millrace.plugin.host.NativeMemory;
 
 /**
- * Choice of the protocol and the number of channels of a collective. NCCL estimates the cost from the speed of a
- * network card. The plugin instead uses the cost that was measured on two H200s, with NCCL 2.28.9, over shared memory
- * and over TCP. LL is faster than Simple up to a few hundred kilobytes for each rank: one pass of the proxy moves a
- * slot of LL lines and publishes it line by line. LL128 is never the fastest of the three. NCCL still chooses the
- * algorithm. All ranks must decide alike, so the choice depends only on size, number of ranks and operation.
+ * Choice of the protocol and the number of channels of a collective. NCCL estimates costs from the speed of a network
+ * card. The plugin instead uses costs that were measured on two H200s with NCCL 2.28.9, over shared memory and over
+ * TCP. LL is faster than Simple up to a few hundred kilobytes for each rank: one pass of the proxy moves a slot of LL
+ * lines and publishes it line by line. LL128 is never the fastest of the three. NCCL still chooses the algorithm. All
+ * ranks must decide alike, so the choice depends only on size, number of ranks and operation.
  *
  * @param path            path that moves the data
  * @param choosesChannels whether the user leaves the number of channels to the plugin
@@ -17,24 +17,26 @@ import org.millrace.plugin.host.NativeMemory;
 public record TunerChoices(DataPath path, boolean choosesChannels) {
 
     /**
-     * Maximum size for each rank at which LL is used. Above it Simple is faster. Measured: the time of LL divided by
-     * the time of Simple, in an all-reduce of two ranks. With 16 cores for each rank, the ratio is 0.6 to 0.8 for 128
-     * KiB and 0.6 to 0.86 for 256 KiB. With 2 cores for each rank, it is 1.05 and 1.7. For 512 KiB it is 1.1 and more.
+     * Maximum number of bytes for each rank if LL is used. With more bytes, Simple is faster. Measured: the time of LL
+     * divided by the time of Simple, in an all-reduce of two ranks. With 16 cores for each rank, the ratio is 0.6 to
+     * 0.8 for 128 KiB and 0.6 to 0.86 for 256 KiB. With 2 cores for each rank, the ratio is 1.05 for 128 KiB and 1.7
+     * for 256 KiB. For 512 KiB the ratio is 1.1 or more.
      */
     private static final long LL_BYTES_PER_RANK = 64 << 10;
-    /** Cost far above any estimate in the table, in microseconds. */
+    /** Cost in microseconds, far above any estimate of NCCL's. */
     private static final float UNATTRACTIVE = 1e9f;
     /**
      * Bytes for each channel if a GPU makes the copies. Each copy costs the same time however short it is. Measured: an
-     * all-reduce of two ranks with two cores each, with 1, 2, 4 and 8 channels. It takes 91, 134, 199 and 209 us for
-     * 512 KiB, and 146, 124, 171 and 340 us for 2 MiB. It takes 523, 251, 218 and 421 us for 8 MiB.
+     * all-reduce of two ranks with two cores each, with 1, 2, 4 and 8 channels. The times are 91, 134, 199 and 209 us
+     * for 512 KiB. They are 146, 124, 171 and 340 us for 2 MiB, and 523, 251, 218 and 421 us for 8 MiB.
      */
     private static final long BYTES_PER_CHANNEL = 1 << 20;
     /** Minimum size at which all of NCCL's channels are used. */
     private static final long BYTES_FOR_ALL_CHANNELS = 16 << 20;
     private static final long MAX_OF_SOME_CHANNELS = 4;
     /**
-     * Size limits if threads copy. Fewer rings have longer slices, and each slice costs system calls and passes.
+     * Minimum sizes in bytes for two and for four channels, if threads copy. With fewer channels, slices are longer,
+     * and each slice costs system calls and passes.
      *
      * <p>
      * Measured: an all-reduce of two ranks over TCP. With two cores for each rank, 8 and 2 channels take 161 and 114 us
@@ -56,7 +58,7 @@ public record TunerChoices(DataPath path, boolean choosesChannels) {
                     !small && path.takesDeviceMemory() ? channelsOfCopies(bytes) : channelsOfThreads(bytes));
         }
         if (protocols <= Protocol.SIMPLE.id()) {
-            return; // a row without a column for each protocol
+            return; // a table of costs that lacks protocols
         }
         for (int algorithm = 0; algorithm < algorithms; algorithm++) {
             long row = costs + (long) algorithm * protocols * Float.BYTES;
@@ -70,13 +72,13 @@ public record TunerChoices(DataPath path, boolean choosesChannels) {
         }
     }
 
-    /** Returns the number of channels of an operation with copies by GPUs; 0 to leave it to NCCL. */
+    /** Returns the number of channels of an operation if GPUs copy; 0 if NCCL chooses the number. */
     private static int channelsOfCopies(long bytes) {
         return bytes >= BYTES_FOR_ALL_CHANNELS ? 0
                 : (int) Long.highestOneBit(Math.clamp(bytes / BYTES_PER_CHANNEL, 1, MAX_OF_SOME_CHANNELS));
     }
 
-    /** Returns the number of channels of an operation with copies by threads; 0 to leave it to NCCL. */
+    /** Returns the number of channels of an operation if threads copy; 0 if NCCL chooses the number. */
     private static int channelsOfThreads(long bytes) {
         if (bytes < BYTES_FOR_TWO_CHANNELS || bytes >= BYTES_FOR_ALL_CHANNELS) {
             return 0;

@@ -20,8 +20,8 @@ import org.millrace.proxy.SliceLists;
 import org.millrace.proxy.UnpackReceiveSource;
 
 /**
- * Memory that the plugin and unpacking kernels share. It consists of one bounce buffer, and of lists of pages and a
- * handle for each receiving connection. It is host memory that the GPU has mapped. Safe from any thread.
+ * Memory that the plugin and unpacking kernels share. The memory is host memory that the GPU has mapped. It consists of
+ * one bounce buffer, and of lists of pages and a handle for each receiving connection. Safe from any thread.
  */
 public final class UnpackDevice implements AutoCloseable {
 
@@ -34,7 +34,7 @@ public final class UnpackDevice implements AutoCloseable {
     private long bounceAddress;
 
     /**
-     * Creates a device. It allocates nothing before the first connection.
+     * Creates an object that allocates its memory with the first connection.
      *
      * @param onHost whether kernels are emulated
      */
@@ -52,7 +52,7 @@ public final class UnpackDevice implements AutoCloseable {
     record Shared(MemorySegment host, long device) {
     }
 
-    /** Allocates zeroed memory that the calling thread's current device has mapped, or host memory. */
+    /** Allocates zeroed host memory. If kernels run on a GPU, the calling thread's current device maps the memory. */
     Shared share(long bytes, Arena owner) {
         if (onHost) {
             long address = owner.allocate(bytes, ALIGNMENT).address();
@@ -68,7 +68,7 @@ public final class UnpackDevice implements AutoCloseable {
     /**
      * Creates a new receiving connection's memory.
      *
-     * @param needsProxyProgress whether NCCL's proxy must ask for progress of the connection
+     * @param needsProxyProgress whether NCCL's proxy must progress the connection
      */
     public synchronized Connection connection(Network network, boolean needsProxyProgress) {
         if (bounce == null) {
@@ -79,7 +79,7 @@ public final class UnpackDevice implements AutoCloseable {
         return new Connection(this, bounce, bounceAddress, needsProxyProgress);
     }
 
-    /** Frees the memory. The connections were closed before. */
+    /** Frees the memory. Requires that all connections are closed. */
     @Override
     public synchronized void close() {
         if (bounce != null) {
@@ -98,9 +98,9 @@ public final class UnpackDevice implements AutoCloseable {
     }
 
     /**
-     * Buffer whose pages receive the data of all connections of this process. There is one buffer, because a kernel has
-     * a single buffer address for all its connections. Each connection has its own pages and never waits for another
-     * connection's pages. Safe from any thread.
+     * The bounce buffer, with pages that receive the data of all connections of this process. There is only one,
+     * because a kernel has a single buffer address for all its connections. Each connection has its own pages and never
+     * waits for another connection's pages. Safe from any thread.
      */
     static final class BounceBuffer {
 
@@ -150,15 +150,15 @@ public final class UnpackDevice implements AutoCloseable {
     }
 
     /**
-     * Memory that a receiving connection shares with kernels that unpack. Its lists and its handle exist from the
-     * beginning, and its pages once its slots are known.
+     * Memory that a receiving connection shares with kernels that unpack. Lists and handle are allocated at once, and
+     * pages when the size of the slots is known.
      */
     public static final class Connection implements AutoCloseable {
 
         /** Version number of NCCL's unpack device, which NCCL compares with the version of its kernels. */
         public static final int VERSION = 7;
 
-        /** Offset of the handle. It has its own cache line, because the kernel writes it. */
+        /** Offset of the handle. The handle has its own cache line, because the kernel writes to it. */
         private static final long HANDLE_OFFSET = (UnpackMeta.BYTES + 127) & -128;
         private static final long FIRST_ORDINAL = UnpackHandle.BEFORE_FIRST + 1;
 
