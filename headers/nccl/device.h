@@ -5,6 +5,7 @@
 #include "nccl/algorithms.h"
 #include "nccl/connection.h"
 #include "nccl/gin.h"
+#include "nccl/rccl.h"
 #include "nccl/unpack.h"
 #include "nccl/work.h"
 

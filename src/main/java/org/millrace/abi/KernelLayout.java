@@ -35,7 +35,9 @@ public enum KernelLayout {
     /** NCCL 2.28 to 2.30, and alpha releases of 2.31. */
     V28(ncclRecvMem_v28.connFifo$offset(), ncclConnFifo_v28.layout(), LL128Line.NCCL),
     /** NCCL 2.31 and later, and Millrace's own memory. */
-    V31(ncclRecvMem.connFifo$offset(), ncclConnFifo.layout(), LL128Line.NCCL);
+    V31(ncclRecvMem.connFifo$offset(), ncclConnFifo.layout(), LL128Line.NCCL),
+    /** RCCL 2.27.7 to 2.30. */
+    RCCL(64, ncclConnFifo_v28.layout(), LL128Line.RCCL);
 
     /** Layout of the memory that Millrace allocates itself. */
     public static final KernelLayout NEWEST = V31;
@@ -44,7 +46,11 @@ public enum KernelLayout {
     private static final int NEWEST_RELEASE = 232;
     /** Last version with entries of 24 bytes, an alpha release of 2.31. */
     private static final int LAST_OF_V28 = 23100;
+    private static final int FIRST_OF_RCCL = 22707;
+    private static final int NEWEST_OF_RCCL = 230;
 
+    /** Offset of the first entry in {@link RecvMem}, in bytes. */
+    private final long fifoOffset;
     /** Size of an entry in bytes. */
     final long entryBytes;
     /** Offsets of the first entry's fields in {@link RecvMem}, in bytes. */
@@ -57,6 +63,7 @@ public enum KernelLayout {
     private final LL128Line ll128Line;
 
     KernelLayout(long fifoOffset, GroupLayout entry, LL128Line ll128Line) {
+        this.fifoOffset = fifoOffset;
         this.ll128Line = ll128Line;
         entryBytes = entry.byteSize();
         mode = fifoOffset + entry.byteOffset(groupElement("mode"));
@@ -76,6 +83,16 @@ public enum KernelLayout {
         return version <= LAST_OF_V28 ? V28 : version / 100 <= NEWEST_RELEASE ? V31 : null;
     }
 
+    /**
+     * {@return the layout in a release of RCCL; null if it is unknown} The first entries of 32 bytes, and further
+     * changes of LL128, are in RCCL 2.31.
+     *
+     * @param version number that {@code ncclGetVersion} returns; 0 if it is unknown
+     */
+    public static @Nullable KernelLayout ofRccl(int version) {
+        return version >= FIRST_OF_RCCL && version / 100 <= NEWEST_OF_RCCL ? RCCL : null;
+    }
+
     /** {@return the line of protocol LL128} */
     public LL128Line ll128Line() {
         return ll128Line;
@@ -83,6 +100,6 @@ public enum KernelLayout {
 
     @Override
     public String toString() {
-        return "connFifo entries of " + entryBytes + " bytes";
+        return "connFifo entries of " + entryBytes + " bytes" + (this == RCCL ? " at offset " + fifoOffset : "");
     }
 }

@@ -81,6 +81,14 @@ class ConnectionLayoutTest {
         assertTrue(refused.getMessage().contains("choose a multiple of"), refused.getMessage());
     }
 
+    /** Default sizes of RCCL. */
+    @Test
+    void shorterLinesMaySplitSlotsMoreFinely() {
+        assertEquals(57344, new ConnectionLayout(262144, 458752, 4194304, LL128Line.RCCL).slotBytes(Protocol.LL128));
+        assertEquals(64, new ConnectionLayout(128, 512, 8, LL128Line.RCCL).slotBytes(Protocol.LL128));
+        assertThrows(IllegalArgumentException.class, () -> new ConnectionLayout(128, 512, 8));
+    }
+
     @ParameterizedTest
     @EnumSource(Protocol.class)
     void protocolsHaveNcclsIds(Protocol protocol) {

@@ -88,7 +88,7 @@ class ControlMemoryTest {
             assertEquals(100 + slot, recvBytes.get(ValueLayout.JAVA_INT, entryOffset(slot, "mode")));
             assertEquals(Integer.MAX_VALUE - slot, recvMem.offsetPlain(slot));
             long at = entryOffset(slot, "offset");
-            assertEquals(Integer.MAX_VALUE - slot, fifo == KernelLayout.V28 ? recvBytes.get(ValueLayout.JAVA_INT, at)
+            assertEquals(Integer.MAX_VALUE - slot, fifo != KernelLayout.V31 ? recvBytes.get(ValueLayout.JAVA_INT, at)
                     : recvBytes.get(ValueLayout.JAVA_LONG, at));
             assertEquals(300 + slot, recvMem.sizeAcquire(slot));
             assertEquals(Long.MIN_VALUE + slot, recvMem.ptrPlain(slot));
@@ -108,6 +108,12 @@ class ControlMemoryTest {
             "30000, "})
     void releases(int version, KernelLayout expected) {
         assertEquals(expected, KernelLayout.ofRelease(version));
+    }
+
+    @ParameterizedTest
+    @CsvSource({"0, ", "22105, ", "22707, RCCL", "22803, RCCL", "23004, RCCL", "23099, RCCL", "23102, "})
+    void releasesOfRccl(int version, KernelLayout expected) {
+        assertEquals(expected, KernelLayout.ofRccl(version));
     }
 
     @ParameterizedTest
@@ -144,7 +150,8 @@ class ControlMemoryTest {
     }
 
     private long entryOffset(int slot, String field) {
-        return (fifo == KernelLayout.V28 ? ncclRecvMem_v28.layout() : ncclRecvMem.layout())
-                .byteOffset(groupElement("connFifo"), sequenceElement(slot), groupElement(field));
+        return (fifo == KernelLayout.V31 ? ncclRecvMem.layout() : ncclRecvMem_v28.layout())
+                .byteOffset(groupElement("connFifo"), sequenceElement(slot), groupElement(field))
+                - (fifo == KernelLayout.RCCL ? 64 : 0);
     }
 }

@@ -10,40 +10,49 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.ffi.device.ncclLLFifoLine;
 import org.millrace.ffi.device.ncclLLFifoWords;
 
+@ParameterizedClass
+@ValueSource(longs = {128, 64})
 class LinesTest {
-    private static final long OFFSET = 2 * LL128Line.BYTES;
+    private final LL128Line line;
+    private final MemorySegment buffer;
+    private final long offset;
 
-    private final MemorySegment buffer = Arena.ofAuto().allocate(4 * LL128Line.BYTES, 16);
+    LinesTest(long bytes) {
+        line = new LL128Line(bytes);
+        buffer = Arena.ofAuto().allocate(4 * bytes, 16);
+        offset = 2 * bytes;
+    }
 
     @ParameterizedTest
     @ValueSource(longs = {0, (1L << 31) - 2, (1L << 31) - 1, 1L << 31, (1L << 32) - 2, (1L << 32) - 1, Long.MAX_VALUE})
     void anLLLineIsReadyOnlyForItsStep(long step) {
         int flag = LLLine.flag(step);
         assertEquals((step + 1) & 0xffff_ffffL, Integer.toUnsignedLong(flag));
-        LLLine.storeOpaque(buffer, OFFSET, LLLine.half(-2, flag), LLLine.half(7, flag));
-        assertTrue(LLLine.isReadyAcquire(buffer, OFFSET, flag));
-        assertFalse(LLLine.isReadyAcquire(buffer, OFFSET, LLLine.flag(step + 8)));
-        assertFalse(LLLine.isReadyAcquire(buffer, OFFSET, LLLine.flag(step - 8)));
-        assertEquals(-2, LLLine.data(LLLine.firstHalfAcquire(buffer, OFFSET)));
-        assertEquals(7, LLLine.data(LLLine.secondHalfAcquire(buffer, OFFSET)));
+        LLLine.storeOpaque(buffer, offset, LLLine.half(-2, flag), LLLine.half(7, flag));
+        assertTrue(LLLine.isReadyAcquire(buffer, offset, flag));
+        assertFalse(LLLine.isReadyAcquire(buffer, offset, LLLine.flag(step + 8)));
+        assertFalse(LLLine.isReadyAcquire(buffer, offset, LLLine.flag(step - 8)));
+        assertEquals(-2, LLLine.data(LLLine.firstHalfAcquire(buffer, offset)));
+        assertEquals(7, LLLine.data(LLLine.secondHalfAcquire(buffer, offset)));
     }
 
     @Test
     void anLLLineNeedsBothFlags() {
-        LLLine.storeOpaque(buffer, OFFSET, LLLine.half(1, 5), LLLine.half(2, 4));
-        assertFalse(LLLine.isReadyAcquire(buffer, OFFSET, 5));
-        assertFalse(LLLine.isReadyAcquire(buffer, OFFSET, 4));
+        LLLine.storeOpaque(buffer, offset, LLLine.half(1, 5), LLLine.half(2, 4));
+        assertFalse(LLLine.isReadyAcquire(buffer, offset, 5));
+        assertFalse(LLLine.isReadyAcquire(buffer, offset, 4));
     }
 
     @Test
     void anLLLinesPartsLieWhereTheKernelLooks() {
-        LLLine.storeOpaque(buffer, OFFSET, LLLine.half(11, 12), LLLine.half(13, 14));
-        MemorySegment words = ncclLLFifoLine.words(buffer.asSlice(OFFSET, LLLine.BYTES));
+        LLLine.storeOpaque(buffer, offset, LLLine.half(11, 12), LLLine.half(13, 14));
+        MemorySegment words = ncclLLFifoLine.words(buffer.asSlice(offset, LLLine.BYTES));
         assertEquals(11, ncclLLFifoWords.data1(words));
         assertEquals(12, ncclLLFifoWords.flag1(words));
         assertEquals(13, ncclLLFifoWords.data2(words));
@@ -65,13 +74,12 @@ class LinesTest {
 
     @ParameterizedTest
     @ValueSource(longs = {0, (1L << 31) - 1, (1L << 32) - 1, 1L << 32, Long.MAX_VALUE - 1, Long.MAX_VALUE})
-    void anLL128FlagIsTheLastOfSixteenWords(long step) {
-        LL128Line.NCCL.flagRelease(buffer, OFFSET, LL128Line.flag(step));
-        assertEquals(step + 1, buffer.get(ValueLayout.JAVA_LONG, OFFSET + 15 * Long.BYTES));
-        assertEquals(step + 1, LL128Line.NCCL.flagAcquire(buffer, OFFSET));
-        assertEquals(0, buffer.get(ValueLayout.JAVA_LONG, OFFSET + 14 * Long.BYTES));
-        assertEquals(0, buffer.get(ValueLayout.JAVA_LONG, OFFSET + LL128Line.BYTES));
-        assertEquals(120, LL128Line.DATA_BYTES);
+    void anLL128FlagIsTheLastWordOfItsLine(long step) {
+        line.flagRelease(buffer, offset, LL128Line.flag(step));
+        assertEquals(step + 1, buffer.get(ValueLayout.JAVA_LONG, offset + line.bytes() - Long.BYTES));
+        assertEquals(step + 1, line.flagAcquire(buffer, offset));
+        assertEquals(0, buffer.get(ValueLayout.JAVA_LONG, offset + line.bytes() - 2 * Long.BYTES));
+        assertEquals(0, buffer.get(ValueLayout.JAVA_LONG, offset + line.bytes()));
     }
 
     @ParameterizedTest
@@ -79,56 +87,54 @@ class LinesTest {
     void manyLLLinesAreEachALine(long step) {
         int flag = LLLine.flag(step);
         buffer.fill((byte) 0x55);
-        LLLine.storeOpaque(buffer, OFFSET, new long[] {-2 & 0xffff_ffffL | 7L << 32, 0x8000_0000_7fff_ffffL, 3}, 2,
+        LLLine.storeOpaque(buffer, offset, new long[] {-2 & 0xffff_ffffL | 7L << 32, 0x8000_0000_7fff_ffffL, 3}, 2,
                 flag);
-        long next = OFFSET + LLLine.BYTES;
-        assertTrue(LLLine.isReadyAcquire(buffer, OFFSET, flag));
+        long next = offset + LLLine.BYTES;
+        assertTrue(LLLine.isReadyAcquire(buffer, offset, flag));
         assertTrue(LLLine.isReadyAcquire(buffer, next, flag));
-        assertTrue(LLLine.areReadyAcquire(buffer, OFFSET, 2 * LLLine.BYTES, flag, new long[6]));
-        assertFalse(LLLine.areReadyAcquire(buffer, OFFSET, 3 * LLLine.BYTES, flag, new long[6]));
-        assertEquals(-2, LLLine.data(LLLine.firstHalfAcquire(buffer, OFFSET)));
-        assertEquals(7, LLLine.data(LLLine.secondHalfAcquire(buffer, OFFSET)));
+        assertTrue(LLLine.areReadyAcquire(buffer, offset, 2 * LLLine.BYTES, flag, new long[6]));
+        assertFalse(LLLine.areReadyAcquire(buffer, offset, 3 * LLLine.BYTES, flag, new long[6]));
+        assertEquals(-2, LLLine.data(LLLine.firstHalfAcquire(buffer, offset)));
+        assertEquals(7, LLLine.data(LLLine.secondHalfAcquire(buffer, offset)));
         assertEquals(0x7fff_ffff, LLLine.data(LLLine.firstHalfAcquire(buffer, next)));
         assertEquals(0x8000_0000, LLLine.data(LLLine.secondHalfAcquire(buffer, next)));
-        assertUntouched(0, OFFSET);
-        assertUntouched(OFFSET + 2 * LLLine.BYTES, buffer.byteSize());
+        assertUntouched(0, offset);
+        assertUntouched(offset + 2 * LLLine.BYTES, buffer.byteSize());
     }
 
     @Test
     void manyLL128LinesCarryTheirDataAndTheFlag() {
         buffer.fill((byte) 0x55);
         MemorySegment data = MemorySegment.ofArray(LongStream.range(100, 130).toArray());
-        LL128Line.NCCL.storeRelease(buffer, LL128Line.BYTES, data, 2, 6);
-        for (int line = 0; line < 2; line++) {
-            long at = (1 + line) * LL128Line.BYTES;
-            assertEquals(-1, buffer.asSlice(at, LL128Line.DATA_BYTES)
-                    .mismatch(data.asSlice(line * LL128Line.DATA_BYTES, LL128Line.DATA_BYTES)));
-            assertEquals(6, LL128Line.NCCL.flagAcquire(buffer, at));
+        line.storeRelease(buffer, line.bytes(), data, 2, 6);
+        for (int i = 0; i < 2; i++) {
+            long at = (1 + i) * line.bytes();
+            assertEquals(-1, buffer.asSlice(at, line.dataBytes())
+                    .mismatch(data.asSlice(i * line.dataBytes(), line.dataBytes())));
+            assertEquals(6, line.flagAcquire(buffer, at));
         }
-        assertUntouched(0, LL128Line.BYTES);
-        assertUntouched(3 * LL128Line.BYTES, buffer.byteSize());
+        assertUntouched(0, line.bytes());
+        assertUntouched(3 * line.bytes(), buffer.byteSize());
     }
 
     @Test
     void ll128FlagsAreStoredWithoutData() {
         buffer.fill((byte) 0x55);
-        LL128Line.NCCL.flagsRelease(buffer, LL128Line.BYTES, 2, 6);
-        assertUntouched(0, LL128Line.BYTES + LL128Line.DATA_BYTES);
-        assertUntouched(2 * LL128Line.BYTES, 2 * LL128Line.BYTES + LL128Line.DATA_BYTES);
-        assertUntouched(3 * LL128Line.BYTES, buffer.byteSize());
-        assertEquals(6, LL128Line.NCCL.flagAcquire(buffer, LL128Line.BYTES));
-        assertEquals(6, LL128Line.NCCL.flagAcquire(buffer, 2 * LL128Line.BYTES));
+        line.flagsRelease(buffer, line.bytes(), 2, 6);
+        assertUntouched(0, line.bytes() + line.dataBytes());
+        assertUntouched(2 * line.bytes(), 2 * line.bytes() + line.dataBytes());
+        assertUntouched(3 * line.bytes(), buffer.byteSize());
+        assertEquals(6, line.flagAcquire(buffer, line.bytes()));
+        assertEquals(6, line.flagAcquire(buffer, 2 * line.bytes()));
     }
 
     @Test
     void ll128LinesAreReadyWhenTheLastOneIs() {
         for (long missing = 0; missing < 4; missing++) {
-            LL128Line.NCCL.flagsRelease(buffer, 0, 4, 1L << 40 | 6);
-            LL128Line.NCCL.flagRelease(buffer, missing * LL128Line.BYTES, 6);
-            assertFalse(LL128Line.NCCL.areReadyAcquire(buffer, 0, buffer.byteSize(), 1L << 40 | 6),
-                    "without line " + missing);
-            assertTrue(LL128Line.NCCL.areReadyAcquire(buffer, 0, missing * LL128Line.BYTES, 1L << 40 | 6),
-                    "before line " + missing);
+            line.flagsRelease(buffer, 0, 4, 1L << 40 | 6);
+            line.flagRelease(buffer, missing * line.bytes(), 6);
+            assertFalse(line.areReadyAcquire(buffer, 0, buffer.byteSize(), 1L << 40 | 6), "without line " + missing);
+            assertTrue(line.areReadyAcquire(buffer, 0, missing * line.bytes(), 1L << 40 | 6), "before line " + missing);
         }
     }
 
@@ -138,12 +144,12 @@ class LinesTest {
         for (long word = 0; word < buffer.byteSize() / Long.BYTES; word++) {
             buffer.setAtIndex(ValueLayout.JAVA_LONG, word, word + 1);
         }
-        LL128Line.NCCL.copyRelease(buffer, copy, LL128Line.BYTES, 2 * LL128Line.BYTES);
-        MemorySegment outside = Arena.ofAuto().allocate(LL128Line.BYTES);
-        assertEquals(-1, copy.asSlice(0, LL128Line.BYTES).mismatch(outside));
-        assertEquals(-1, copy.asSlice(LL128Line.BYTES, 2 * LL128Line.BYTES)
-                .mismatch(buffer.asSlice(LL128Line.BYTES, 2 * LL128Line.BYTES)));
-        assertEquals(-1, copy.asSlice(3 * LL128Line.BYTES).mismatch(outside));
+        line.copyRelease(buffer, copy, line.bytes(), 2 * line.bytes());
+        MemorySegment outside = Arena.ofAuto().allocate(line.bytes());
+        assertEquals(-1, copy.asSlice(0, line.bytes()).mismatch(outside));
+        assertEquals(-1,
+                copy.asSlice(line.bytes(), 2 * line.bytes()).mismatch(buffer.asSlice(line.bytes(), 2 * line.bytes())));
+        assertEquals(-1, copy.asSlice(3 * line.bytes()).mismatch(outside));
     }
 
     @Test
@@ -156,16 +162,15 @@ class LinesTest {
         assertThrows(IndexOutOfBoundsException.class, () -> LLLine.storeOpaque(buffer, LLLine.BYTES, data, -1, 1));
         MemorySegment words = MemorySegment.ofArray(data);
         assertThrows(IndexOutOfBoundsException.class,
-                () -> LL128Line.NCCL.storeRelease(buffer, size - LL128Line.BYTES, words, 2, 1));
+                () -> line.storeRelease(buffer, size - line.bytes(), words, 2, 1));
+        assertThrows(IndexOutOfBoundsException.class, () -> line.flagsRelease(buffer, size - line.bytes(), 2, 1));
         assertThrows(IndexOutOfBoundsException.class,
-                () -> LL128Line.NCCL.flagsRelease(buffer, size - LL128Line.BYTES, 2, 1));
+                () -> line.areReadyAcquire(buffer, size - line.bytes(), 2 * line.bytes(), 1));
+        MemorySegment shorter = buffer.asSlice(0, size - line.bytes());
+        assertThrows(IndexOutOfBoundsException.class, () -> line.copyRelease(buffer, shorter, 0, size));
+        assertThrows(IndexOutOfBoundsException.class, () -> line.copyRelease(shorter, buffer, 0, size));
         assertThrows(IndexOutOfBoundsException.class,
-                () -> LL128Line.NCCL.areReadyAcquire(buffer, size - LL128Line.BYTES, 2 * LL128Line.BYTES, 1));
-        MemorySegment shorter = buffer.asSlice(0, size - LL128Line.BYTES);
-        assertThrows(IndexOutOfBoundsException.class, () -> LL128Line.NCCL.copyRelease(buffer, shorter, 0, size));
-        assertThrows(IndexOutOfBoundsException.class, () -> LL128Line.NCCL.copyRelease(shorter, buffer, 0, size));
-        assertThrows(IndexOutOfBoundsException.class,
-                () -> LL128Line.NCCL.storeRelease(buffer, 0, words.asSlice(0, 59 * Long.BYTES), 4, 1));
+                () -> line.storeRelease(buffer, 0, words.asSlice(0, 4 * line.dataBytes() - 1), 4, 1));
     }
 
     @Test
@@ -174,19 +179,18 @@ class LinesTest {
         MemorySegment words = MemorySegment.ofArray(data);
         MemorySegment heap = MemorySegment.ofArray(new long[64]);
         assertThrows(IllegalArgumentException.class, () -> LLLine.storeOpaque(heap, 0, data, 1, 1));
-        assertThrows(IllegalArgumentException.class, () -> LL128Line.NCCL.storeRelease(heap, 0, words, 1, 1));
+        assertThrows(IllegalArgumentException.class, () -> line.storeRelease(heap, 0, words, 1, 1));
         assertThrows(UnsupportedOperationException.class, () -> LLLine.storeOpaque(buffer.asReadOnly(), 0, data, 1, 1));
         assertThrows(UnsupportedOperationException.class,
-                () -> LL128Line.NCCL.copyRelease(buffer, buffer.asReadOnly(), 0, LL128Line.BYTES));
+                () -> line.copyRelease(buffer, buffer.asReadOnly(), 0, line.bytes()));
         assertThrows(IllegalArgumentException.class, () -> LLLine.storeOpaque(buffer, 4, data, 1, 1));
-        assertThrows(IllegalArgumentException.class,
-                () -> LL128Line.NCCL.areReadyAcquire(buffer, 4, LL128Line.BYTES, 1));
+        assertThrows(IllegalArgumentException.class, () -> line.areReadyAcquire(buffer, 4, line.bytes(), 1));
         MemorySegment freed;
         try (Arena arena = Arena.ofConfined()) {
-            freed = arena.allocate(LL128Line.BYTES, 16);
+            freed = arena.allocate(line.bytes(), 16);
         }
         assertThrows(IllegalStateException.class, () -> LLLine.storeOpaque(freed, 0, data, 1, 1));
-        assertThrows(IllegalStateException.class, () -> LL128Line.NCCL.flagsRelease(freed, 0, 1, 1));
+        assertThrows(IllegalStateException.class, () -> line.flagsRelease(freed, 0, 1, 1));
     }
 
     private void assertUntouched(long from, long to) {

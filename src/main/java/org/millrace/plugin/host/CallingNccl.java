@@ -37,9 +37,10 @@ public record CallingNccl(int version, @Nullable String rccl) {
         return rccl == null;
     }
 
+    /** Returns the layouts that this NCCL's memory may have. All of them contain the same line of LL128. */
     public List<KernelLayout> layouts() {
         KernelLayout known = known();
-        return known != null && version == 0 ? List.of(KernelLayout.values())
+        return known != null && version == 0 ? List.of(KernelLayout.V28, KernelLayout.V31)
                 : known == null ? List.of() : List.of(known);
     }
 

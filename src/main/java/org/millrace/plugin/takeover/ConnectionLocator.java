@@ -26,7 +26,17 @@ final class ConnectionLocator {
     private final long[] addresses = new long[Protocol.values().length];
     private final long[] sizes = new long[addresses.length];
     private final boolean[] onDevice = new boolean[addresses.length];
+    private final CallingNccl nccl;
     private int registered;
+
+    /**
+     * Creates a locator before the first buffer is registered.
+     *
+     * @param nccl owner of the memory, with at least one known layout
+     */
+    ConnectionLocator(CallingNccl nccl) {
+        this.nccl = nccl;
+    }
 
     /** Adds the next of the three registered buffers. Returns the buffer's index, 0 to 2. */
     int add(long address, long bytes, boolean isOnDevice) {
@@ -48,9 +58,13 @@ final class ConnectionLocator {
         return addresses[protocol.id()];
     }
 
-    /** Returns the layout that follows from the registered sizes. */
+    /**
+     * Returns the layout that follows from the registered sizes. All layouts that the calling NCCL may have contain the
+     * same line of LL128.
+     */
     ConnectionLayout layout() {
-        return new ConnectionLayout(sizes[Protocol.LL.id()], sizes[Protocol.LL128.id()], sizes[Protocol.SIMPLE.id()]);
+        return new ConnectionLayout(sizes[Protocol.LL.id()], sizes[Protocol.LL128.id()], sizes[Protocol.SIMPLE.id()],
+                nccl.layouts().getFirst().ll128Line());
     }
 
     /** Returns whether LL's buffer is a separate allocation and not adjacent to the other two buffers. */
@@ -89,10 +103,9 @@ final class ConnectionLocator {
      * Locates {@code ncclSendMem} and, behind it, {@code ncclRecvMem}.
      *
      * @param receives whether this is the receiving end
-     * @param nccl     owner of the memory
-     * @throws MillraceException if the memory does not hold the initial values of {@code nccl}
+     * @throws MillraceException if the memory does not hold the initial values of the calling NCCL
      */
-    Control control(boolean receives, CallingNccl nccl) {
+    Control control(boolean receives) {
         ConnectionLayout layout = layout();
         long bytes = SendMem.BYTES + RecvMem.BYTES;
         long at = !llIsApart() ? address(Protocol.LL) + layout.sendMemOffset()
@@ -101,22 +114,22 @@ final class ConnectionLocator {
         SendMem sendMem = SendMem.of(control.asSlice(0, SendMem.BYTES));
         MemorySegment second = control.asSlice(SendMem.BYTES, RecvMem.BYTES);
         StringJoiner problems = new StringJoiner("; ");
-        for (KernelLayout fifo : nccl.layouts()) {
-            RecvMem recvMem = RecvMem.of(second, fifo);
+        for (KernelLayout known : nccl.layouts()) {
+            RecvMem recvMem = RecvMem.of(second, known);
             String problem = difference(sendMem, recvMem);
             if (problem == null) {
                 return new Control(sendMem, recvMem);
             }
-            problems.add("with " + fifo + " " + problem);
+            problems.add("with " + known + " " + problem);
         }
-        throw refusal(problems + seen(sendMem, second, nccl) + ". This is " + nccl);
+        throw refusal(problems + seen(sendMem, second) + ". This is " + nccl);
     }
 
     /**
      * Searches the layouts that the calling NCCL does not use for one that the memory matches. Returns a clause for the
      * error message that names this layout; empty if no layout matches.
      */
-    private static String seen(SendMem sendMem, MemorySegment recvMem, CallingNccl nccl) {
+    private String seen(SendMem sendMem, MemorySegment recvMem) {
         for (KernelLayout other : KernelLayout.values()) {
             if (!nccl.layouts().contains(other) && difference(sendMem, RecvMem.of(recvMem, other)) == null) {
                 return ": it has " + other;

@@ -56,7 +56,7 @@ abstract class TakeoverConnection implements DataPath.Connection {
     private final DataPath.ConnectionNumber number;
     private final Arena arena = Arena.ofShared();
     private final MemorySegment handle;
-    private final ConnectionLocator locator = new ConnectionLocator();
+    private final ConnectionLocator locator;
     /** Resources to close when the proxy has stopped. */
     private final List<AutoCloseable> held = new ArrayList<>();
     private volatile @Nullable ProxyAgent agent;
@@ -81,6 +81,7 @@ abstract class TakeoverConnection implements DataPath.Connection {
         this.owner = owner;
         this.network = network;
         this.service = service;
+        locator = new ConnectionLocator(service.nccl());
         handle = arena.allocate(NetDeviceHandle.BYTES, NetDeviceHandle.ALIGNMENT);
         NetDeviceHandle.of(handle).set(NetDeviceHandle.HOST, 0, 0, 0, false);
     }
@@ -171,7 +172,7 @@ abstract class TakeoverConnection implements DataPath.Connection {
     }
 
     private SlotBuffers buffers(@Nullable Staging device) {
-        ConnectionLocator.Control control = locator.control(receives(), service.nccl());
+        ConnectionLocator.Control control = locator.control(receives());
         MemoryRegion apart = locator.llIsApart() ? hold(network.register(locator.ll())) : null;
         MemoryRegion together = device == null ? hold(network.register(locator.buffers())) : null;
         MemoryRegion ll = apart == null ? together : apart;
