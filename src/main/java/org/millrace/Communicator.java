@@ -228,8 +228,9 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
 
     /**
      * Allows operations to use memory in place. An operation with operands in the memory sends from the memory and
-     * receives into it, without a copy through slots. The device and the path to the peer must support this; all other
-     * operations run as before. Only this rank is affected: other ranks may register other memory, or none.
+     * receives into it, without a copy through slots. The device and the transport to the peer must support operations
+     * in place; all other operations run as before. Only this rank is affected: other ranks may register other memory,
+     * or none.
      *
      * @param memory native memory that every thread may use; it must exist until the registration is closed
      * @return the registration; the caller closes it before it frees the memory

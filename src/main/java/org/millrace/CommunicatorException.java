@@ -72,7 +72,7 @@ public class CommunicatorException extends MillraceException {
     }
 
     /**
-     * Returns an exception of the same class as this one. Its cause is the {@link #origin} of this exception.
+     * Returns an exception of this exception's class. Its cause is the {@link #origin} of this exception.
      *
      * @param text the new message
      * @param what text of the operation in progress; null without an operation

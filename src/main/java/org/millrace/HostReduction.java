@@ -6,7 +6,7 @@ import java.lang.foreign.MemorySegment;
 /**
  * Reductions by a {@link ReduceFunction}. The elements of each rank are divided into equal parts, one for each rank. By
  * an all-to-all, each rank receives its part of every rank's elements, and combines these parts in rank order. For an
- * all-reduce, an all-gather distributes the results. For a scan, a second all-to-all returns them.
+ * all-reduce, an all-gather distributes the results. For a scan, a second all-to-all returns each rank's results to it.
  */
 final class HostReduction {
 

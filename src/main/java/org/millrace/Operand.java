@@ -36,8 +36,8 @@ public final class Operand {
      */
     private final int width;
     /**
-     * The program's booleans. {@link #memories} has a copy of them, because Java has no memory segment of booleans.
-     * Null for other element types.
+     * The program's booleans. {@link #memories} has a copy of the booleans, because Java has no memory segment of
+     * booleans. Null for other element types.
      */
     private final @Nullable Booleans booleans;
 

@@ -198,8 +198,8 @@ final class CopyCommands {
     private int readCopied(int worker) {
         int now = mailbox.copiedAcquire(worker);
         if (now != copied[worker]) {
-            // A changed value means that the cache line was fetched from memory. The same line contains the words of
-            // the other workers, so reading these words now is cheap.
+            // A changed value means that the cache line was fetched from memory. The line also contains the words of
+            // other workers, so reading these words now is cheap.
             for (int other = 1; other < copied.length; other++) {
                 copied[other] = mailbox.copiedAcquire(other);
             }

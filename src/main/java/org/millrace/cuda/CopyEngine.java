@@ -363,8 +363,8 @@ final class CopyEngine implements CopyQueue.Engine {
      * Copies of several rows of the same length by one driver call. One thread at a time. No method allocates.
      *
      * <p>
-     * A copy engine makes row copies of any size. It does not make a plain copy of less than 32 KiB from host memory to
-     * a GPU. The driver puts the bytes of such a plain copy into a command for the compute engine. While a kernel runs
+     * A copy engine makes row copies of any size. A plain copy of less than 32 KiB from host memory to a GPU is
+     * different. The driver puts the bytes of such a copy into a command for the compute engine. While a kernel runs
      * there, that command waits for the end of the time slice of another context, 2.4 ms (two H100s, driver 580).
      */
     static final class RowCopies {

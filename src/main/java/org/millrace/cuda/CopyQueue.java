@@ -156,8 +156,8 @@ public final class CopyQueue implements AutoCloseable {
      *
      * <p>
      * The method may also return false until the engine's copies are complete, so that later copies can pass to the
-     * kernel. It does so if the kernel is ready and the last copy had to follow other copies. It also does so while the
-     * kernel is starting and {@link #MAX_BEFORE_KERNEL} copies are in flight.
+     * kernel. This happens if the kernel is ready and the last copy had to follow other copies. It also happens while
+     * the kernel is starting and {@link #MAX_BEFORE_KERNEL} copies are in flight.
      */
     public boolean hasRoom() {
         if (begun - done > COPIES - 2 && !isDone(begun - COPIES + 2)) {
@@ -275,8 +275,7 @@ public final class CopyQueue implements AutoCloseable {
 
     /**
      * Returns whether the kernel can make the copy now. If the copy must follow copies of the kernel's workers, first
-     * waits for those copies. The kernel itself does not wait for them: neither its warp, nor the worker that would
-     * make this copy.
+     * waits for those copies. Neither the kernel's warp nor the worker that would make this copy waits for them.
      */
     private boolean isKernelsTurn(int order) {
         if (!kernel.isReady() || !isEngineDone()) {

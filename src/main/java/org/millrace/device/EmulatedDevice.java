@@ -24,8 +24,8 @@ import org.millrace.net.shm.SharedHeap;
 
 /**
  * The emulated device. Its memory is host memory. The device is an agent: the thread that runs the agent runs the
- * device's streams. Several threads can do so in turn, but only one at a time. In this package, "the device's thread"
- * is the thread that currently runs the streams.
+ * device's streams. Several threads can run the agent in turn, but only one at a time. In this package, "the device's
+ * thread" is the thread that currently runs the streams.
  */
 public final class EmulatedDevice implements Device, Agent {
 

@@ -211,7 +211,7 @@ public final class EmulatedStream implements DeviceStream {
 
     /**
      * Closes the stream after all tasks that were enqueued so far have run or were skipped. This method does not wait
-     * for that.
+     * for the tasks.
      */
     public void closeWhenDone() {
         if (capture != null) {

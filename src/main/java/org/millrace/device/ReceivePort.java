@@ -64,7 +64,7 @@ public final class ReceivePort extends Port {
     }
 
     /**
-     * Gathers the data of the next slots from the bounce buffer, if the device must do so. The data must have arrived.
+     * Gathers the data of the next slots from the bounce buffer, if the connection has one. The data must have arrived.
      *
      * @param bytes number of bytes of the slice
      */

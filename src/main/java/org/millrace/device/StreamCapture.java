@@ -17,8 +17,9 @@ import org.millrace.Plan;
  * <p>
  * Each stream has a vector clock with an entry for each stream of the capture. The entry for stream {@code s} is the
  * number of operations of {@code s} that precede the next operation of the clock's own stream. An event stores the
- * clock of its stream. If a stream waits for an event, its clock becomes the maximum of both clocks. At the end, the
- * clock of the first stream shows whether this stream has waited for all operations of the other streams.
+ * clock of its stream. If a stream waits for an event, each entry of the stream's clock becomes the maximum of this
+ * entry and the event's entry. At the end, the clock of the first stream shows whether this stream has waited for all
+ * operations of the other streams.
  */
 final class StreamCapture {
 

@@ -10,8 +10,8 @@ import org.millrace.element.Loop.Representation;
 
 /**
  * Template of the loops, with one method for each way to load, convert and store an element. {@link Loop#of} defines
- * further classes from the class file of this class. Each of them has its representation and its function as constants,
- * and runs only one of the methods. This class itself is never initialized.
+ * further classes from the class file of this class. Each of these classes has its representation and its function as
+ * constants, and runs only one of the methods. This class itself is never initialized.
  */
 final class ElementLoop implements Loop {
 
@@ -142,8 +142,8 @@ final class ElementLoop implements Loop {
      * HotSpot (up to at least JDK 25) has no vector form for widening 16-bit integers, nor for reinterpreting an
      * integer as a float. Elements are therefore loaded in pairs, as 32-bit integers. The upper elements of all pairs
      * become the first half of the array, and the lower elements the second half. The integers are stored to an array
-     * of floats through a memory segment. HotSpot vectorizes all of this. It is three times as fast as the conversion
-     * of one element at a time.
+     * of floats through a memory segment. HotSpot vectorizes all of these steps. They are three times as fast as the
+     * conversion of one element at a time.
      */
     static final class BFloat16Stage {
 

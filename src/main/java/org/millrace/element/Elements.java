@@ -15,8 +15,8 @@ public final class Elements {
     private Elements() {}
 
     /**
-     * Returns an element's value. 64-bit integers beyond 2<sup>53</sup> are rounded to nearest; use {@link #getBits}
-     * for these.
+     * Returns an element's value. 64-bit integers beyond 2<sup>53</sup> are rounded to nearest; {@link #getBits}
+     * returns them exactly.
      */
     public static double get(DataType type, MemorySegment segment, long offset) {
         return value(type, getBits(type, segment, offset));

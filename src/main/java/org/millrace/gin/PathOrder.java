@@ -144,8 +144,8 @@ final class PathOrder {
     }
 
     /**
-     * Returns whether a copy may begin that accesses the given bytes of the peer's window. It may if the earlier frames
-     * have taken effect or write other bytes.
+     * Returns whether a copy may begin that accesses the given bytes of the peer's window. It may begin if the earlier
+     * frames have taken effect or write other bytes.
      *
      * @param ordered whether the copy must wait for all earlier frames that write bytes, even other bytes than the copy
      */

@@ -4,8 +4,8 @@ import org.millrace.abi.GinOp;
 import org.millrace.gin.InboundFrames.InboundFrame;
 
 /**
- * Descriptors of this rank for itself. They are copies between this rank's own windows. They are carried out in order,
- * in the same way as the frames of a peer.
+ * Descriptors of this rank for itself: copies between this rank's own windows. They are carried out in order, as the
+ * frames of a peer are.
  */
 final class SelfPath extends Path {
 

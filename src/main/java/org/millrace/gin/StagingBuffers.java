@@ -5,8 +5,8 @@ package org.millrace.gin;
  * receive bytes, or for the old value of an add. An outbound frame keeps its buffer until the peer has a buffer for the
  * frame's bytes. If outbound frames could use all buffers, two ranks would wait for each other forever. An inbound
  * frame keeps its buffer until all earlier writes and adds are complete. If inbound frames could use all buffers, an
- * earlier add would wait forever for a buffer. Some buffers are therefore reserved for each purpose. The others are
- * available for every purpose. Agent's thread only.
+ * earlier add would wait forever for a buffer. Some buffers are therefore reserved for each purpose. All other buffers
+ * are available for every purpose. Agent's thread only.
  *
  * <p>
  * A communicator that ends with open transfers abandons their buffers. Its connections are closed, so no network

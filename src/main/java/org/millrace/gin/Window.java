@@ -46,8 +46,8 @@ public final class Window {
 
     /**
      * Returns whether a put of this size must become visible after all earlier puts of its context. A program may poll
-     * the bytes of a small put to detect that other bytes have arrived. It must detect the arrival of a large put by
-     * another put or a signal.
+     * the bytes of a small put to detect that other bytes have arrived. The program must detect the arrival of a large
+     * put by another put or a signal.
      */
     public boolean isOrdered(long bytes) {
         return strict && bytes <= MAX_ORDERED;

@@ -184,8 +184,8 @@ public final class SendProxy extends AbstractProxy {
     }
 
     /**
-     * {@inheritDoc} The peer waits for steps with data. It does not wait for an LL step without data. It may therefore
-     * close the connection even before the device posts that step.
+     * {@inheritDoc} The peer waits for steps with data. The peer does not wait for an LL step without data, and may
+     * close the connection before the device posts that step.
      */
     @Override
     public boolean owesData() {

@@ -6,7 +6,7 @@
  * {@link org.millrace.device.gin.GinDeviceCommunicator} corresponds to {@code ncclDevComm}.
  * {@link org.millrace.device.gin.HostGin} corresponds to {@code ncclGin}. Each block creates its own object for its
  * context. The blocks post descriptors into the queues of the context, and the agent of {@code org.millrace.gin} serves
- * the queues. Both use the same memory layout as with a GPU.
+ * the queues. The layout of their shared memory is the layout for a GPU.
  */
 @NullMarked
 package org.millrace.device.gin;

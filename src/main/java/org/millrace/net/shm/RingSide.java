@@ -17,7 +17,7 @@ abstract sealed class RingSide {
     private final boolean produces;
     /**
      * Position of the next byte to write or read. The producer stores the position in the ring to publish the bytes
-     * before it. The consumer stores its own to release them.
+     * before it. The consumer stores its position to release the bytes before it.
      */
     long position;
     /** Last known position of the other side. It is read from the ring again only if this value is not sufficient. */

@@ -31,7 +31,7 @@ public final class SharedMemory implements AutoCloseable {
 
     private final Path directory;
     private final FileName name;
-    /** File that this process created for the others; null if another process created the memory. */
+    /** File that this process created for other processes; null if another process created the memory. */
     private final @Nullable SharedFile made;
     private final Mapping mapping;
 
@@ -163,8 +163,8 @@ public final class SharedMemory implements AutoCloseable {
 
     /**
      * Returns a number that identifies this host and its current boot. Two processes with different numbers cannot
-     * share memory. Two processes with the same number usually can, unless they are in containers with separate
-     * directories.
+     * share memory. Two processes with the same number usually can share memory, unless they are in containers with
+     * separate directories.
      */
     public static long thisHost() {
         return ThisHost.NUMBER;

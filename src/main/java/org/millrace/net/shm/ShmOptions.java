@@ -82,7 +82,7 @@ public record ShmOptions(Path directory, int ringBytes, int pieceBytes, int fram
                 singleCopy, sealed);
     }
 
-    /** Returns the same options with other lengths of rings and pieces, in bytes. */
+    /** Returns these options with other lengths of rings and pieces, in bytes. */
     public ShmOptions withRing(int ring, int piece) {
         return new ShmOptions(directory, ring, piece, framesInFlight, connectDeadline, handshakeDeadline, singleCopy,
                 sealed);
@@ -102,7 +102,7 @@ public record ShmOptions(Path directory, int ringBytes, int pieceBytes, int fram
                 with, sealed);
     }
 
-    /** Returns the same options with all rings in files of the directory, as on a kernel without sealed files. */
+    /** Returns these options with all rings in files of the directory, as on a kernel without sealed files. */
     public ShmOptions withFiles() {
         return new ShmOptions(directory, ringBytes, pieceBytes, framesInFlight, connectDeadline, handshakeDeadline,
                 singleCopy, false);

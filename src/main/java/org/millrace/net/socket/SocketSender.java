@@ -21,9 +21,9 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.connection.ConnectionState.ConnectionEnd;
 
 /**
- * The sending end of a connection. A frame is divided into pieces, and each piece is sent on the stream that will
- * deliver it first. This is estimated from each stream's unacknowledged data and recent rate. The memory of a frame, or
- * a copy of it, is kept until the receiver has acknowledged all pieces of the frame.
+ * The sending end of a connection. A frame is divided into pieces, and each piece is sent on the stream that is
+ * expected to deliver it first. The expectation follows from each stream's unacknowledged data and recent rate. The
+ * memory of a frame, or a copy of it, is kept until the receiver has acknowledged all pieces of the frame.
  *
  * <p>
  * Unacknowledged pieces of a lost stream are sent again, over other streams or over the stream's successor. A

@@ -16,7 +16,7 @@ import org.millrace.net.connection.TlsChannel;
 /**
  * Input of one TCP stream. Even a read without data is a system call, and most reads of a thread with many streams
  * return no data. After several reads without data, a stream is therefore polled together with the other streams of its
- * thread ({@link ReadPoll}). It is then read only when it has data. Used by one thread at a time.
+ * thread ({@link ReadPoll}). From then on the stream is read only when it has data. Used by one thread at a time.
  */
 final class StreamInput {
 
@@ -26,7 +26,7 @@ final class StreamInput {
     private final SocketChannel channel;
     /** The channel, if it uses TLS; null otherwise. A TLS channel may contain data that was read from TCP earlier. */
     private final @Nullable TlsChannel tls;
-    /** Poll of the thread that made {@link #TIMEOUT} consecutive reads without data; null before such reads. */
+    /** Poll of the thread that made {@link #TIMEOUT} consecutive reads without data; null until then. */
     private volatile @Nullable ReadPoll poll;
     private int fruitless;
     private long reads;
@@ -82,13 +82,13 @@ final class StreamInput {
 
     /**
      * Finds the streams of one thread that have data, by one system call. A poll serves one round. In a round each
-     * stream is read at most once. The poll does not know where a pass of the thread begins. It therefore begins a new
-     * round when a stream is requested for the second time. If only one stream was requested in the last round, the
-     * stream is read without a poll: one system call is enough.
+     * stream is read at most once. The poll does not know where a pass of the thread begins. The poll therefore begins
+     * a new round when a stream is requested for the second time. If only one stream was requested in the last round,
+     * the stream is read without a poll: one system call is enough.
      *
      * <p>
      * Each thread has its own poll, which is created at its first use. If another thread reads one of the streams, such
-     * as a helping thread, it reads without a poll. Any thread may remove a stream.
+     * as a helping thread, that thread reads without a poll. Any thread may remove a stream.
      *
      * <p>
      * A poll allocates 16 bytes for each stream that has data and a descriptor beyond the JDK's cache of Integers. The
@@ -102,7 +102,10 @@ final class StreamInput {
 
         private final Thread owner = Thread.currentThread();
         private final Consumer<SelectionKey> mark = key -> ((StreamInput) key.attachment()).readyIn = round();
-        /** The thread's streams. They have keys if there are at least two. Guarded by this object. */
+        /**
+         * The thread's streams. The streams have keys of the selector if there are at least two. Guarded by this
+         * object.
+         */
         private final Map<StreamInput, @Nullable SelectionKey> members = new HashMap<>();
         /**
          * The selector of the streams. Written under the lock. The owner reads this field without the lock while it

@@ -4,8 +4,8 @@ import org.millrace.net.FrameHeader;
 
 /**
  * The receiving side of messages with headers and short payloads. It contains the buffers for these messages. It also
- * contains the position in the current message, from which frames are taken. Some methods require the worker's lock and
- * state this. Only the receiver's thread calls the others.
+ * contains the position in the current message, from which frames are taken. Some methods state that they require the
+ * worker's lock. Only the receiver's thread calls the methods without the lock.
  */
 final class IncomingMessages {
 

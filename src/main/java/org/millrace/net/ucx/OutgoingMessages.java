@@ -4,7 +4,8 @@ import org.millrace.ffi.ucx.ucp_h;
 
 /**
  * The sending side of messages with headers and short payloads. A message contains as many frames as are available and
- * fit. It is sent only if the receiver has a buffer for it. Callers of all methods must hold the worker's lock.
+ * fit. The message is sent only if the receiver has a buffer for it. Callers of all methods must hold the worker's
+ * lock.
  */
 final class OutgoingMessages {
 

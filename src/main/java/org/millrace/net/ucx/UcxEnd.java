@@ -17,8 +17,8 @@ import org.millrace.net.ucx.UcxWorker.UcxEndpoint;
 
 /**
  * Base class of the sender and the receiver over UCX. It has the worker and the endpoint, and releases the requests.
- * The ends find each other over a connection of another network, usually TCP: the setup connection. It stays open, and
- * its end shows that the peer has closed or is lost.
+ * The ends find each other over a connection of another network, usually TCP: the setup connection. This connection
+ * stays open. When it ends, the peer has closed or is lost.
  */
 abstract class UcxEnd extends ConnectionState {
 

@@ -79,7 +79,7 @@ final class UcxFormat {
     static final int TAG_CONFIRMED = 2;
     static final int TAG_READY = 0;
     static final int TAG_CREDIT = 1;
-    /** The other bits of a tag. They are random for each connection. */
+    /** All higher bits of a tag, which are random for each connection. */
     static final long TAG_MASK = ~3L;
 
     static final int READY_BYTES = 64;

@@ -104,7 +104,7 @@ public final class UcxNetwork implements Network {
      * Expects a peer that calls {@link #connectBeside}. The two processes first connect over the caller's socket
      * network, which exchanges the addresses of UCX.
      *
-     * @param listener the socket network's listener. It may at the same time expect the socket network's own
+     * @param listener the socket network's listener. The listener may at the same time expect the socket network's own
      *                 connections.
      */
     public Pending<FrameReceiver> expectBeside(Listener listener, ConnectionKey key) {
@@ -211,8 +211,8 @@ public final class UcxNetwork implements Network {
     }
 
     /**
-     * A pending connection. It is established when the TCP connection is established by which the processes find each
-     * other. The threads that poll the new UCX connection then complete the handshake over UCX.
+     * A pending connection. It counts as established when the socket network's connection is, by which the processes
+     * find each other. The threads that poll the new UCX connection then complete the handshake over UCX.
      */
     private record Found<T>(Pending<T> pending, BiFunction<T, String, T> made,
             java.util.function.Function<T, String> peer) implements Pending<T> {

@@ -285,9 +285,9 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
     }
 
     /**
-     * Waits until UCX and the peer no longer read this side's memory. This is the case if UCX has sent all messages. It
-     * is also the case if the peer has closed the setup connection, because the peer then expects no message. Returns
-     * false after a time limit, or at once if this end does not wait for the peer.
+     * Waits until UCX and the peer no longer read this side's memory. The wait ends when UCX has sent all messages. It
+     * also ends when the peer has closed the setup connection, because the peer then expects no message. Returns false
+     * after a time limit, or at once if this end does not wait for the peer.
      */
     private boolean awaitPeer() {
         long start = System.nanoTime();

@@ -277,8 +277,8 @@ final class UcxWorker {
 
     /**
      * Removes a connection from an endpoint. Even without connections, the endpoint stays for later ones until it has
-     * failed or the peer has ended. It is paired with an endpoint of the peer, see {@link UcxEndpoint}. The caller must
-     * hold the lock.
+     * failed or the peer has ended. The endpoint is paired with an endpoint of the peer, see {@link UcxEndpoint}. The
+     * caller must hold the lock.
      */
     public void disconnect(UcxEndpoint endpoint) {
         blocked |= endpoint.peerHasEnded();
