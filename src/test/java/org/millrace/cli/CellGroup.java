@@ -8,7 +8,8 @@ import org.millrace.Route;
 import org.millrace.config.Settings;
 
 /**
- * Cells that one communicator can run, because they differ only in the collective.
+ * A group of cells of the table of combinations. One communicator runs them all, because they differ only in the
+ * collective.
  *
  * @param number    number of the group, which names its rendezvous
  * @param ranks     number of ranks
@@ -64,8 +65,8 @@ record CellGroup(int number, int ranks, boolean processes, TransportVariant vari
     }
 
     /**
-     * Returns whether a collective may be able to run this way, as far as it is known beforehand. A refusal gives its
-     * reason only on an attempt.
+     * Returns whether a collective may be possible on the group's route, as far as that is known before an attempt. The
+     * reason of a refusal is known only after an attempt.
      */
     boolean mayRun() {
         boolean simple = protocol.equals("Simple");
@@ -79,8 +80,8 @@ record CellGroup(int number, int ranks, boolean processes, TransportVariant vari
     }
 
     /**
-     * Compares the actual route with the requested one. Properties that all ranks see are compared first: a rank that
-     * sends nothing sees no transport.
+     * Compares the actual route with the requested one. The order is: first the properties that all ranks know, then
+     * the transport. A rank that sends nothing knows no transport.
      *
      * @return the difference, empty if there is none
      */

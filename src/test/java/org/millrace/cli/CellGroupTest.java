@@ -39,7 +39,7 @@ class CellGroupTest {
         assertEquals(failure, found.failure());
     }
 
-    /** Otherwise a failed cell could not be repeated alone. */
+    /** A failed cell can be repeated alone, because its data does not depend on the other selected cells. */
     @Test
     void aCellsDataDoesNotDependOnWhatElseIsSelected() {
         MatrixPlan all = plan(List.of(Operation.values()), MatrixPlan.ALGORITHMS, List.of(2, 3));

@@ -29,8 +29,8 @@ final class CellResult {
         heard++;
         wrong += event.wrong();
         ran &= event.ran() > 0;
-        // prefers the report of a rank that sends, which sees more of the path: always the same rank, in any order of
-        // reports
+        // A rank that sends knows more of its route, so its reason is preferred. The order of the reports has no
+        // influence.
         int order = cell.operation().isReceivedByRoot() ? -event.rank() : event.rank();
         if (!event.refusal().isEmpty() && order < refusalOrder) {
             refusalOrder = order;
@@ -64,8 +64,8 @@ final class CellResult {
     }
 
     /**
-     * Returns the number of wrong elements. It is 0 for an impossible cell: a rank that only receives does not detect
-     * that the data took another path, and that path is another cell.
+     * Returns the number of wrong elements. It is 0 for an impossible cell, because the data then took the route of
+     * another cell. A rank that only receives does not detect that.
      */
     long wrong() {
         return isImpossible() ? 0 : wrong;

@@ -22,7 +22,7 @@ public final class ChildMain {
     public static ProcessBuilder builder(Class<?> main, String... arguments) {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-        command.addAll(List.of(BRIEF.split(" "))); // its own children inherit the options
+        command.addAll(List.of(BRIEF.split(" "))); // the child's own child processes inherit the options
         command.addAll(List.of("--enable-native-access=ALL-UNNAMED", "--class-path",
                 System.getProperty("java.class.path"), main.getName()));
         command.addAll(Arrays.asList(arguments));

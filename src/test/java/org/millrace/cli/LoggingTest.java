@@ -75,8 +75,8 @@ class LoggingTest {
     }
 
     /**
-     * A deadline that is over before ranks have begun interrupts their threads. The threads may be loading classes
-     * then, but not Log4j.
+     * If the deadline passes before ranks have begun, their threads are interrupted. An interrupted thread may be
+     * loading classes, but Log4j must be loaded by then.
      */
     @Test
     void aRunThatEndsBeforeItBeganSaysNothingOfTheLogger() throws Exception {
@@ -112,7 +112,7 @@ class LoggingTest {
         assertEquals(4, log("TRACE").size());
     }
 
-    /** A user who requests more messages receives more. */
+    /** With a finer level, the user receives more messages. */
     @Test
     void traceShowsEachOperation() throws Exception {
         List<String> lines = log(ChildMain.builder(Main.class, "perf", "sendrecv", "--device", "host", "-e", "8", "-n",

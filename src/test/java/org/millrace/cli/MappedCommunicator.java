@@ -73,7 +73,8 @@ final class MappedCommunicator implements Communicator, Device, DeviceStream {
             case "hang" -> {
                 while (true) {
                     LockSupport.park(this);
-                    // An interrupted thread that parks does not sleep. It would take a core from all later tests.
+                    // park() returns at once in an interrupted thread. The thread would take a core from all later
+                    // tests.
                     Thread.interrupted();
                 }
             }

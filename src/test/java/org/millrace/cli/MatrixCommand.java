@@ -40,8 +40,8 @@ final class MatrixCommand implements Callable<Integer> {
 
     private static final int QUICK_GROUPS = 6;
     /**
-     * Connect deadline for ranks that are processes, unless the user sets another. Eight of them start at once, on any
-     * number of cores.
+     * Connect deadline of ranks that are processes, unless the user sets another. On few cores, eight processes need
+     * long to start at once.
      */
     private static final String CONNECT_DEADLINE = "3m";
 
@@ -111,7 +111,7 @@ final class MatrixCommand implements Callable<Integer> {
     @Option(names = "--worker-rank", hidden = true)
     private @Nullable Integer workerRank;
 
-    /** Number of ranks, a colon, and the rendezvous. */
+    /** Rendezvous of a rank, after the number of ranks and a colon. */
     @Option(names = "--worker-rendezvous", hidden = true)
     private @Nullable String workerRendezvous;
 
@@ -174,7 +174,8 @@ final class MatrixCommand implements Callable<Integer> {
     }
 
     /**
-     * Returns the arguments of this process and the arguments that make it a rank. The rank then derives the same plan.
+     * Returns the arguments of this process, followed by the arguments that make the new process a rank. Both processes
+     * derive the same plan from them.
      */
     private List<String> workerArguments(int rank, String rendezvous, long chosen) {
         List<String> arguments = new ArrayList<>(spec.root().commandLine().getParseResult().originalArgs());

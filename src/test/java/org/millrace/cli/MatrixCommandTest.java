@@ -28,7 +28,7 @@ class MatrixCommandTest {
                 ProcessHandle.current().descendants().filter(ProcessHandle::isAlive).map(ProcessHandle::info).toList());
     }
 
-    /** Returns the cells of the row that begins with these words. */
+    /** Returns the cells of the row that begins with the given words. */
     private static List<String> row(Run run, String begin) {
         String line = run.out()
                 .lines()
@@ -46,7 +46,7 @@ class MatrixCommandTest {
         assertTrue(run.out().matches("(?s).*# cells: [1-9]\\d* ran, 0 wrong, \\d+ impossible \\(\\d+ reasons\\)\\R"),
                 run.toString());
         assertTrue(run.out().startsWith("# seed: "), run.toString());
-        // a sample has only groups with a possible cell, so these reasons do not appear
+        // a sample has only groups with a possible cell, so reasons of impossible groups do not appear
         assertFalse(run.out().contains("COLLNET runs Simple only"), run.toString());
         assertFalse(run.out().contains("OFFSET: over NET only"), run.toString());
     }
@@ -74,7 +74,7 @@ class MatrixCommandTest {
         Run run = Run.matrix("--collective", "all_reduce,sendrecv", "--transport", "P2P,COLLNET", "--protocol",
                 "LL,Simple", "--mode", "NORMAL", "-r", "2", "--seed", "3");
         assertEquals(0, run.status(), run.toString());
-        if (SharedMemory.sealedDomain() != 0) { // P2P maps the memory of other processes
+        if (SharedMemory.sealedDomain() != 0) { // P2P needs sealed memory
             List<String> all = List.of("ok", "ok", "ok", "ok");
             assertEquals(all, row(run, "all_reduce ring P2P NORMAL"), run.toString());
             assertEquals(all, row(run, "all_reduce tree P2P NORMAL"), run.toString());
@@ -101,7 +101,7 @@ class MatrixCommandTest {
 
     @Test
     void aFaultIsSeen() {
-        // an all-gather: a minimum or a rounded sum may correctly hide a bit, and the seed chooses the reduction
+        // only an all-gather: in a reduction, a minimum or a rounded sum may hide the changed bit
         Run run = Run.matrix("--collective", "all_gather", "--transport", "P2P,NET socket", "--protocol", "Simple",
                 "--mode", "NORMAL", "-r", "2", "--processes", "0", "-D", "MILLRACE_FAULT=flip:frame=3,bit=17");
         assertEquals(1, run.status(), run.toString());

@@ -10,7 +10,7 @@ import org.millrace.Operation;
 import org.millrace.config.Settings;
 
 /**
- * All groups. The plan is the same in every process, because it follows only from the command line.
+ * All groups of cells. The plan is the same in every process, because it follows only from the command line.
  *
  * @param groups   groups in the order in which they run
  * @param seed     seed of data and samples
@@ -21,13 +21,14 @@ record MatrixPlan(List<CellGroup> groups, long seed, Map<String, String> setting
     static final List<String> ALGORITHMS = List.of("ring", "tree", "collnetdirect", "collnetchain");
     static final List<String> PROTOCOLS = List.of("LL", "LL128", "Simple");
 
-    /** Text that a shell leaves unchanged. */
+    /** Text that needs no quotes in a shell. */
     private static final Pattern PLAIN = Pattern.compile("[\\w@%+=:,./-]+");
 
     /**
      * Selection of the command line.
      *
-     * @param sample number of runnable groups to pick for each number of ranks, threads and processes. 0 picks all
+     * @param sample number of possible groups to choose for each number of ranks, with threads and with processes. 0
+     *               chooses all
      */
     record Selected(List<Operation> collectives, List<String> algorithms, List<TransportVariant> variants,
             List<String> protocols, List<CellGroup.Mode> modes, List<Integer> ranks, List<Boolean> processes,
@@ -55,7 +56,7 @@ record MatrixPlan(List<CellGroup> groups, long seed, Map<String, String> setting
         return groups.stream().filter(group -> group.ranks() == ranks && group.processes() == processes).toList();
     }
 
-    /** Returns the command line that runs only this cell, with the same data. */
+    /** Returns the command line that runs only the given cell, with the same data. */
     String rerunCommand(CellResult result) {
         CellGroup group = result.group();
         List<String> words = new ArrayList<>(List.of("--seed", String.valueOf(seed), "--collective",
@@ -76,7 +77,7 @@ record MatrixPlan(List<CellGroup> groups, long seed, Map<String, String> setting
         return PLAIN.matcher(word).matches() ? word : "'" + word.replace("'", "'\\''") + "'";
     }
 
-    /** Numbers groups and cells. */
+    /** Collects the groups, and numbers groups and cells. */
     private static final class Builder {
 
         private final List<Operation> collectives;

@@ -19,7 +19,7 @@ final class MatrixTable {
     private static final String NOT_ASKED = "";
     private static final String OK = "ok";
     private static final String FAILED = "FAIL";
-    /** Maximum number of cells with the same reason for a failure that are listed one by one. */
+    /** Maximum number of cells to list one by one if they failed for the same reason. */
     private static final int TOLD = 8;
 
     private final PrintWriter out;
@@ -98,7 +98,7 @@ final class MatrixTable {
         out.println("#   again: " + plan.rerunCommand(result));
     }
 
-    /** Returns the first result of each row, in the order of collectives, not of groups. */
+    /** Returns the first result of each row, sorted by collective. */
     private List<CellResult> firstOfRows() {
         Map<String, CellResult> first = new LinkedHashMap<>();
         results.stream()
@@ -108,8 +108,8 @@ final class MatrixTable {
     }
 
     /**
-     * Prints the rows that are impossible as a whole for one reason. Rows that differ only in collective or transport
-     * share one line.
+     * Prints the rows whose cells are all impossible for one reason. Rows that differ only in collective or transport
+     * share a line.
      */
     private void printImpossibleRows() {
         Map<String, Set<String>> collectives = new LinkedHashMap<>();

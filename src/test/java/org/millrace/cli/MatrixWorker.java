@@ -22,8 +22,8 @@ import org.millrace.cli.run.RankWorker;
 import org.millrace.cli.run.RunDeadline;
 
 /**
- * Runs one rank through the groups. Each group has a communicator that runs its cells. A failure ends the group, and
- * the next group begins.
+ * Runs one rank through the groups of cells. Each group has a communicator that runs its cells. A failure ends the
+ * group, and the next group begins.
  */
 final class MatrixWorker implements RankWorker {
 
@@ -32,16 +32,16 @@ final class MatrixWorker implements RankWorker {
      *
      * @param cell    number of the cell
      * @param wrong   number of wrong elements
-     * @param ran     number of operations that ran as requested
-     * @param refusal reason why others could not, empty if all did
+     * @param ran     number of operations that ran on the requested route
+     * @param refusal reason why other operations could not run on that route, empty if all did
      * @param failure any other failure, empty if there was none
      */
     record CellReport(int rank, int cell, long wrong, int ran, String refusal, String failure) implements RankEvent {
     }
 
     /**
-     * Timeout for all cells of a communicator, which take less than a second. It is longer than the limit for a stalled
-     * operation, because a stall gives more information about the fault.
+     * Timeout for all cells of a communicator, which take less than a second. The timeout is longer than the limit for
+     * a stalled operation, because the report of a stall explains more than a timeout.
      */
     private static final Duration TIMEOUT = Duration.ofMinutes(5);
     private static final int LARGEST = 200 << 10;
@@ -100,8 +100,8 @@ final class MatrixWorker implements RankWorker {
     }
 
     /**
-     * Aborts here, while stream and communicator are still open. Their close() would wait for operations that may never
-     * end.
+     * Runs the cells of a group. After a failure this method aborts, while stream and communicator are still open.
+     * Their close() would wait for operations that may never end.
      */
     private void check(CellGroup group, Communicator communicator, DeviceStream stream, Arena arena, int[] done,
             Reporter reporter) {
@@ -137,17 +137,17 @@ final class MatrixWorker implements RankWorker {
                             "the communicator does not say how " + cell.operation().label() + " travelled", false));
             boolean asAsked = found.equals(RouteMismatch.NONE);
             ran += asAsked ? 1 : 0;
-            wrong += asAsked ? wrongNow : 0; // an operation that took another path belongs to the cell of that path
+            wrong += asAsked ? wrongNow : 0; // an operation on another route belongs to the cell of that route
             difference = difference.failure().isEmpty() && !found.equals(RouteMismatch.NONE) ? found : difference;
         }
         return new CellReport(rank, cell.number(), wrong, ran, difference.refusal(), difference.failure());
     }
 
     /**
-     * @param seed      only source of the operands, independent of earlier operations
+     * @param seed      determines the operands, independent of earlier operations
      * @param reduction number of the reduction, of any size. Ignored if nothing is reduced
-     * @param bytes     size of the larger operand, rounded down to equal parts for all ranks, except for one element of
-     *                  each
+     * @param bytes     size of the larger operand. It is rounded down to an equal number of elements for each rank, at
+     *                  least one
      * @param inPlace   whether to run in place if possible
      */
     private static long countWrong(CheckedCollectives checks, CollectiveCall call, long seed, DataType type,

@@ -18,8 +18,8 @@ import org.millrace.file.OwnNamespace;
 import org.millrace.plugin.HostProgram;
 
 /**
- * Environments in which files cannot be created, as in containers with a read-only root: nowhere, or only in
- * {@code /dev/shm}.
+ * Environments in which the program can create no file at all, or only in {@code /dev/shm}, like containers with a
+ * read-only root.
  */
 @Timeout(180)
 @Tag("slow")
@@ -36,7 +36,7 @@ class ReadOnlyTest {
         OwnNamespace.assumePossible();
     }
 
-    /** Returns the output of a program on both streams. */
+    /** Returns the text that a program writes to both output streams. */
     private static String run(int status, List<String> starter, String... arguments) throws Exception {
         List<String> command = new ArrayList<>(starter);
         command.addAll(ChildMain.builder(Main.class, arguments).command());
@@ -68,7 +68,7 @@ class ReadOnlyTest {
         assertEquals(2, outcome.count("ended with status 0"), outcome.output());
     }
 
-    /** The user requested it, and it is not available. */
+    /** The user has requested shared memory, and no file can be created for it. */
     @Test
     void sharedMemoryAloneIsRefusedWithWhatToDo() throws Exception {
         var outcome = host("shm", MEMORY);
@@ -81,7 +81,7 @@ class ReadOnlyTest {
         assertEquals(2, outcome.count("ended with status 1"), outcome.output());
     }
 
-    /** UCX 1.13 creates no worker then, and reports success. */
+    /** In this environment UCX 1.13 creates no worker, and still reports success. */
     @Test
     void ucxWithoutATransportIsALossAndNoCrash() throws Exception {
         var outcome = host("ucx", MEMORY);

@@ -6,9 +6,9 @@ import org.millrace.Route;
 /**
  * Difference between the requested and the actual route.
  *
- * @param refusal the communicator's reason. Empty if there is no difference, or no reason for it
- * @param failure the error. Empty if there is no difference, or one with a reason
- * @param general whether it is the same on all ranks, and for every size and type of the collective
+ * @param refusal the communicator's reason for the difference. Empty if there is none
+ * @param failure error for a difference without a reason. Empty otherwise
+ * @param general whether the difference is the same on all ranks, and for every size and type of the collective
  */
 record RouteMismatch(String refusal, String failure, boolean general) {
 
@@ -41,7 +41,7 @@ record RouteMismatch(String refusal, String failure, boolean general) {
     static RouteMismatch of(String asked, String got, Route ran, boolean general) {
         for (String refusal : ran.refusals()) {
             if (refusal.startsWith(asked + ": ")) {
-                // numbers of processes differ every time
+                // process numbers differ in each run, and equal reasons are grouped
                 return new RouteMismatch(refusal.replaceAll(" (process|rank) \\d+", " $1"), "", general);
             }
         }

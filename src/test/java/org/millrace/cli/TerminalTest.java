@@ -41,7 +41,7 @@ class TerminalTest {
         }
     }
 
-    /** Starts top, with a command after it, and presses a key when there is output. */
+    /** Starts {@code top}, followed by another shell command, and presses a key after the first output. */
     private BufferedReader press(int key, String behind) throws IOException {
         String top = String.join(" ",
                 ChildMain.builder(Main.class, "top", "--interval", "0.05", "--directory", directory.toString())

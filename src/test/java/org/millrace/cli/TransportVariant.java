@@ -11,11 +11,11 @@ import org.millrace.net.ucx.UcxNetwork.UcxUnavailableException;
 import org.millrace.transport.Transport;
 
 /**
- * A transport in one of its variants.
+ * A transport with the settings that select it and one of its forms.
  *
  * @param label      label as in {@link org.millrace.Route#transports}
- * @param algorithms algorithms that can be requested from it
- * @param settings   settings that request it
+ * @param algorithms algorithms that can run over the transport
+ * @param settings   settings that request the transport
  */
 record TransportVariant(String label, List<String> algorithms, Map<String, String> settings) {
 
@@ -64,18 +64,18 @@ record TransportVariant(String label, List<String> algorithms, Map<String, Strin
             try {
                 names.add(provider.get().name());
             } catch (ServiceConfigurationError broken) {
-                // the engine warns about it and continues without it
+                // the engine warns about the broken provider and continues without it
             }
         }
         return names;
     }
 
-    /** Returns the transport's name, which is the beginning of refusals. */
+    /** Returns the transport's name, with which the reasons of refusals begin. */
     String transport() {
         return label.split(" ", 2)[0];
     }
 
-    /** Returns the settings that make a cell independent of the environment. */
+    /** Returns the settings of every cell. They replace settings of the environment. */
     static Map<String, String> neutral() {
         return Map.of(P2P_DISABLE, "0", "NCCL_P2P_USE_CUDA_MEMCPY", "0", SHM_DISABLE, "0", "NCCL_SHM_USE_CUDA_MEMCPY",
                 "0", "NCCL_SHM_MEMCPY_MODE", "1", NET, "auto", UNPACK, "0", "NCCL_COLLNET_ENABLE", "0", "NCCL_BUFFSIZE",

@@ -115,7 +115,7 @@ class UsageTest {
         }
     }
 
-    /** Two lines of input to a shell complete a user's partial command. */
+    /** The completion script, loaded into a shell, completes a partial command. */
     @Test
     void bashCompletes(@TempDir Path directory) throws Exception {
         Path script = Files.writeString(directory.resolve("millrace"), Run.of("completion").out());

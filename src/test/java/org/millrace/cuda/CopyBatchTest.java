@@ -11,14 +11,14 @@ import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** Waiting copies are sorted into levels. The copies of one level may be made in any order. */
+/** Waiting copies are sorted into levels, one after another. The copies of one level may be made in any order. */
 class CopyBatchTest {
 
     private static final int BYTES = 64;
 
     private final CopyBatch batch = new CopyBatch();
 
-    /** Returns the targets of each level. */
+    /** Sorts the batch. Returns the target addresses of the copies of each level. */
     private List<List<Long>> levels() {
         List<List<Long>> all = new ArrayList<>();
         int levels = batch.sort();
@@ -134,7 +134,7 @@ class CopyBatchTest {
         assertTrue(batch.add(1L << 31, 200, BYTES, CopyOrder.relaxed(1), false));
     }
 
-    /** Relaxed copies that do not overlap. All bytes reach their targets, for every combination of merged copies. */
+    /** Adjacent copies may be merged. All bytes of relaxed copies reach their targets, for every combination. */
     @Test
     void mergedCopiesMoveAllBytes() {
         Random random = new Random(0x20b5);
@@ -185,7 +185,7 @@ class CopyBatchTest {
         assertEquals(CopyBatch.MAX_COPIES / 2, batch.sort());
     }
 
-    /** Each sequence writes to its own cells in order. The result is the same for every order within the levels. */
+    /** Each sequence writes to its own bytes in order. The result is the same for every order within the levels. */
     @Test
     void anyOrderWithinLevelsHasTheSameResult() {
         Random random = new Random(0xba7c4);

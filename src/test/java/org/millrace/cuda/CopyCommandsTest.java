@@ -52,7 +52,7 @@ class CopyCommandsTest {
     private static final long UNSEEN = -1;
     private static final int IN_TURN = CopyOrder.IN_TURN;
 
-    /** Limits of the number of bytes that a warp loads at once: 128 times 16 bytes, 8 bytes or 1 byte. */
+    /** The kernel makes at most one load by each of 128 threads: 16 bytes, 8 bytes or 1 byte, by alignment. */
     @ParameterizedTest
     @CsvSource({"0, 0, 2048, true", "0, 0, 2064, false", "16, 8, 1024, true", "16, 8, 1032, false", "0, 0, 1020, false",
             "4, 8, 128, true", "4, 8, 132, false", "1, 3, 128, true", "1, 3, 129, false", "0, 0, 1, true",
@@ -63,7 +63,10 @@ class CopyCommandsTest {
         assertEquals(bytes <= 32768, commands(1, 4).fits(to, from, bytes, CopyOrder.strict(3)));
     }
 
-    /** The warp makes a few copies, unless their sequence has other copies at a worker. The workers make many. */
+    /**
+     * The kernel's warp makes a copy itself if few copies wait, unless a worker has other copies of the same sequence.
+     * If many wait, workers make them.
+     */
     @Test
     void theWarpMakesFewCopiesAndTheWorkersMany() {
         CopyCommands commands = commands(1, 2);
@@ -73,7 +76,7 @@ class CopyCommandsTest {
             memory.set(ValueLayout.JAVA_BYTE, i, (byte) i);
         }
         List<Long> tickets = new ArrayList<>();
-        for (int i = 0; i < 6; i++) { // the first two to the warp, then by sequence
+        for (int i = 0; i < 6; i++) { // the warp makes the first two, and a worker for each sequence the others
             tickets.add(copy(commands, at(64 + 8 * i), at(8 * i), 8, CopyOrder.strict(i % 2)));
         }
         for (int i = 0; i < 6; i++) {
@@ -81,7 +84,7 @@ class CopyCommandsTest {
             assertTrue(kernel.look());
             assertEquals(i < 2, commands.isDone(tickets.get(i)));
         }
-        tickets.add(copy(commands, at(64 + 48), at(48), 8, CopyOrder.strict(0))); // after the copies of its worker
+        tickets.add(copy(commands, at(64 + 48), at(48), 8, CopyOrder.strict(0))); // follows its worker's copies
         assertTrue(kernel.look());
         assertFalse(commands.isDone(tickets.get(6)), "the warp would overtake the worker");
         assertTrue(kernel.work(1) && kernel.work(1));
@@ -105,7 +108,7 @@ class CopyCommandsTest {
         kernel.begin();
         for (int i = 0; i < CopyMailbox.GIVEN; i++) {
             assertTrue(commands.isReady());
-            copy(commands, at(0), at(401), 601, CopyOrder.strict(0)); // too odd for the warp
+            copy(commands, at(0), at(401), 601, CopyOrder.strict(0)); // unaligned: not for the warp
             assertTrue(kernel.look());
         }
         assertTrue(kernel.work(2));
@@ -184,8 +187,8 @@ class CopyCommandsTest {
     }
 
     /**
-     * The kernel has announced that it leaves when the command is posted, and looks once more. It may see the command,
-     * or may have looked before.
+     * A command is posted after the kernel has announced that it leaves. The kernel reads the commands once more,
+     * before or after the command is posted.
      */
     @ParameterizedTest
     @ValueSource(booleans = {true, false})

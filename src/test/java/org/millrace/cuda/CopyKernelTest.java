@@ -16,15 +16,18 @@ import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 
 /**
- * The arguments match the parameters of the kernel's image. On a GPU, another number or order would cause an illegal
- * address.
+ * The arguments of a launch match the parameters in the kernel's image. Another number or order would cause an illegal
+ * address on a GPU.
  */
 class CopyKernelTest {
 
     private static final Pattern ENTRY = Pattern.compile("\\.entry copy_commands\\(([^)]*)\\)");
     private static final Pattern PARAMETER = Pattern.compile("\\.param \\.u(\\d+)");
 
-    /** A driver's call may not return for as long as a kernel runs; the thread stores results in that memory then. */
+    /**
+     * A call of the driver may return only when a kernel ends. Its thread then stores results in the memory of the
+     * call.
+     */
     @Test
     void memoryOfALaunchThatDoesNotReturnIsNotFreed() throws InterruptedException {
         CountDownLatch held = new CountDownLatch(1);

@@ -14,7 +14,8 @@ import org.millrace.MillraceException;
 import org.millrace.abi.CopyMailbox;
 
 /**
- * If a kernel does not begin in one stream, the next stream is tried. No stream has two launches that have not ended.
+ * If a kernel does not begin in one stream, the next stream is tried. A stream has at most one launch that has not
+ * ended.
  */
 class CopyLaunchesTest {
 
@@ -26,7 +27,7 @@ class CopyLaunchesTest {
     private final PlayedStreams streams = new PlayedStreams();
     private final CopyLaunches launches = new CopyLaunches(mailbox, streams, COUNT, 0);
 
-    /** Streams that are free, that are queued after a kernel of the program, or that refuse a launch. */
+    /** Streams that run a launch at once, that queue it after a kernel of the program, or that refuse it. */
     private final class PlayedStreams implements CopyLaunches.Streams {
         private final List<String> launched = new ArrayList<>();
         private final BitSet standing = new BitSet();

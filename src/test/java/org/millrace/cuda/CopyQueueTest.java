@@ -22,23 +22,25 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.abi.CopyMailbox;
 
-/** Copies by a copy engine and by a kernel that starts and leaves at any time keep their order. */
+/**
+ * Copies keep their order although a copy engine makes some and a kernel others. The kernel starts and leaves any time.
+ */
 @Timeout(120)
 @Tag("optimized")
 class CopyQueueTest {
 
     private static final int BYTES = 1 << 14;
     private static final int SEQUENCES = 5;
-    /** Number of bytes at the end of the memory. No copy writes them. */
+    /** Number of bytes at the end of the memory that no copy writes. */
     private static final int CONSTANT = 400;
 
     private final MemorySegment mailbox = Arena.ofShared().allocate(CopyMailbox.BYTES, CopyMailbox.ALIGNMENT);
     private final MemorySegment memory = Arena.ofShared().allocate(BYTES, 64);
-    /** By sequence: number of bytes of its second half that were written since all copies were complete. */
+    /** Number of bytes that relaxed copies of each sequence have written, since all copies were complete. */
     private final int[] filled = new int[SEQUENCES];
     private final PlayedEngine engine = new PlayedEngine();
 
-    /** Makes a copy at random times when it is asked, or when the test tells it to. */
+    /** A copy engine that makes a copy at random times when it is queried, or when the test calls {@link #make}. */
     private static final class PlayedEngine implements CopyQueue.Engine {
         private final Deque<Runnable> copies = new ArrayDeque<>();
         private Random random;
@@ -77,7 +79,7 @@ class CopyQueueTest {
 
         @Override
         public boolean submit() {
-            return false; // all copies begin at once
+            return false; // no copies wait here, because each begins at once
         }
 
         @Override
@@ -105,8 +107,8 @@ class CopyQueueTest {
         CopyQueue queue = new CopyQueue(engine, commands);
         long at = memory.address();
         memory.set(ValueLayout.JAVA_LONG, 16, 3);
-        long first = queue.copy(at + 32, at + 16, 8); // the kernel is invited, and no copy waits for it
-        long second = queue.copy(at + 40, at + 32, 8); // in its order, after the engine's
+        long first = queue.copy(at + 32, at + 16, 8); // starts the kernel; the engine makes this copy
+        long second = queue.copy(at + 40, at + 32, 8); // reads the bytes of the first copy, so the engine makes it too
         assertEquals(2, engine.begun);
         assertFalse(queue.isDone(first));
         engine.make();
@@ -134,8 +136,8 @@ class CopyQueueTest {
     }
 
     /**
-     * If the kernel has left without seeing one queue's posted copies, the engine makes them, independent of the other
-     * queue.
+     * If the kernel leaves before it has seen the posted copies of one queue, the engine makes those copies. The other
+     * queue has no influence.
      */
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
@@ -151,7 +153,7 @@ class CopyQueueTest {
         kernel.begin();
         long posted = one.copy(at + 8, at, 8);
         kernel.announce();
-        kernel.go(); // it has not looked
+        kernel.go(); // the kernel has not seen the posted copy
         if (comesAgain) {
             other.copy(at + 32, at, 8);
             assertEquals(2, launches[0], "the other queue asks for it");
@@ -166,9 +168,9 @@ class CopyQueueTest {
     }
 
     /**
-     * One thread begins overlapping copies, long and short ones. Some are after all others, and some are after others
-     * of a sequence, which has a part of the memory. Relaxed copies do not overlap. Another thread plays the kernel and
-     * its workers, which leave at any time.
+     * One thread begins long and short copies that overlap. Some must follow all earlier copies, and some must follow
+     * those of a sequence, which has its own range of the memory. Relaxed copies do not overlap. Another thread plays
+     * the kernel and its workers, which leave at any time.
      */
     @ParameterizedTest
     @CsvSource({"1, 0", "-3000, 0", "1, 3", "-3000, 4"})
@@ -198,12 +200,12 @@ class CopyQueueTest {
             }
             begin(queue, workers, random, expected);
             if (random.nextBoolean()) {
-                begin(queue, workers, random, expected); // there was room for two
+                begin(queue, workers, random, expected); // begins two copies if the queue had room for two
             }
             if (random.nextInt(4) == 0) {
                 await(queue, queue.last() - random.nextInt(2));
             }
-            if (random.nextInt(64) == 0) { // wrong bytes may be overwritten later
+            if (random.nextInt(64) == 0) { // compares now and then, because a later copy may overwrite wrong bytes
                 await(queue, queue.last());
                 assertArrayEquals(expected, memory.toArray(ValueLayout.JAVA_BYTE), "after copy " + i);
             }
@@ -244,10 +246,10 @@ class CopyQueueTest {
     }
 
     /**
-     * Begins a copy in turn to any place, or a copy of a sequence. A strict copy writes into the first half of its
-     * part, from written bytes. A relaxed copy writes into the second half, to a place that no other copy writes
-     * meanwhile, from constant bytes. Alternately, half of the copies or nearly all of them are relaxed. In the second
-     * case they are spread over the workers.
+     * Begins a copy in order (IN_TURN) with any target, or a copy of a sequence. A strict copy writes into the first
+     * half of its sequence's range, from bytes that earlier copies wrote. A relaxed copy writes into the second half,
+     * from constant bytes, to bytes that no other copy writes meanwhile. Half of the copies or nearly all of them are
+     * relaxed, in alternation. In the second case the workers share them.
      */
     private void begin(CopyQueue queue, int workers, Random random, byte[] expected) {
         int sequences = workers > 0 && random.nextInt(8) != 0 ? SEQUENCES : 1;
@@ -271,11 +273,11 @@ class CopyQueueTest {
         } else {
             to = sequence * part + random.nextInt((sequences == 1 ? part : part / 2) - bytes);
             int half = sequence * part + part / 2;
-            // the last bytes written
+            // the bytes that were written last
             from = filled[sequence] > bytes && random.nextBoolean() ? half + filled[sequence] - bytes
                     : sequence * part + random.nextInt((sequences == 1 ? part : part / 2 + filled[sequence]) - bytes);
             order = sequences == 1 ? CopyOrder.IN_TURN : CopyOrder.strict(sequence);
-            if (sequences == 1 && random.nextBoolean()) { // where the next relaxed one will write
+            if (sequences == 1 && random.nextBoolean()) { // to the bytes that the next relaxed copy will write
                 int next = random.nextInt(SEQUENCES);
                 int whole = (BYTES - CONSTANT) / SEQUENCES;
                 to = Math.min(next * whole + whole / 2 + filled[next], BYTES - CONSTANT - bytes);

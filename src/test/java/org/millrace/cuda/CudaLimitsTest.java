@@ -14,7 +14,7 @@ import org.junit.jupiter.api.extension.ExtendWith;
 import org.millrace.MillraceException;
 import org.millrace.library.NativeLibrary;
 
-/** Bounded waits, threads that cannot be served, and machines without a driver. */
+/** Virtual threads, waits that reach their deadline, and machines without a driver. */
 @ExtendWith(OwnClassLoader.class)
 class CudaLimitsTest {
 

@@ -95,7 +95,7 @@ class NativeHandleTest {
             inside[i] = count;
             handles[i] = new NativeHandle("thing", ADDRESS, address -> {
                 released.incrementAndGet();
-                // From here on, a user inside would be a use after free.
+                // From here on, a thread inside would use the handle after its release.
                 if (count.getAndSet(-1_000_000) != 0) {
                     wrong.incrementAndGet();
                 }

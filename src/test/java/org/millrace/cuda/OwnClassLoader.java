@@ -13,9 +13,9 @@ import org.junit.jupiter.api.extension.InvocationInterceptor;
 import org.junit.jupiter.api.extension.ReflectiveInvocationContext;
 
 /**
- * Runs the tests of a class in a separate class loader without bound native libraries. A library is bound once per
- * class loader. In this way several stand-ins and the real library can be tested in one JVM. All methods of one class
- * share a class loader. Constructors must not do anything.
+ * Runs the tests of a class in a separate class loader. A native library is bound once per class loader, so one JVM can
+ * test several stand-ins and the real library. All methods of one test class share a class loader. Constructors must
+ * not do anything.
  */
 public final class OwnClassLoader implements InvocationInterceptor {
 

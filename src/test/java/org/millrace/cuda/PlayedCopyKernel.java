@@ -21,7 +21,7 @@ final class PlayedCopyKernel {
     private static final VarHandle INT = ValueLayout.JAVA_INT.varHandle();
 
     private final MemorySegment mailbox;
-    /** By worker: copies that it was given and has not reported as complete. */
+    /** Copies that each worker has received and not reported as complete. */
     private final List<List<Given>> given = new ArrayList<>();
     private final Random random;
     private int number;
@@ -60,7 +60,7 @@ final class PlayedCopyKernel {
         state(mailbox_h.MILLRACE_COPY_PRESENT() | stream << mailbox_h.MILLRACE_COPY_STREAM_SHIFT());
     }
 
-    /** Executes the next command, or gives it to a worker. Returns false if there is no command. */
+    /** Executes the next command, or passes it to a worker. Returns false if there is no command. */
     boolean look() {
         long command = millraceCopyMailbox.commands$offset()
                 + Integer.remainderUnsigned(number, mailbox_h.MILLRACE_COPY_COMMANDS()) * millraceCopyCommand.sizeof();
@@ -123,7 +123,7 @@ final class PlayedCopyKernel {
         return MemorySegment.ofAddress(address).reinterpret(bytes);
     }
 
-    /** Announces that the kernel leaves. The next look is the last. */
+    /** Announces that the kernel leaves. The next call of {@link #look} is the last. */
     void announce() {
         state(mailbox_h.MILLRACE_COPY_LEAVING());
         VarHandle.fullFence();

@@ -12,7 +12,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
 
-/** The test's side of a stand-in: its recorded calls, and the answers that it will give. */
+/** The test's access to a stand-in: the recorded calls, and the results that later calls will return. */
 @SuppressWarnings("restricted")
 public final class StubLibrary {
 
@@ -39,14 +39,14 @@ public final class StubLibrary {
         return path;
     }
 
-    /** Returns the calls since the last time, in order, without calls that only query or set the current device. */
+    /** Returns the calls since the last query, in order, without calls that only read or set the current device. */
     public List<String> calls() {
         return allCalls().stream()
                 .filter(call -> !call.equals("cudaGetDevice") && !call.startsWith("cudaSetDevice "))
                 .toList();
     }
 
-    /** Returns the calls since the last time, in order. */
+    /** Returns all calls since the last query, in order. */
     public List<String> allCalls() {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment buffer = arena.allocate(LOG_BYTES);
@@ -58,7 +58,7 @@ public final class StubLibrary {
         }
     }
 
-    /** Returns the names of all functions with calls taken so far. */
+    /** Returns the names of all functions that {@link #allCalls} has returned so far. */
     public Set<String> everCalled() {
         return everCalled;
     }

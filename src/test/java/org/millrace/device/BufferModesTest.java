@@ -101,7 +101,7 @@ class BufferModesTest {
                 for (int operation = 0; operation < 6; operation++) {
                     boolean sends = operation == 0 || random.nextBoolean();
                     boolean receives = operation == 0 || random.nextBoolean();
-                    // an end whose peer uses slots takes chunks that fit into them
+                    // an end without slots uses chunks that fit into its peer's slots
                     long chunkBytes = sends && receives ? 1 + random.nextInt(20_000) / 16 * 16 + 15 : Pump.SLOT;
                     allToAll(pump, arena, ranks, operation, count, ChunkShape.ONE_STEP, chunkBytes, sends, receives);
                     assertEquals(pump.allSlots(), pump.freeSlots(), "all slots are back");

@@ -26,7 +26,7 @@ class CaptureEndTest {
     /** Runs two bodies at once, repeatedly. Neither may wait forever. */
     private static void together(Body prepare, Body one, Body other, Body check) throws Exception {
         CyclicBarrier start = new CyclicBarrier(2);
-        // Not closed, because closing would wait for threads that wait for each other.
+        // Not closed, because close would wait for threads that may be deadlocked.
         ExecutorService threads =
                 Executors.newThreadPerTaskExecutor(Thread.ofPlatform().daemon().name("test-", 0).factory());
         for (int round = 0; round < ROUNDS; round++) {
@@ -64,7 +64,7 @@ class CaptureEndTest {
                     side.waitFor(event);
                 }
             } catch (IllegalStateException over) {
-                // a mark recorded in the capture can no longer be waited for
+                // the capture has ended, so a stream cannot wait for its event any longer
             }
         }, () -> assertFalse(origin.isCapturing() || side.isCapturing()));
     }

@@ -11,7 +11,7 @@ import org.millrace.abi.Protocol;
 class ChunkShapeTest {
 
     private static final ConnectionLayout LAYOUT = ConnectionLayout.DEFAULT;
-    /** Maximum number of bytes in the first slice, by the rule that divides a chunk. */
+    /** Maximum number of bytes of a chunk with one slice. Larger chunks are divided. */
     private static final long ONE_SLICE = 2 * LAYOUT.slotBytes(Protocol.SIMPLE) / 32;
 
     @Test

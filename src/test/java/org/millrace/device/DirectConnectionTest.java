@@ -16,7 +16,7 @@ import org.millrace.abi.DirectMemory;
 import org.millrace.abi.Protocol;
 import org.millrace.proxy.ConnectionName;
 
-/** Two devices over memory that both reach. They notify each other through head, tail and flags, without a proxy. */
+/** Two devices over memory that both access. They notify each other through head, tail and flags, without a proxy. */
 class DirectConnectionTest {
 
     @ParameterizedTest
@@ -58,8 +58,8 @@ class DirectConnectionTest {
     }
 
     /**
-     * Data that the peer may read lies in no slot, and must not change until the peer has read it. Operations with and
-     * without slots alternate on the same steps.
+     * The receiver reads the data in the sender's memory, not in a slot. The sender completes only after the receiver
+     * has read it. Operations with and without slots alternate.
      */
     @ParameterizedTest
     @CsvSource({"1, 0", "2, 2147483640", "3, 9223372036854775799"})
@@ -98,7 +98,7 @@ class DirectConnectionTest {
                         block.progress();
                     }
                     if (from.done() && reads) {
-                        input.fill((byte) 0); // the user has the memory back
+                        input.fill((byte) 0); // the sender's program may reuse the memory now
                     }
                     assertTrue(turns < 100_000,
                             () -> "stuck: " + from.waitingFor() + "; " + to.waitingFor() + ", seed " + seed);

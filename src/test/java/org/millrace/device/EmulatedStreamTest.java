@@ -60,7 +60,7 @@ class EmulatedStreamTest {
         }}, () -> null, _ -> {}, () -> true, new StallLimit(Long.MAX_VALUE));
     }
 
-    /** A thread that also runs proxies is not blocked for the duration of a copy. */
+    /** A large copy must not block the device's thread, because that thread also runs proxies. */
     @Test
     void aLargeCopyTakesSeveralPassesWhileOtherStreamsAdvance() {
         EmulatedStream stream = device.newStream();
@@ -159,7 +159,7 @@ class EmulatedStreamTest {
         }
     }
 
-    /** The function runs on the device's thread, so no other thread would make room for it. */
+    /** The function runs on the device's thread. If it waited for room, no other thread would free any. */
     @Test
     void aFunctionThatEnqueuesDoesNotWait() {
         EmulatedStream stream = device.newStream();
@@ -177,8 +177,8 @@ class EmulatedStreamTest {
     }
 
     /**
-     * Otherwise a thread that waits for the kernel, such as its communicator before it frees memory, would wait
-     * forever.
+     * A thread may wait for the kernel, for example a communicator before it frees memory. It would wait forever if the
+     * kernel were not skipped.
      */
     @Test
     void aRunningTaskIsSkippedWhenAnInterruptedThreadCloses() {
@@ -212,7 +212,7 @@ class EmulatedStreamTest {
         second.waitFor(event);
         second.call(() -> log.add("behind"));
         device.launch(kernel(never), first);
-        first.record(event); // moves the event, but does not affect threads that already wait
+        first.record(event); // records the event again; a stream that already waits for it is not affected
         run();
         assertFalse(event.query());
         assertEquals(List.of("begin", "not held up"), log.stream().sorted().toList());
@@ -276,8 +276,8 @@ class EmulatedStreamTest {
     }
 
     /**
-     * Otherwise a thread that closes a stream after its communicator, or waits for the stream or its events, would wait
-     * for a thread that has ended.
+     * A thread may close a stream after its communicator, or wait for the stream or its events. It would wait forever
+     * if tasks remained, because the device's thread has ended.
      */
     @Test
     void remainingTasksRunOrFailWhenTheDeviceStops() {
@@ -329,8 +329,8 @@ class EmulatedStreamTest {
     }
 
     /**
-     * A program's function may block, or take a lock that the waiting thread holds. It therefore never runs on that
-     * thread.
+     * A program's function may block, or take a lock that the waiting thread holds. The function therefore never runs
+     * on the waiting thread.
      */
     @Test
     void aWaitingThreadRunsKernelsButNoFunctions() {
@@ -376,7 +376,7 @@ class EmulatedStreamTest {
         assertTrue(stream.tasks().completed() >= 24, stream.tasks().completed() + " of 40 kernels");
     }
 
-    /** The thread that runs the streams may sleep until then. */
+    /** The device's thread may sleep while its streams have no task. */
     @Test
     void eachTaskThatIsAddedWakesTheDevice() {
         AtomicInteger wakes = new AtomicInteger();
@@ -388,7 +388,7 @@ class EmulatedStreamTest {
         assertEquals(2, wakes.get());
     }
 
-    /** The thread that runs the other device may sleep until then. */
+    /** The thread of a device may sleep while the device's stream waits for an event of another device. */
     @Test
     void anEventThatIsReachedWakesTheOtherDeviceWhoseStreamWaitsForIt() {
         EmulatedDevice other = new EmulatedDevice(1);
@@ -409,7 +409,7 @@ class EmulatedStreamTest {
         assertTrue(waits.query());
     }
 
-    /** The passes of the event's own device do not reach it. */
+    /** Another device's stream recorded the event, so passes of the event's own device do not complete it. */
     @Test
     @Timeout(60)
     void aThreadThatWaitsForAnEventRunsTheDeviceWhoseStreamRecordedIt() {
@@ -422,7 +422,7 @@ class EmulatedStreamTest {
         assertTrue(event.query());
     }
 
-    /** Nothing wakes a thread that waits for an event but the pass that reaches it. */
+    /** Only the pass that reaches an event wakes the threads that wait for the event. */
     @Test
     @Timeout(60)
     void theThreadsThatWaitForAnEventAreUnparkedWhenItIsReached() throws InterruptedException {
@@ -455,7 +455,9 @@ class EmulatedStreamTest {
         }
     }
 
-    /** Random streams that record and wait. An operation after a mark never runs before it. */
+    /**
+     * Random streams record events and wait for them. An operation after a wait never runs before the recorded work.
+     */
     @Test
     void randomWaitsKeepTheirOrder() {
         for (long seed = 1; seed <= 50; seed++) {
@@ -463,7 +465,7 @@ class EmulatedStreamTest {
             EmulatedStream[] streams = {device.newStream(), device.newStream(), device.newStream()};
             EmulatedEvent[] events = {device.newEvent(), device.newEvent()};
             boolean[] ran = new boolean[400];
-            int[] recordedBehind = {-1, -1}; // the last operation of the event's stream at each recording
+            int[] recordedBehind = {-1, -1}; // for each event: the last operation before its last recording
             int[] lastOf = {-1, -1, -1};
             int[] mustFollow = {-1, -1, -1};
             String label = "seed " + seed;
@@ -493,7 +495,7 @@ class EmulatedStreamTest {
         }
     }
 
-    /** A fault of mapped memory that was truncated surfaces late, where the kernel itself no longer catches it. */
+    /** An access to truncated mapped memory may throw late, outside the kernel's own exception handler. */
     @Test
     void aTaskWithALateFaultLeavesTheDevice() {
         EmulatedStream stream = device.newStream();

@@ -14,8 +14,8 @@ import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
 
 /**
- * Selection of all-reduces around a ring that take one hop: those of two ranks, with few elements, that round on
- * neither side.
+ * Two ranks run an all-reduce of few elements as one exchange instead of two hops of the ring. The exception is a
+ * reduction that also scales elements.
  */
 class ExchangeTest {
 

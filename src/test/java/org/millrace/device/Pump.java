@@ -23,8 +23,7 @@ import org.millrace.proxy.SendProxy;
 import org.millrace.proxy.SlotPool;
 
 /**
- * All ranks in one thread. Blocks and proxies of every rank run in turn, in a changing order, and frames complete at
- * random times.
+ * All ranks in one thread. Blocks and proxies of every rank run in random order, and frames complete at random times.
  */
 final class Pump {
 
@@ -121,18 +120,20 @@ final class Pump {
         return pools.size() * SlotPool.slots(sharing);
     }
 
-    /** Begins the next operation. Blocks that are added from now on belong to it. */
+    /** Begins the next operation. It consists of the blocks that are added until the next call. */
     void nextOperation() {
         operations++;
     }
 
-    /** Adds a block of a rank that receives from some ranks and sends to some. */
+    /** Adds a block of a rank that receives from the given ranks and sends to the given ranks. */
     void add(int rank, ChunkSchedule algorithm, BlockMemory memory, ChunkShape shape, List<Integer> from,
             List<Integer> to) {
         add(rank, algorithm, memory, shape, from, to, null);
     }
 
-    /** Adds such a block with registered memory of the user, which contains all memory that the block accesses. */
+    /**
+     * Adds a block with registered memory of the user. The registered memory includes all memory that the block uses.
+     */
     void add(int rank, ChunkSchedule algorithm, BlockMemory memory, ChunkShape shape, List<Integer> from,
             List<Integer> to, MemorySegment user) {
         MemoryRegion region = user == null ? null : MemoryFrames.region(user);

@@ -15,8 +15,8 @@ import org.millrace.abi.Protocol;
 import org.millrace.net.connection.NativeRegion;
 
 /**
- * Whole rings in one thread. Checks each algorithm's result on every rank, with counters that wrap, for shares smaller
- * and larger than a round.
+ * Whole rings in one thread. Checks each algorithm's result on every rank, with counters that wrap. A rank's elements
+ * fit into one chunk or need several.
  */
 class RingTest {
 
@@ -139,8 +139,7 @@ class RingTest {
     }
 
     /**
-     * Some ranks keep elements in the user's memory, and others use slots. Averages change elements before they are
-     * sent.
+     * Some ranks send from the user's memory, and others from slots. An average scales elements before they are sent.
      */
     @ParameterizedTest
     @CsvSource(textBlock = CASES)

@@ -16,7 +16,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.abi.UnpackHandle;
 import org.millrace.abi.UnpackMeta;
 
-/** Lists of pieces that our proxies would not create: any lengths, any offsets, any order. */
+/** Lists of data ranges with lengths, offsets and an order that Millrace's proxies would not write. */
 class SliceGatherTest {
 
     private static final int BOUNCE = 1 << 18;
@@ -42,8 +42,8 @@ class SliceGatherTest {
     }
 
     /**
-     * Every slice is a random partition of the slot. Pieces lie anywhere and are listed in any order. Heads pass the
-     * ring's end and the counters' wraps.
+     * The data of each slice is cut into random ranges, which lie anywhere in the bounce buffer and are listed in any
+     * order. Heads pass the last of the lists, and the counters wrap.
      */
     @ParameterizedTest
     @ValueSource(longs = {-1, (1L << 31) - 9, (1L << 32) - 9, Long.MAX_VALUE - 9, -9})

@@ -25,8 +25,8 @@ import org.millrace.proxy.SlotBuffers;
 import org.millrace.proxy.UnpackReceiveSource;
 
 /**
- * A ring's slices of two steps, some of them empty, pass through both proxies and the pages to a device that unpacks.
- * They pass the end of the ring of 16 lists and the wraps of both counters.
+ * Slices of two steps, some of them empty, pass through a sending and a receiving proxy into pages. A device gathers
+ * them. The slices outnumber the 16 lists of pages, and both counters wrap.
  */
 @Tag("slow")
 class UnpackProxyTest {

@@ -16,7 +16,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.abi.WorkFifoCounters;
 
-/** The ring of work items. Items lie at their positions, through every wrap, until their room is freed. */
+/** The FIFO of work items. Items stay unchanged at their positions until their room is freed, also after wraps. */
 class WorkFifoTest {
 
     private static final int BYTES = 512;

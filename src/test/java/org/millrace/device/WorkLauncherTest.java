@@ -84,7 +84,7 @@ class WorkLauncherTest {
         }
     }
 
-    /** Launches as an engine does. Returns the kernel, or null if the FIFO has no room. */
+    /** Launches a plan as the engine does. Returns the kernel, or null if the FIFO has no room. */
     private static EmulatedKernel launchIfRoom(WorkLauncher launcher, KernelPlan plan, DeviceStream stream,
             Runnable announce) {
         synchronized (launcher) {
@@ -109,10 +109,10 @@ class WorkLauncherTest {
     }
 
     /**
-     * Returns a block. Function ADD adds its argument to a word if the word equals its count. HANG waits until it is
-     * released.
+     * Returns a block. Function ADD adds the work's argument to a word if the word equals the work's count. HANG waits
+     * until it is released.
      */
-    @SuppressWarnings("restricted") // work states the location of its operands
+    @SuppressWarnings("restricted") // a work item contains the addresses of its operands
     private Block block(int function, CollectiveWork work, int channel) {
         long before = work.countLow();
         long amount = work.reductionArgument();
@@ -200,7 +200,7 @@ class WorkLauncherTest {
         return Runtime.getRuntime().totalMemory() - Runtime.getRuntime().freeMemory();
     }
 
-    /** The plan's kernels read its memory. No later launch polls. */
+    /** The memory of a closed plan is freed when its last kernel ends, without another launch. */
     @Test
     void aPlanIsFreedAfterItsLastKernel() {
         DeviceCommunicator communicator = communicator(1024, 0);
@@ -272,10 +272,7 @@ class WorkLauncherTest {
         assertEquals(1, order.get(), "kernels began after the abort");
     }
 
-    /**
-     * The thread that runs the device may be lost. The thread that closes the communicator is then notified, and does
-     * not wait forever.
-     */
+    /** If no thread runs the device any longer, the thread that closes the communicator receives an error. */
     @Test
     void aDrainEndsWithoutAThreadThatRunsTheDevice() {
         DeviceCommunicator communicator = communicator(1024, 0);
@@ -290,7 +287,7 @@ class WorkLauncherTest {
         assertTrue(failure.get().getMessage().contains("neither moves nor leaves"), failure.get().getMessage());
     }
 
-    /** An abort drains the launcher. The caller may check for room only after that. */
+    /** An abort drains the launcher. A caller that waits for room may notice the abort only after the drain. */
     @Test
     void aWaitForRoomReportsTheAbortEvenAfterTheDrain() {
         DeviceCommunicator communicator = communicator(1024, 0);

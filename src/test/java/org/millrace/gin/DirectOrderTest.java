@@ -14,8 +14,8 @@ import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.GinOp;
 
 /**
- * Puts of a context to the same bytes of a peer keep their order, and a get reads their bytes, regardless of their
- * paths.
+ * Puts of a context to the same bytes of a peer keep their order, whatever the path of each put. A get reads the bytes
+ * of earlier puts.
  */
 class DirectOrderTest {
 
@@ -51,7 +51,7 @@ class DirectOrderTest {
             memory[0].set(ValueLayout.JAVA_LONG, 0, 2);
             long[] words = contexts[0].words;
             boolean copies = direct && shared;
-            staged[1].holding = slow && copies; // A device writes to itself in order. These copies end in any order.
+            staged[1].holding = slow && copies; // a copy to another device completes in any order
             value(words, 1);
             contexts[0].post(1);
             FORMAT.begin(words, GinOp.PUT | GinOp.SIGNAL_INC, 8);
@@ -84,8 +84,8 @@ class DirectOrderTest {
     }
 
     /**
-     * Short puts are ordered after everything before them. Long puts are not, unless an earlier value goes to the same
-     * bytes. A get is ordered after puts to the bytes that it reads.
+     * A short put is ordered after all earlier operations. A long put is ordered only after an earlier value to the
+     * same bytes. A get is ordered after puts to the bytes that it reads.
      */
     @Test
     void onlyWhatTellsOfOthersIsBehindThem() {
@@ -125,7 +125,7 @@ class DirectOrderTest {
 
             staged[1].holding = true;
             value(contexts[0].words, 1);
-            contexts[0].post(1); // the peer's device keeps the order
+            contexts[0].post(1); // from here on, the peer's device must keep the order
             put(contexts[0], 512, 65);
             work(pair);
             assertEquals(3, devices[0].copies, "a long put elsewhere does not wait for a value");

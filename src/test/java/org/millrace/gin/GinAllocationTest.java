@@ -56,7 +56,10 @@ class GinAllocationTest {
         }
     }
 
-    /** Gets by frame, flushes, signals in windows, and signals that this rank adds to without the peer. */
+    /**
+     * Gets with answers in frames, flushes, signals in windows, and signals that this rank adds to in memory shared
+     * with its peer.
+     */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void norDoesWhatComesBack(boolean staged) {
@@ -111,7 +114,8 @@ class GinAllocationTest {
                 pair.work();
             }
             context.post(peer);
-            if ((i & 63) == 5) { // a signal for rank 1 follows soon, and all frames must be settled before it
+            if ((i & 63) == 5) { // completes all frames, because a signal without a frame requires that none is in
+                                 // flight
                 finish(pair, context);
             }
         }

@@ -23,8 +23,8 @@ import org.millrace.net.FrameSender;
 import org.millrace.proxy.MemoryFrames;
 
 /**
- * Mutated GIN headers: the named bytes lie in the window, or the communicator fails with the peer's number in the
- * message.
+ * Mutated GIN headers. The bytes that a header addresses lie in the window, or the communicator fails with a message
+ * that names the peer.
  */
 @Tag("slow")
 class GinFuzzTest {
@@ -112,7 +112,7 @@ class GinFuzzTest {
         communicator.register(HostWindowMemory.register(new NoNetwork(), guarded.asSlice(WINDOW, WINDOW)));
         GinPair.Context context = new GinPair.Context(arena, 0, GinDescriptorFormat.V30, 4, 4, 0);
         communicator.add(context.agentSide);
-        // without this get, every answer would be refused
+        // answers are accepted only while a get is in flight
         GinDescriptorFormat.V30.begin(context.words, GinOp.GET, 2 * CHUNK);
         GinDescriptorFormat.V30.source(context.words, 1, 0);
         GinDescriptorFormat.V30.target(context.words, 1, WINDOW - 2 * CHUNK);
@@ -123,7 +123,7 @@ class GinFuzzTest {
         ByteBuffer bytes = ByteBuffer.wrap(input);
         while (bytes.remaining() >= FRAME && communicator.failure() == null) {
             FrameHeader header = new FrameHeader();
-            // the network would refuse longer frames, or wait for their bytes
+            // a longer payload is not possible, because the network refuses it
             header.payloadBytes(Math.floorMod(bytes.getLong(), 2 * CHUNK + 1L));
             for (int word = 0; word < FrameHeader.WORDS; word++) {
                 header.word(word, bytes.getLong());

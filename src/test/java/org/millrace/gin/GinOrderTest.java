@@ -21,8 +21,8 @@ import org.millrace.abi.GinOp;
 
 /**
  * Random programs over memory with copies that end late and in any order. The test checks two conditions after every
- * pass. First, the bytes that a signal covers have arrived. Second, the test may overwrite the source of a completed
- * operation, and does so at once.
+ * pass. First, all bytes before an arrived signal have arrived. Second, the source of a completed operation is free:
+ * the test overwrites it at once.
  */
 @Tag("slow")
 @Tag("optimized")
@@ -45,10 +45,10 @@ class GinOrderTest {
     private int longest;
 
     /**
-     * The ways of bytes and signals to the peer.
+     * Paths of bytes and signals to the peer.
      *
      * @param ringBytes size of the staging rings; 0 for none
-     * @param reached   whether a rank adds to signals at its peer without a frame if nothing is in flight there
+     * @param reached   whether a rank adds to signals of its peer in shared memory if no frame to the peer is in flight
      * @param direct    whether bytes of windows are copied from device to device
      */
     private record Ways(long ringBytes, boolean reached, boolean direct) {
@@ -70,7 +70,7 @@ class GinOrderTest {
                 return new Ways(2 * CHUNK << seed % 4, false, false);
             }
         },
-        /** A rank adds to signals at its peer without a frame. Half of the seeds also stage bytes. */
+        /** A rank adds to signals of its peer in shared memory. Half of the seeds also stage bytes in rings. */
         SIGNALS_IN_SHARED_MEMORY {
             @Override
             Ways ways(long seed) {
@@ -135,7 +135,7 @@ class GinOrderTest {
             while (place < WINDOW - 2 * longest - 2) {
                 int c = random.nextInt(CONTEXTS);
                 int peer = random.nextInt(2);
-                // occasionally all frames must settle
+                // posts seldom enough that sometimes no frame is in flight, as a signal in shared memory requires
                 if (random.nextInt(reached ? 24 : 3) == 0 && contexts[0][c].hasRoom(peer)) {
                     place = post(random, format, contexts[0][c], c, peer, windows[0].handle(), memory, place);
                 }
@@ -163,7 +163,7 @@ class GinOrderTest {
             }
             assertEquals(reached, pair.communicators[0].served().reached() > 0,
                     program + ": signals that needed no frame");
-            // without the peer's progress reports, operations after a value stay with the frames
+            // without shared signals a rank does not know which values the peer has written, so later copies use frames
             if (reached || !direct) {
                 assertEquals(direct, devices[0].copies > 0 && (!format.hasGets() || devices[0].reads > 0),
                         program + ": copies from device to device");
@@ -181,8 +181,8 @@ class GinOrderTest {
     }
 
     /**
-     * Posts a random operation. Sources and targets lie at separate places, so that every byte can be checked at any
-     * time. Returns the next free place.
+     * Posts a random operation. Each has its own source and target range, so that every byte can be checked at any
+     * time. Returns the next free offset.
      */
     private long post(Random random, GinDescriptorFormat format, GinPair.Context context, int c, int peer, long window,
             MemorySegment[] memory, long place) {
@@ -257,7 +257,7 @@ class GinOrderTest {
                             assertThere(memory[0], each,
                                     program + ", context " + c + ": get " + i + " from rank " + peer + " is complete");
                         } else if (each.expected.length > 0) {
-                            // the source was read, so it may be overwritten
+                            // the operation has read its source, so the test overwrites it
                             memory[0].asSlice(each.source, each.expected.length).fill((byte) 0x5a);
                         }
                     }

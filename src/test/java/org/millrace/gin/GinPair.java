@@ -15,15 +15,16 @@ import org.millrace.net.FrameSender;
 import org.millrace.proxy.MemoryFrames;
 
 /**
- * Two ranks in one thread. The test runs their agents, and a random generator determines how many passes a frame takes.
+ * Two ranks in one thread. The test runs their agents. A random generator decides after how many passes a frame
+ * arrives.
  */
 final class GinPair implements AutoCloseable {
 
-    /** A context, with the device's end of its queues. */
+    /** A context, with the ends of its queues that a kernel uses. */
     static final class Context {
         final GinContext agentSide;
         final GinQueueMemory queues;
-        /** Consumer indices as the device sees them. */
+        /** Consumer indices, which the agent stores and the kernel reads. */
         GinIndices cis;
         final GinCells counters;
         final GinCells signals;
@@ -67,14 +68,14 @@ final class GinPair implements AutoCloseable {
     private final SignalMemory[] shared = new SignalMemory[2];
     final GinAgent[] agents = {new GinAgent("rank 0"), new GinAgent("rank 1")};
 
-    /** Reported stalls. */
+    /** Stalls that the communicators have reported. */
     final List<String> stalls = new ArrayList<>();
 
     GinPair(GinOptions options, RandomGenerator random) {
         GinCommunicator.FailureListener listener = new GinCommunicator.FailureListener() {
             @Override
             public void failed(Throwable failure) {
-                // communicators report failures themselves
+                // GinCommunicator.failure() has it too
             }
 
             @Override
@@ -98,8 +99,8 @@ final class GinPair implements AutoCloseable {
     }
 
     /**
-     * Stages the bytes between rank 0 and rank 1 in separate rings. Their positions begin at {@code first}. Must be
-     * called before {@link #serve}.
+     * Creates a staging ring for each direction. The positions of the rings begin at {@code first}. Must be called
+     * before {@link #serve}.
      */
     StagingRing[] stage(long capacity, long first) {
         StagingRing[] rings = new StagingRing[2];

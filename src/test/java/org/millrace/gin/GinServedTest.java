@@ -9,7 +9,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.GinOp;
 
-/** Served descriptors are counted, once each, in their own context. */
+/** Counts of served descriptors. Each descriptor is counted once, in its own context. */
 class GinServedTest {
 
     private static final GinDescriptorFormat FORMAT = GinDescriptorFormat.V30;
@@ -40,7 +40,7 @@ class GinServedTest {
             post(used, peer, GinOp.PUT | GinOp.SIGNAL_INC, 0);
             post(used, peer, GinOp.VA_SIGNAL | GinOp.SIGNAL_ADD, 0);
             post(used, peer, GinOp.FLUSH, 0);
-            int gets = peer == 0 ? 0 : 3; // of another rank's window
+            int gets = peer == 0 ? 0 : 3; // no gets from the rank's own window
             for (int i = 0; i < gets; i++) {
                 post(used, peer, GinOp.GET, 16);
             }
@@ -71,7 +71,7 @@ class GinServedTest {
         context.post(peer);
     }
 
-    /** Scripts read the first number. */
+    /** Scripts read the first number of the line, so it must be the sum. */
     @Test
     void theLineBeginsWithTheSum() {
         assertEquals(

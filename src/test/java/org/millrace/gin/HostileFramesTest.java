@@ -22,8 +22,8 @@ import org.millrace.net.FrameSender;
 import org.millrace.proxy.MemoryFrames;
 
 /**
- * A peer that sends invalid frames. They are refused before a byte of a window or a signal has changed, with a message
- * that names the peer and the frame.
+ * A peer that sends invalid frames. Each frame is refused before it changes a window or a signal. The message names the
+ * peer and the frame.
  */
 class HostileFramesTest {
 
@@ -70,7 +70,7 @@ class HostileFramesTest {
                 failureOf(true, header -> put(header, 3, 0, 8)));
         assertRefused("window 3 is not registered (there are 2), and was not within 0 ms", failureOf(true, header -> {
             put(header, 3, 0, 8);
-            GinHeader.signal(header, 0, 1); // of an existing context
+            GinHeader.signal(header, 0, 1); // the context exists
         }));
         assertRefused("window 0 is not registered", failureOf(true, header -> put(header, 0, 0, 8)));
         assertRefused("window -1 is not registered", failureOf(true, header -> put(header, -1, 0, 8)));
@@ -155,8 +155,8 @@ class HostileFramesTest {
     }
 
     /**
-     * Random frames, one after another. Each is written within the window, waits for a buffer that never becomes free,
-     * or fails the communicator.
+     * Random frames, one after another. Each frame is written within the window, waits for a staging buffer, or fails
+     * the communicator. No staging buffer becomes free here.
      */
     @Test
     void noFrameReachesBeyondTheWindow() {
@@ -183,7 +183,7 @@ class HostileFramesTest {
                 GinHeader.hello(header, 1, 2, CHUNK);
                 peer.offer(header, null, 0);
                 MemorySegment payload = arena.allocate(2 * CHUNK).fill((byte) -1);
-                // without this get, every answer would be refused
+                // answers are accepted only while a get is in flight
                 GinDescriptorFormat.V30.begin(context.words, GinOp.GET, 2 * CHUNK);
                 GinDescriptorFormat.V30.source(context.words, 1, 0);
                 GinDescriptorFormat.V30.target(context.words, 1, WINDOW - 2 * CHUNK);

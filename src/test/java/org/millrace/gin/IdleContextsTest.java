@@ -9,7 +9,8 @@ import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.GinOp;
 
 /**
- * A hundred contexts are open, and only one is used. The others cost little, and are found when a program uses them.
+ * A hundred contexts are open, and only one is used. The idle contexts cost little, and the agent finds new descriptors
+ * in them.
  */
 class IdleContextsTest {
 

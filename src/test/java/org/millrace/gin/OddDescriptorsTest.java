@@ -59,8 +59,8 @@ class OddDescriptorsTest {
     }
 
     /**
-     * Random words: each descriptor is carried out within the windows, or fails the communicators with a message. No
-     * other byte is accessed, and nothing stalls.
+     * Random words. A descriptor is executed within the windows, or fails the communicators with a message. No other
+     * byte is accessed, and no operation stalls.
      */
     @ParameterizedTest
     @EnumSource(GinDescriptorFormat.class)

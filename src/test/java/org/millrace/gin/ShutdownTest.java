@@ -19,8 +19,8 @@ import org.millrace.net.PeerClosedException;
 import org.millrace.proxy.MemoryFrames;
 
 /**
- * Rank 1 has received everything that it needs, and closes. Rank 0 still completes all earlier work of both ranks,
- * whenever it learns of the shutdown.
+ * Rank 1 has received everything that it needs, and closes. Rank 0 still completes all earlier work of both ranks, also
+ * if it learns of the shutdown early or late.
  */
 class ShutdownTest {
 
@@ -51,7 +51,7 @@ class ShutdownTest {
         arena.close();
     }
 
-    /** Behaves as the networks' senders do: it counts the sent frames, and then finds the shutdown message. */
+    /** Behaves like the senders of the networks: it counts all sent frames before it reports the shutdown message. */
     private final class LeavingSender extends Forwarding.Sender {
         LeavingSender(FrameSender inner) {
             super(inner);
@@ -64,7 +64,7 @@ class ShutdownTest {
                 left = true;
             }
             while (inner.progress() > 0) {
-                // counts everything that was received
+                // counts all frames that the peer has received
             }
             if (left) {
                 throw new PeerClosedException("closed by the peer");
@@ -134,14 +134,15 @@ class ShutdownTest {
     }
 
     /**
-     * A signal without a frame completes too. The peer's kernel may see it before this rank polls the network again.
+     * A signal in shared memory completes too. The peer's kernel may see it and close before this rank next polls the
+     * network.
      */
     @Test
     void soIsASignalThatNeededNoFrame() {
         SignalMemory theirs = new SignalMemory(arena.allocate(SignalMemory.bytes(2, 1, 4), 128), 2, 4);
         context.agentSide.reach(1, theirs.toward(0, 0));
         begin(HostWindowMemory.register(new NoNetwork(), memory));
-        theirs.settled(0, 1); // the hello
+        theirs.settled(0, 1); // the peer has received the hello
         FORMAT.begin(context.words, GinOp.PUT | GinOp.SIGNAL_ADD, 0);
         FORMAT.completion(context.words, 0, 1, 7);
         context.post(1);
@@ -153,7 +154,8 @@ class ShutdownTest {
     }
 
     /**
-     * The peer's shutdown message arrives on one connection before the other reports that this rank's frame arrived.
+     * The shutdown message arrives on the peer's sending connection. Only afterwards does the connection to the peer
+     * report that this rank's frame has arrived.
      */
     @Test
     void soIsWhatIsKnownOfBehindTheShutdown() {
@@ -185,12 +187,12 @@ class ShutdownTest {
         assertEquals(5, context.signals.acquire(1));
     }
 
-    /** A get that the leaving rank requested is not waited for, and does not prevent the close of its window. */
+    /** A get by the peer that has closed is dropped: the rank waits for no answer, and can close the window. */
     @Test
     void whatItAskedForHoldsNoWindow() {
         begin(new StagedMemory(memory, device));
         while (device.buffers.takeToSend() >= 0) {
-            // no answer can be staged
+            // takes all staging buffers, so no answer can be sent
         }
         FrameHeader get = new FrameHeader();
         GinHeader.set(get, GinHeader.GET, 0, window.handle(), 8, 8);
@@ -203,7 +205,7 @@ class ShutdownTest {
         assertTrue(communicator.isDrained());
     }
 
-    /** A signal that waits for earlier bytes will still write to its window, so that window is in use. */
+    /** A received signal that waits for earlier bytes will still be stored in its window, so this window is in use. */
     @Test
     void aSignalOnItsWayHoldsItsWindow() {
         begin(new StagedMemory(memory, device));

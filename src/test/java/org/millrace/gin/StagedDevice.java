@@ -10,14 +10,14 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.proxy.MemoryFrames;
 
 /**
- * The staging buffers of a device, which the windows of all its communicators share, and the copies between the buffers
- * and the windows. With a random generator, copies end some time later in any order. Without one they end at once, or
- * when the test decides.
+ * The staging buffers of a device, and the copies between the buffers and windows. All windows of the device share the
+ * buffers. With a random generator, copies complete later, in any order. Without one, copies complete at once or when
+ * the test decides.
  */
 final class StagedDevice implements StagingBuffers.Copies {
 
     final StagingBuffers buffers;
-    /** Whether copies that are begun from now on end only in {@link #finishHeld}. */
+    /** Whether new copies complete only in {@link #finishHeld}. */
     boolean holding;
     int refusals;
     /** Number of transfers that have a buffer. */
@@ -106,7 +106,9 @@ final class StagedDevice implements StagingBuffers.Copies {
         pending[slot] = null;
     }
 
-    /** Ends the held copies, and stops holding copies. Returns the number of ended copies. */
+    /**
+     * Completes the copies that {@link #holding} has delayed, and clears it. Returns the number of completed copies.
+     */
     int finishHeld() {
         int finished = 0;
         for (int slot = 0; slot < pending.length; slot++) {

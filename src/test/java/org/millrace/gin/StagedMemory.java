@@ -3,17 +3,17 @@ package org.millrace.gin;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
-/** A window like a GPU's: the network reaches only the staging buffers of its device. */
+/** A window like one in GPU memory: the network can access only the staging buffers of the device. */
 final class StagedMemory implements WindowMemory {
 
     private final MemorySegment memory;
     private final StagedDevice device;
-    /** The corresponding windows of the ranks, as far as this rank's device reaches them. */
+    /** The same window of each rank if this rank's device can access it, otherwise null. */
     private final MemorySegment[] peers = new MemorySegment[2];
-    /** Number of copies to or from a peer without the network. */
+    /** Number of direct copies between this window and the window of a peer. */
     int copies;
     int reads;
-    /** Whether the last copy to or from a peer must follow earlier copies of its sequence. */
+    /** Whether the last direct copy must follow earlier copies of its sequence. */
     boolean ordered;
 
     StagedMemory(MemorySegment memory, StagedDevice device) {
@@ -44,7 +44,7 @@ final class StagedMemory implements WindowMemory {
         return beginDirect(transfer, offset, peers[peer], offset, ((StagedMemory) target).memory, targetOffset, bytes);
     }
 
-    /** Occupies a staging buffer until the copy is complete, although the bytes do not pass through that buffer. */
+    /** Begins a direct copy. It occupies a staging buffer until it is complete, although it does not use the buffer. */
     private boolean beginDirect(WindowTransfer transfer, long offset, MemorySegment from, long fromOffset,
             MemorySegment to, long toOffset, long bytes) {
         if (!device.open(device.buffers.takeToSend(), transfer, offset, bytes)) {
@@ -146,6 +146,6 @@ final class StagedMemory implements WindowMemory {
 
     @Override
     public void close() {
-        // nothing was taken
+        // the memory belongs to the test
     }
 }

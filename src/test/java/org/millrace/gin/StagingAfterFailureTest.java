@@ -20,8 +20,8 @@ import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.GinOp;
 
 /**
- * A communicator ends with open transfers. The next one on its devices gets all staging buffers, and none of them
- * before its last copy is complete.
+ * A communicator ends with transfers in flight. The next communicator on the same devices receives all staging buffers,
+ * but no buffer before its last copy is complete.
  */
 class StagingAfterFailureTest {
 
@@ -52,7 +52,7 @@ class StagingAfterFailureTest {
         arena.close();
     }
 
-    /** Both ranks of a communicator, on the two devices. */
+    /** Both ranks of one communicator. Several communicators use the two devices in sequence. */
     private final class Ranks {
         final GinPair pair = new GinPair(new GinOptions(CHUNK, 16, Duration.ofSeconds(5)), null);
         final MemorySegment[] memory = new MemorySegment[2];
@@ -93,7 +93,9 @@ class StagingAfterFailureTest {
             contexts[rank].post(peer);
         }
 
-        /** Posts one operation of each kind, for rank 0 and by rank 0. */
+        /**
+         * Posts operations of each kind: by each rank to the other rank if {@code peer} is 1, or to itself if it is 0.
+         */
         void postOfEachKind(int peer) {
             add(0, peer);
             add(1, 1 - peer);
@@ -138,7 +140,7 @@ class StagingAfterFailureTest {
         assertAllServeTheNext(copiesLast);
     }
 
-    /** The frame that was received last has a buffer and is on no list yet. */
+    /** The receiver has a buffer for the payload that is arriving. The frame is in none of the receiver's lists yet. */
     @Test
     void soItDoesWhereTheConnectionIsLostWhileAPayloadIsReceived() {
         first.expectClosedConnections();
@@ -189,7 +191,7 @@ class StagingAfterFailureTest {
             }
             next.add(0, 1);
             next.run(MAX_PASSES);
-            pair.throwIfFailed(); // with the buffer that was taken while its copy was held
+            pair.throwIfFailed(); // one buffer is still in use by a held copy of the first communicator
             assertEquals(copiesLast, devices[0].finishHeld() + devices[1].finishHeld() > 0,
                     "copies that were held to the end");
             int pass = 0;

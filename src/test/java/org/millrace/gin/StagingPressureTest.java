@@ -16,7 +16,7 @@ import org.millrace.abi.GinOp;
 
 /**
  * More operations are in flight than a device has staging buffers. A frame is sent only when its peer has a buffer for
- * it. Therefore a frame must not wait for a buffer that waits for it.
+ * it. Two frames that wait for each other's buffers would be a deadlock.
  */
 class StagingPressureTest {
 
@@ -70,7 +70,7 @@ class StagingPressureTest {
         }
     }
 
-    /** The puts behind a VA signal keep their buffers until the add is complete, and the add needs a buffer, too. */
+    /** Puts after a VA signal keep their buffers until the signal is added. The addition also needs a buffer. */
     @Test
     void signalsInWindowsAreAddedBeforePutsThatTookAllBuffers() {
         try (GinPair pair = pair(4)) {

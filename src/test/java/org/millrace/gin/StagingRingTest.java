@@ -14,7 +14,10 @@ import org.millrace.gin.InboundFrames.InboundFrame;
 import org.millrace.gin.OutboundFrames.OutboundFrame;
 import org.millrace.proxy.MemoryFrames;
 
-/** Both ends of a ring agree on places that never overlap. A peer that reports a false read position is detected. */
+/**
+ * The ranges of a staging ring in use never overlap at either end. A peer that reports a false read position is
+ * detected.
+ */
 class StagingRingTest {
 
     private static final int CAPACITY = 4096;
@@ -109,8 +112,8 @@ class StagingRingTest {
     }
 
     /**
-     * After a communicator has ended, the copy out of the ring may still be in progress, and the peer must not write
-     * there.
+     * A communicator has ended while a copy out of the ring is in progress. The peer must not overwrite the range that
+     * the copy reads.
      */
     @Test
     void whatWasAbandonedMakesNoRoom() {

@@ -10,7 +10,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.GinOp;
 
-/** The rank with a stalled operation reports it. A rank that is merely idle reports nothing. */
+/** The rank whose operation has stalled reports the stall. Its idle peer reports nothing. */
 class StallTest {
 
     private static final GinDescriptorFormat FORMAT = GinDescriptorFormat.V30;

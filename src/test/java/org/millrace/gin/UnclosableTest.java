@@ -20,7 +20,9 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.proxy.MemoryFrames;
 
-/** A connection cannot be closed. Its communicator's memory may still be used. Nothing else is affected. */
+/**
+ * If a connection cannot be closed, its communicator's memory stays allocated. Other communicators are not affected.
+ */
 class UnclosableTest {
 
     private final Arena arena = Arena.ofShared();

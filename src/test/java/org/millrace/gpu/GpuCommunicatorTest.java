@@ -47,8 +47,8 @@ import org.millrace.cuda.StubLibrary;
 import org.millrace.plugin.loss.LostConnection;
 
 /**
- * Communicators over the stubs of libnccl and libcudart. They have two GPUs, on which everything completes at once
- * unless a test sets otherwise.
+ * Communicators over the stubs of libnccl and libcudart. The stubs have two GPUs, on which every operation completes at
+ * once unless a test sets otherwise.
  */
 @ExtendWith(OwnClassLoader.class)
 @Timeout(value = 120, unit = TimeUnit.SECONDS)
@@ -79,7 +79,7 @@ class GpuCommunicatorTest {
         nccl.async(0, 0);
         nccl.fail("", 0, 0);
         cuda.fail("", 0, 0);
-        cuda.recordCalls(false); // polling a stream would fill its record
+        cuda.recordCalls(false); // the queries of a stream would fill the record of calls
         calls();
     }
 
@@ -92,7 +92,9 @@ class GpuCommunicatorTest {
         return Configuration.load(Map.of(), new java.util.Properties(), settings);
     }
 
-    /** Returns the calls of operations since the last time, without the queries of the watching thread. */
+    /**
+     * Returns the calls of operations since the last call of this method, without the queries of the watching thread.
+     */
     private static List<String> calls() {
         cuda.allCalls();
         return nccl.allCalls().stream().filter(call -> !call.startsWith("ncclCommGetAsyncError")).toList();
@@ -144,7 +146,7 @@ class GpuCommunicatorTest {
         assertEquals(inits.get(0).replaceAll(" 0$", ""), inits.get(1).replaceAll(" 1$", ""));
     }
 
-    /** The stub copies nothing to its GPUs: the result is the content of the pinned memory between. */
+    /** The stub does not copy to its GPUs, so the result is the content of the pinned memory. */
     @Test
     void arraysGoThroughPinnedMemoryInTheOrderOfTheStream() throws Exception {
         alone(communicator -> {
@@ -160,7 +162,7 @@ class GpuCommunicatorTest {
                 assertEquals(List.of("cudaHostAlloc", "cudaHostAlloc", "cudaLaunchHostFunc", "cudaMemcpyAsync",
                         "cudaLaunchHostFunc", "cudaMemcpyAsync", "cudaLaunchHostFunc", "cudaLaunchHostFunc",
                         "cudaEventRecord"), order.stream().filter(IN_ORDER::contains).toList());
-                double[] large = new double[1 << 20]; // two pieces in each direction
+                double[] large = new double[1 << 20]; // copied in two pieces
                 large[large.length - 1] = 7;
                 communicator.allReduce(Operand.of(large), ReduceOp.SUM, stream)
                         .toCompletableFuture()
@@ -443,7 +445,7 @@ class GpuCommunicatorTest {
         });
     }
 
-    /** The stage fails too, although the GPU's work never ends. */
+    /** The stage of an operation fails although the GPU's work never ends. */
     @Test
     void theStageOfAnOperationFailsWithItsCommunicator() throws Exception {
         alone(communicator -> {

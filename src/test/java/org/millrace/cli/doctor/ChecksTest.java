@@ -195,7 +195,9 @@ class ChecksTest {
         assertEquals("broken", report.notWorking(Set.of("broken", "another")));
     }
 
-    /** The missing feature was reported before, and is not reported a second time. */
+    /**
+     * The device names a missing feature without the reason, because the feature's own check has reported the reason.
+     */
     @Test
     void aDeviceThatLacksSomethingSaysWhatAndNotWhy() {
         MappedProvider mapped = new MappedProvider();

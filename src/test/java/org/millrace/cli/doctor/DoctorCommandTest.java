@@ -96,7 +96,7 @@ class DoctorCommandTest {
         return new Finding(wrapped, run);
     }
 
-    /** The joined lines about one subject. */
+    /** The lines of the output about one subject, joined. */
     private record Finding(String text, Run run) {
         void says(String expected) {
             assertTrue(text.contains(expected), run.toString());
@@ -113,8 +113,8 @@ class DoctorCommandTest {
     }
 
     /**
-     * Only loading the library in another process survives this, because the pages beyond the file's end cannot be
-     * read.
+     * A read beyond the file's end kills a process that loads the library. Doctor must therefore load the library in a
+     * child process.
      */
     @Test
     void aTruncatedLibraryEndsAnotherProcessThanThisOne() throws Exception {

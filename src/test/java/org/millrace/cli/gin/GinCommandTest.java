@@ -37,7 +37,7 @@ class GinCommandTest {
         assertEquals(lines, run.out().lines().count(), run.toString());
     }
 
-    /** 50 rounds, a fifth of that for the warm-up, and one to end: each rank sends as many signals. */
+    /** Each rank sends 61 signals: 50 rounds, a fifth of that as a warm-up, and one at the end. */
     @Test
     void whatJavaServedIsSaid() {
         Run run = Run.of("gin", "signal", "-n", "50");

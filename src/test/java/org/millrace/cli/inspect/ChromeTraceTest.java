@@ -38,7 +38,7 @@ class ChromeTraceTest {
         return (List<Map<String, Object>>) TraceCommand.ChromeTrace.of(List.of(process(frames))).get("traceEvents");
     }
 
-    /** One operation is in flight, some began at the same clock reading and took no time, and some overlap. */
+    /** One operation is in flight. Some operations begin at the same time and take no time, and some overlap. */
     @Test
     void spansOfARowDoNotTouch() {
         List<Frame> frames = new ArrayList<>();

@@ -22,7 +22,7 @@ import org.millrace.DeviceStream;
 import org.millrace.Millrace;
 import org.millrace.cli.run.RunDeadline;
 
-/** If any rank's clock is ahead, either all ranks stop or none does. */
+/** Ranks with different clocks decide together: either all ranks stop, or none does. */
 @Timeout(120)
 class CommonClockTest {
 

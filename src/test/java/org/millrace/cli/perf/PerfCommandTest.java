@@ -122,8 +122,8 @@ class PerfCommandTest {
     }
 
     /**
-     * The ranks must reach the operation that hangs before the deadline. If the machine is too busy to start two
-     * processes by then, the test repeats with more time, twice.
+     * The ranks must reach the operation that hangs before the deadline. On a busy machine two processes may start
+     * later than that, so the test repeats with more time, at most twice.
      */
     @ParameterizedTest
     @ValueSource(strings = {THREADS, PROCESSES})
@@ -141,7 +141,7 @@ class PerfCommandTest {
     }
 
     private static Run hang(String how, String deadline) {
-        // not by perf(), which sets a --deadline: a second one would be refused
+        // does not use perf(), because that method sets another --deadline
         List<String> arguments = new ArrayList<>(List.of("perf", "all_reduce", "--device", MappedProvider.DEVICE, "-e",
                 "8", "-D", "MILLRACE_FAULT=hang"));
         arguments.addAll(List.of("--deadline", deadline));
@@ -159,7 +159,7 @@ class PerfCommandTest {
         assertTrue(run.err().contains("died: exit status 7"), run.toString());
     }
 
-    /** A fault that waits for an event that never happens has shown nothing. A fault that occurred on any rank has. */
+    /** A planted fault that occurred on no rank is an error. If it occurred on one rank, the run may succeed. */
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',

@@ -38,8 +38,8 @@ class PerfPlanTest {
     }
 
     /**
-     * If the first line has few operations, or operations that are checked one by one, tens of thousands of preceding
-     * operations are not worth their time.
+     * The operations before the first line warm the JVM up. They are few if the first line has few operations, or if
+     * each operation is checked.
      */
     @Test
     void manyOperationsComeBeforeAFirstLineOfManyOnly() {

@@ -37,7 +37,7 @@ class ReferenceTest {
         return Reference.of(type, reduction, RANKS, operands).countWrong(memory, FIRST, COUNT);
     }
 
-    /** Returns element {@code i} as a number, computed independently: little-endian bytes. */
+    /** Returns element {@code i}, decoded from little-endian bytes without the code under test. */
     private static BigInteger integer(MemorySegment memory, DataType type, int i) {
         byte[] bytes = new byte[type.bytes()];
         for (int b = 0; b < bytes.length; b++) {
@@ -153,7 +153,7 @@ class ReferenceTest {
                 assertEquals(value, get(format, memory, 0));
             }
         }
-        double all = 4 * 0.5 / format.roundoff(); // two signs, two exponents
+        double all = 4 * 0.5 / format.roundoff(); // two signs and two exponents
         assertTrue(different.size() > 0.5 * Math.min(all, 2 * COUNT), type + ": " + different.size());
     }
 

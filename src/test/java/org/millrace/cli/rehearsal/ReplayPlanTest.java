@@ -40,8 +40,8 @@ class ReplayPlanTest {
     @Test
     void whatWasCalledAfterAnEndFollowsThatEndAgain() {
         bothReduce(0, 1000, 2000);
-        bothReduce(1, 1200, 3000); // ahead
-        bothReduce(2, 3500, 4000); // behind
+        bothReduce(1, 1200, 3000); // called before operation 0 ended
+        bothReduce(2, 3500, 4000); // called after operation 1 ended
         List<ReplayPlan.Launch> launches = plan(false, false).launches(1);
         assertEquals(List.of(0L, 200L, 500L), launches.stream().map(ReplayPlan.Launch::nanos).toList());
         assertEquals(List.of(false, false, true), launches.stream().map(ReplayPlan.Launch::afterEnd).toList());
@@ -61,7 +61,9 @@ class ReplayPlanTest {
         assertEquals(List.of(2, 2), plan(false, false).launches(0).stream().map(each -> each.calls().size()).toList());
     }
 
-    /** Under libnccl the halves of a group also depend on each other. */
+    /**
+     * In a recording under libnccl no kernel shows the groups, and the sends and receives of a group need each other.
+     */
     @Test
     void whereKernelsAreNotKnownTransfersBetweenCollectivesAreAGroup() {
         for (int rank = 0; rank < 2; rank++) {

@@ -75,12 +75,12 @@ class EndedFromOutsideTest {
             assertFalse(left(pid[0]).isEmpty(), "there is a directory while it runs");
             process.destroyForcibly();
         });
-        do { // another run of another test may be doing it
+        do { // a run of another test may be deleting the files
             new RunScope().close();
         } while (!left(pid[0]).isEmpty());
     }
 
-    /** A terminal's Ctrl-C reaches every process of the run: no rank has time to close anything. */
+    /** A terminal's Ctrl-C reaches every process of the run, so no rank has time to close its resources. */
     @Test
     void ranksThatAreInterruptedLeaveNoSharedFiles() throws Exception {
         List<Long> pids = new ArrayList<>();

@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ProcessRanksTest {
 
-    /** A rank that allocates memory without limit, and is too busy with it to report the outcome. */
+    /** A rank that allocates memory without limit, and therefore cannot report its own failure. */
     static final class Greedy {
 
         private Greedy() {}
@@ -30,7 +30,7 @@ class ProcessRanksTest {
                 try {
                     taken.add(new byte[64 << 10]);
                 } catch (OutOfMemoryError none) {
-                    System.exit(0); // a process exits like this if one thread has died and another ends normally
+                    System.exit(0); // as if one thread had died of the error and the main thread had ended normally
                 }
             }
         }
@@ -38,7 +38,7 @@ class ProcessRanksTest {
 
     @Test
     void aRankThatRunsOutOfMemorySaysSo() {
-        // java, with the options of every rank
+        // the path of java, and the option that all ranks have
         List<String> greedy = new ArrayList<>(JavaCommand.of(List.of()).subList(0, 2));
         greedy.addAll(List.of("-Xmx8m", "-XX:TieredStopAtLevel=1", "-cp", System.getProperty("java.class.path"),
                 Greedy.class.getName()));

@@ -150,7 +150,7 @@ class RankCacheTest {
         assertNull(RankCache.of(List.of(JAVA, "-cp", classPath(), "Main"), Map.of()));
     }
 
-    /** {@code /proc} imitates a network file system: it is not on the list of local file systems either. */
+    /** {@code /proc} stands for a network file system, because its type is not in the list of local types either. */
     @Test
     void outsideALocalFileSystemThereIsNone() {
         assertNull(file(Map.of("XDG_CACHE_HOME", "/proc/self"), JAVA, "-cp", classPath(), "Main"));
@@ -166,7 +166,7 @@ class RankCacheTest {
         return builder.start();
     }
 
-    /** Runs the example. Returns the source of a Millrace class in rank 0. */
+    /** Runs the example. Returns the file from which rank 0 loaded a class of Millrace. */
     private String sourceOfClasses(Map<String, String> environment, String... options) throws Exception {
         Path log = home.resolve("classes.log");
         List<String> words = new ArrayList<>(List.of(options));
@@ -192,7 +192,7 @@ class RankCacheTest {
         return source;
     }
 
-    /** Waits until a started cache is complete. */
+    /** Waits until the process that creates a cache has completed it. */
     private static void awaitCache(Path directory) throws Exception {
         try (WatchService watch = directory.getFileSystem().newWatchService()) {
             directory.register(watch, StandardWatchEventKinds.ENTRY_CREATE, StandardWatchEventKinds.ENTRY_MODIFY,
@@ -242,7 +242,7 @@ class RankCacheTest {
         assertFalse(Files.exists(home.resolve(".cache")));
     }
 
-    /** Eight used caches are kept. A cache that is being created or that cannot be created is not started again. */
+    /** Only the eight last used caches are kept. A cache with an attempt to create it is not attempted again. */
     @Test
     void oldCachesGo() throws Exception {
         Path one = file(JAVA, "-cp", program.toString(), "Main");
@@ -255,7 +255,7 @@ class RankCacheTest {
         RankCache.of(List.of(JAVA, "-cp", program.toString(), "Main"), Map.of("HOME", home.toString()))
                 .makeInBackground();
         assertTrue(Files.exists(one.resolveSibling("old0")), "nothing is begun");
-        RankCache.main(new String[] {one.toString(), JAVA, "-cp", program.toString()}); // no training was recorded
+        RankCache.main(new String[] {one.toString(), JAVA, "-cp", program.toString()}); // fails without a training run
         assertEquals(0, Files.size(one));
         assertFalse(Files.exists(one.resolveSibling("old1")));
         assertTrue(Files.exists(one.resolveSibling("old2")));

@@ -54,7 +54,7 @@ class RunCommandTest {
         assertEquals(0, run.waitFor());
     }
 
-    /** One rank fails. Another ends on request. A third does not end on request, and neither do its child processes. */
+    /** Rank 1 fails. Rank 0 ends on request. Rank 2 and its child process must be killed. */
     @Test
     void oneThatFailsEndsAll() throws Exception {
         Path left = directory.resolve("left");
@@ -82,7 +82,7 @@ class RunCommandTest {
         try (BufferedReader out = run.inputReader()) {
             assertNotNull(ChildMain.readUntil(out, "runs"));
             assertNotNull(ChildMain.readUntil(out, "runs"));
-            run.toHandle().destroy(); // destroy() of the process itself would close the stream
+            run.toHandle().destroy(); // unlike this, Process.destroy() would close the output stream
             Set<String> lines = out.lines().collect(Collectors.toSet());
             assertEquals(143, run.waitFor(), lines.toString());
             assertTrue(lines.containsAll(Set.of("[rank 0] saved", "[rank 1] saved",
@@ -105,7 +105,7 @@ class RunCommandTest {
         }
     }
 
-    /** Three ranks and a link. Hosts have names that identify pairs, and other names are refused. */
+    /** Hosts of a run have numbered names, with which a link identifies a pair of hosts. Other names are refused. */
     @Test
     void hostsOfARunAreNumbered() throws Exception {
         Process run = run("-n", "3", "--ranks-per-host", "2", "--link", "host0-host1: delay=1ms", "--", "sh", "-c",

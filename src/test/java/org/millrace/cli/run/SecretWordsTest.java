@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** All users of a host can read a process's arguments. */
+/** No secret may be among a process's arguments, because all users of a host can read them. */
 class SecretWordsTest {
 
     @Test

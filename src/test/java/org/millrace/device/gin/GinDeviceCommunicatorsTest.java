@@ -18,13 +18,13 @@ import org.millrace.gin.GinCommunicator;
 import org.millrace.gin.GinOptions;
 import org.millrace.gin.Window;
 
-/** Several device communicators of one communicator, and several users of their signals. */
+/** Several device communicators of one communicator, and several exchanges that use their signals. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class GinDeviceCommunicatorsTest {
 
     private static final int RANKS = 2;
 
-    /** Each has its own contexts and signals, and a closed one makes room. */
+    /** Each device communicator has its own contexts and signals. A closed one frees them. */
     @Test
     void everyDeviceCommunicatorHasItsOwnContexts() throws Exception {
         try (GinRanks group = new GinRanks("shm", RANKS)) {
@@ -61,7 +61,7 @@ class GinDeviceCommunicatorsTest {
         }
     }
 
-    /** Two buffers' exchanges share three device communicators. Each exchange has its own signals, from its base on. */
+    /** The exchanges of two buffers share three device communicators. Each exchange uses its own range of signals. */
     @Test
     void twoExchangesShareDeviceCommunicators() throws Exception {
         ExpertPlan plan = new ExpertPlan(RANKS, 4, 7, 100, 2, 5, 20251120);

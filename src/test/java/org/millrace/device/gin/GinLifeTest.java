@@ -41,7 +41,7 @@ class GinLifeTest {
                 HostGin gin = new HostGin(device, 0);
                 memory[0].set(ValueLayout.JAVA_LONG, 0, 17);
                 gin.put(device.world(), 1, ahead, 8, ahead, 0, 8, RemoteAction.increment(0), 0);
-                gin.waitCounter(0, 1); // the put is in flight, and the other rank has neither window nor context
+                gin.waitCounter(0, 1); // the put is in flight, and rank 1 has neither a window nor a context yet
                 group.window(communicators[1], memory[1]);
                 try (GinDeviceCommunicator late = new GinDeviceCommunicator(communicators[1], requirements)) {
                     new HostGin(late, 0).waitSignal(0, 1);

@@ -28,7 +28,10 @@ import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.socket.SocketOptions;
 import org.millrace.net.ucx.Ucx;
 
-/** The ranks of a group in one process, each with its own network. One or two threads execute all their descriptors. */
+/**
+ * The ranks of a group in one process, each with its own network. One or two threads execute the descriptors of all
+ * ranks.
+ */
 final class GinRanks implements AutoCloseable {
 
     static final long TIMEOUT_SECONDS = 60;
@@ -42,7 +45,7 @@ final class GinRanks implements AutoCloseable {
     private final List<GinCommunicator[]> communicators = new ArrayList<>();
     private final List<GinDeviceCommunicator> devices = new ArrayList<>();
 
-    /** The work of one rank. */
+    /** Program of one rank. */
     interface Body {
         void run(int rank) throws Exception;
     }
@@ -64,7 +67,7 @@ final class GinRanks implements AutoCloseable {
         }
     }
 
-    /** Connects all ranks. Agents serve them from now on. */
+    /** Connects all ranks to a new communicator. The agents serve it from now on. */
     GinCommunicator[] connect(GinOptions options) throws Exception {
         byte[][] addresses = Arrays.stream(listeners).map(Listener::address).toArray(byte[][]::new);
         GinCommunicator[] made = new GinCommunicator[ranks];

@@ -98,7 +98,7 @@ class HostGinTest {
                     group.devices(communicators, GinRequirements.of(1, 1, 1).withFormat(format));
             group.run(rank -> {
                 HostGin gin = new HostGin(devices[rank], 0);
-                for (int peer = 0; peer < 2; peer++) { // the other rank and this rank
+                for (int peer = 0; peer < 2; peer++) { // the peer is the other rank, or this rank itself
                     for (int bytes = 1; bytes <= 8; bytes++) {
                         long to = 128L * rank + 1 + 12 * bytes;
                         if (bytes % 2 == 0) {
@@ -135,7 +135,7 @@ class HostGinTest {
             GinCommunicator[] communicators = group.connect(GinOptions.defaults());
             MemorySegment[] memory = group.memory(4096);
             Window[] windows = group.windows(communicators, memory);
-            // The indices wrap at 2^32, and as 32-bit numbers also at 2^31.
+            // The queue's indices wrap at 2^32, and as signed numbers also at 2^31.
             for (int first : new int[] {-50, Integer.MAX_VALUE - 50}) {
                 GinDeviceCommunicator[] devices = group.devices(communicators,
                         GinRequirements.of(1, 2, 1).withFormat(format).withQueues(8, first));
@@ -143,7 +143,7 @@ class HostGinTest {
                     HostGin gin = new HostGin(devices[rank], 0);
                     GinTeam world = devices[rank].world();
                     int peer = 1 - rank;
-                    gin.signal(world, peer, RemoteAction.add(0, -3)); // 3 before 2^64
+                    gin.signal(world, peer, RemoteAction.add(0, -3)); // the signal is then 3 below 2^64
                     gin.waitSignal(0, -3);
                     GinBarrier.world(gin, 0).sync();
                     for (int i = 0; i < puts; i++) {
@@ -188,7 +188,7 @@ class HostGinTest {
             GinDeviceCommunicator[] devices = group.devices(communicators, GinRequirements.of(1, 1, 1));
             group.run(rank -> {
                 HostGin gin = new HostGin(devices[rank], 0);
-                for (int peer = 0; peer < 2; peer++) { // this rank, too
+                for (int peer = 0; peer < 2; peer++) { // the peer is the other rank, or this rank itself
                     for (int i = 0; i < sizes.length; i++) {
                         long from = 1 + i;
                         long to = 3 + 2L * i;
@@ -227,7 +227,7 @@ class HostGinTest {
             group.run(rank -> {
                 HostGin gin = new HostGin(devices[rank], 1);
                 for (int peer = 0; peer < 3; peer++) {
-                    for (int part = 0; part < 50; part++) { // more than a peer answers at once
+                    for (int part = 0; part < 50; part++) { // more gets than a peer answers at a time
                         long from = (long) bytes * part / 50;
                         long length = (long) bytes * (part + 1) / 50 - from;
                         gin.get(devices[rank].world(), peer, sources[rank], from, targets[rank],
@@ -288,7 +288,7 @@ class HostGinTest {
                     long at = 8L * (block * each + i);
                     memory[rank].set(ValueLayout.JAVA_LONG, at, at + rank);
                     long to = 8L * blocks * each + at;
-                    if (block % 2 == 0) { // half of the blocks claim and wait, the others try
+                    if (block % 2 == 0) { // half of the blocks wait for room in the queue, the others call tryPut
                         gin.put(world, 1 - rank, windows[rank], to, windows[rank], at, 8, RemoteAction.increment(0),
                                 -1);
                     } else {
@@ -317,7 +317,7 @@ class HostGinTest {
             GinCommunicator[] communicators = group.connect(GinOptions.defaults());
             GinDeviceCommunicator device = new GinDeviceCommunicator(communicators[0],
                     GinRequirements.of(1, 1, 0).withFormat(format).withQueues(4, -2));
-            device.close(); // from now on no agent takes anything out
+            device.close(); // no agent empties the queue from now on
             HostGinContext context = new HostGinContext(group.arena, 0, 2,
                     GinRequirements.of(1, 1, 0).withFormat(format).withQueues(4, -2));
             GinPoster poster = new GinPoster(context, 0, 0, new GinPoster.BlockWait(communicators[0], 1));

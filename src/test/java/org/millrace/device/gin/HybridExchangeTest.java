@@ -26,7 +26,10 @@ import org.millrace.gin.GinCommunicator;
 import org.millrace.gin.GinOptions;
 import org.millrace.gin.Window;
 
-/** Hosts of several ranks. Tokens are forwarded in two levels or sent directly, and every token is compared. */
+/**
+ * Hosts of several ranks exchange tokens of a neural network. Tokens are forwarded through a rank of the receiving host
+ * or sent directly. Every token is compared.
+ */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 @Tag("slow")
 class HybridExchangeTest {
@@ -34,7 +37,7 @@ class HybridExchangeTest {
     private static final int TOKENS = 150;
     private static final int BATCHES = 4;
 
-    /** The work of a rank of a group, with its resources. */
+    /** Program of one rank. */
     @FunctionalInterface
     private interface Part {
         void run(GinDeviceCommunicator device, Window window, MemorySegment memory) throws Exception;
@@ -64,7 +67,10 @@ class HybridExchangeTest {
         assertEquals((long) BATCHES * ranks * TOKENS * experts, moved.get(), hosted.toString());
     }
 
-    /** No rank leaves a barrier before all have arrived, and stores of near ranks before the barrier are visible. */
+    /**
+     * No rank leaves a barrier before all have arrived. Stores of other ranks of the host before the barrier are
+     * visible after it.
+     */
     @Test
     void theBarrierHoldsAllRanks() throws Exception {
         int rounds = 200;

@@ -21,8 +21,8 @@ import org.millrace.gin.GinOptions;
 import org.millrace.gin.Window;
 
 /**
- * A rank fails, leaves or sends invalid requests. Its communicator ends with a message that names the rank, and other
- * communicators continue.
+ * A rank fails, closes, or sends invalid requests. The communicators of the other ranks fail with a message that names
+ * the rank. Other communicators continue.
  */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class LostPeerTest {
@@ -46,16 +46,17 @@ class LostPeerTest {
                     doomed[1].fail(new GinException("rank 1 was killed by the test"));
                 } else {
                     GinException waiting = assertThrows(GinException.class, () -> {
-                        GinBarrier.world(gin, 0).sync(); // another rank's end may be seen before this one's
+                        GinBarrier.world(gin, 0).sync(); // the loss may end the barrier or the wait
                         gin.waitSignal(0, 1);
                     });
-                    // The first rank to notice names rank 1. The others may learn of that rank's end first.
+                    // The first rank that detects the loss names rank 1. The third rank may first detect the end of
+                    // that rank.
                     assertTrue(
                             waiting.getMessage()
                                     .matches("(?s)rank " + rank + ": the communicator has failed.*lost rank [02 1].*"),
                             waiting.getMessage());
                     while ((int) FLAG.getVolatile(doomed[rank].errorFlag(), 0L) != 1) {
-                        Thread.onSpinWait(); // it follows the failure
+                        Thread.onSpinWait(); // the flag is set after the failure
                     }
                 }
             });
@@ -90,7 +91,7 @@ class LostPeerTest {
             gin.waitSignal(0, 43);
             assertNull(communicators[0].failure(), "nothing was wanted of the rank that left");
             GinException missed = assertThrows(GinException.class, () -> {
-                while (true) { // descriptors that left before the shutdown message was read count as sent
+                while (true) { // signals that leave before this rank has read the shutdown message do not fail
                     gin.signal(devices[0].world(), 1, RemoteAction.increment(0));
                     gin.flush();
                 }
