@@ -38,7 +38,7 @@ public enum Protocol {
      */
     public static Protocol of(int id) {
         if (id < 0 || id >= BY_ID.length) {
-            throw new IllegalArgumentException(id + " is no protocol: NCCL has 0 (LL), 1 (LL128) and 2 (Simple)");
+            throw new IllegalArgumentException(id + " is not a protocol: NCCL has 0 (LL), 1 (LL128) and 2 (Simple)");
         }
         return BY_ID[id];
     }

@@ -254,7 +254,7 @@ public final class Settings {
                             + " it; unset: read directly if the kernel allows it and it takes less of a core's time");
 
     public static final Setting<Optional<String>> SOCKET_INTERFACES = optional(Part.SOCKET, "NCCL_SOCKET_IFNAME",
-            text("prefixes of interface names with commas between; a leading ^ excludes them, a leading = wants"
+            text("prefixes of interface names with commas between; a leading ^ excludes them, a leading = selects"
                     + " exact names"),
             "network interfaces, as in eth,ib or ^docker or =eth0; several are rails; unset: one,"
                     + " and loopback or docker only without any other");

@@ -152,7 +152,7 @@ public final class RecordingReader {
             try {
                 if (lines.size() < 2 || !lines.getFirst()[0].equals("millrace-recording")
                         || Integer.parseInt(lines.getFirst()[1]) != RecordFormat.VERSION) {
-                    throw new MillraceException(file + " is no recording of version " + RecordFormat.VERSION
+                    throw new MillraceException(file + " is not a recording of version " + RecordFormat.VERSION
                             + "; read it with the Millrace that wrote it");
                 }
                 String[] self = lines.get(1);
@@ -250,7 +250,7 @@ public final class RecordingReader {
                 }
                 case RecordFormat.RAN -> ran.put(call, new long[] {words[1], words[2]});
                 default -> throw new MillraceException(file + ": a record of kind " + RecordFormat.kind(head)
-                        + " is none of version " + RecordFormat.VERSION);
+                        + " is unknown in version " + RecordFormat.VERSION);
             }
         }
 

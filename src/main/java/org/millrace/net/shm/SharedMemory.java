@@ -152,7 +152,7 @@ public final class SharedMemory implements AutoCloseable {
     public static String place(Path directory) {
         try {
             if (!Files.isWritable(directory)) {
-                throw new ShmUnavailableException(directory + " is no directory that this user can write to");
+                throw new ShmUnavailableException(directory + " is not a directory that this user can write to");
             }
             return "host " + Long.toHexString(thisHost()) + ", device " + Files.getAttribute(directory, "unix:dev")
                     + ", user " + User.text(User.ID);

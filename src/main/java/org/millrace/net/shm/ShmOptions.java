@@ -71,7 +71,7 @@ public record ShmOptions(Path directory, int ringBytes, int pieceBytes, int fram
         Path usual = SharedDirectory.usual();
         if (!usual.equals(SharedDirectory.MEMORY) && Files.isWritable(usual)) {
             LogManager.getLogger(ShmOptions.class)
-                    .warn("{} is no directory that can be written to: rings are made in {}, which may be slower, "
+                    .warn("{} is not a directory that can be written to: rings are made in {}, which may be slower, "
                             + "as it may lie on a disk", SharedDirectory.MEMORY, usual);
         }
         return usual;

@@ -88,7 +88,7 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
             }
             if (payload == FrameLayout.Payload.IN_PLACE && header.payloadBytes() < leastInPlace) {
                 throw connection.corrupt("a payload of " + header.payloadBytes() + " bytes was left in place, where "
-                        + "those from " + leastInPlace + " on are");
+                        + "only payloads from " + leastInPlace + " bytes on may be left");
             }
         } catch (IllegalStateException | InternalError e) {
             throw connection.endedBy(e);

@@ -128,7 +128,7 @@ public final class OutgoingStream {
 
     private String broken(IOException cause) {
         return listener + " broke the connection during the handshake: " + cause.getMessage()
-                + "; it is no listener of Millrace's, or its process ended";
+                + "; it is not a listener of Millrace, or its process ended";
     }
 
     private ConnectionException unreachable(IOException cause) {
