@@ -28,9 +28,9 @@ import org.millrace.plugin.path.PeerHandle;
 
 /**
  * Operations of NCCL's collective network tables (facts: {@code transport/coll_net.cc} of 2.28 to 2.30). A group
- * contains one rank of each host, the rank of the host's first GPU. Kernels of these ranks post data. NCCL's own proxy
- * passes the data to this table, for up to eight channels at once. NCCL's proxy then polls until the result is
- * complete. All ranks make the same calls in the same order.
+ * contains one rank of each host, the rank of the host's first GPU. The ranks' kernels post data. NCCL's own proxy
+ * passes the data to this table, for up to eight channels at once, and then polls until the result is complete. All
+ * ranks make the same calls in the same order.
  *
  * <p>
  * This table reports the same device as the network table. NCCL looks for the device by name and would treat a second
@@ -38,7 +38,7 @@ import org.millrace.plugin.path.PeerHandle;
  */
 final class CollNetPlugin {
 
-    /** Path number in the handles of this table. It distinguishes them from handles of connections and of GIN. */
+    /** Number in this table's listen handles that distinguishes them from the handles of data paths and of GIN. */
     private static final byte PATH = 4;
     /** Maximum number of threads that reduce. Eight threads saturate the memory bandwidth of one CPU socket. */
     private static final int MAX_THREADS = 8;
@@ -55,16 +55,16 @@ final class CollNetPlugin {
     private record Listening(NetEndpoint here) {
     }
 
-    /** A group whose ranks are all connected. */
+    /** A group of ranks that are all connected. */
     private record Group(MeshNetwork network, int rank) {
     }
 
-    /** Memory that was registered with a group. */
+    /** Memory that NCCL has registered with a group. */
     private record Registered(Group group, MemoryRegion region) {
 
         /**
-         * Returns the offset of an address in the memory. Throws {@link IllegalArgumentException} if the bytes at the
-         * address do not lie in the memory, or if the memory belongs to another group.
+         * Returns the offset of an address in this memory. Throws {@link IllegalArgumentException} if the bytes at the
+         * address are not all in this memory, or if it belongs to another group.
          */
         long offset(Group of, long address, long bytes) {
             long offset = address - region.segment().address();
@@ -77,7 +77,7 @@ final class CollNetPlugin {
     }
 
     /**
-     * Creates the plugin. It opens nothing before the first group.
+     * Creates the plugin. It opens no connections before the first group.
      *
      * @param endpoints returns the endpoint that the network table has opened for the calling library
      */
@@ -162,8 +162,8 @@ final class CollNetPlugin {
     }
 
     /**
-     * Deregisters memory. If operations are in flight, for instance in an aborted communicator, closes the group's
-     * network first, because NCCL frees the memory next.
+     * Deregisters memory. If operations are in flight, for instance after an abort, closes the group's network first,
+     * because NCCL frees the memory next.
      */
     public void collNetDeregMr(long group, long memory) {
         Group of = handles.get(group, Group.class);
@@ -210,8 +210,8 @@ final class CollNetPlugin {
     }
 
     /**
-     * Returns the number of bytes of this rank's part of the buffer that one call handles. The call handles the given
-     * range of the whole buffer (NCCL calls the range a window).
+     * Returns the number of bytes of this rank's part that lie in the range of the whole buffer that one call reduces.
+     * NCCL calls the range a window.
      */
     private static long own(Group group, long bytesPerRank, long windowOffset, long windowBytes) {
         long begin = Math.max(windowOffset, group.rank * bytesPerRank);

@@ -19,7 +19,7 @@ import org.millrace.plugin.host.NativeMemory;
 
 /**
  * GIN's part of a {@link TrainingRun}. Two ranks of this process post descriptors as kernels do, and RMA operations as
- * programs do. Each rank has its own thread, because the calls of the ranks wait for each other.
+ * programs do. Each rank has its own thread, because each rank's calls wait for the other rank.
  */
 final class GinTraining {
 
@@ -70,7 +70,7 @@ final class GinTraining {
     static void await(BooleanSupplier done) {
         long end = System.nanoTime() + DEADLINE.toNanos();
         while (!done.getAsBoolean()) {
-            Thread.yield(); // lets the awaited threads run, because there may be only one core
+            Thread.yield(); // the awaited threads may have only this core
             if (System.nanoTime() - end > 0) {
                 throw new MillraceException("the training run waited too long");
             }

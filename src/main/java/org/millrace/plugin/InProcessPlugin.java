@@ -31,12 +31,12 @@ public final class InProcessPlugin {
     }
 
     /**
-     * Loads the shim, fills its tables, and sets {@code NCCL_NET_PLUGIN}. Call it before the first communicator is
-     * created, because NCCL reads that variable once. If the user has set the variable, this method does nothing. NCCL
-     * then opens the library that the variable names. If that library is Millrace's shim, the shim finds this JVM
-     * itself. Further calls do nothing.
+     * Loads the shim, fills its tables, and sets {@code NCCL_NET_PLUGIN}. Call this method before the first
+     * communicator is created, because NCCL reads the variable once. If the user has set the variable, this method does
+     * nothing, and NCCL opens the user's library. If that library is Millrace's shim, the shim finds this JVM itself.
+     * Further calls do nothing.
      *
-     * @return whether NCCL will open this plugin because of this call, or an earlier one
+     * @return whether NCCL will open this plugin because of this or an earlier call
      * @throws MillraceException if the shim cannot be loaded; the message names the remedy
      */
     public static synchronized boolean activate() {
@@ -50,8 +50,8 @@ public final class InProcessPlugin {
         Path path = BundledLibrary.load(InProcessPlugin::load);
         NativeEnvironment.set(PLUGIN, path.toString());
         if (NativeEnvironment.get(REFERENCES) == null) {
-            // NCCL counts the plugin's users, beginning with this value instead of 0. NCCL therefore does not close the
-            // plugin after the last communicator, and the plugin keeps its state.
+            // NCCL begins its count of the plugin's users with this value instead of 0. It therefore does not close
+            // the plugin after the last communicator, and the plugin keeps its state.
             NativeEnvironment.set(REFERENCES, "1");
         }
         active = true;
@@ -66,7 +66,7 @@ public final class InProcessPlugin {
     @SuppressWarnings("restricted") // our own library
     private static Path load(Path file) {
         try {
-            // Links in the path are resolved, because NCCL must open the library by the same path as this loader.
+            // links are resolved, because NCCL and this loader must open the library by one path
             Path path = file.toRealPath();
             BundledLibrary.checkName(path);
             SymbolLookup library = SymbolLookup.libraryLookup(path, Arena.global());

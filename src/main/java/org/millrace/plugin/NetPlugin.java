@@ -36,12 +36,13 @@ import org.millrace.plugin.path.NetEndpoint;
 import org.millrace.plugin.path.PeerHandle;
 
 /**
- * Operations of NCCL's network tables. Arguments are C values: pointers are numbers, and results are written to their
- * targets. A failure is thrown. {@link Upcalls} converts it to a result code and a line in NCCL's log.
+ * Operations of NCCL's network tables. Arguments are C values: pointers are numbers, and results are written to the
+ * memory that they point to. A failed operation throws an exception, which {@link Upcalls} converts to a result code
+ * and a line in NCCL's log.
  */
 final class NetPlugin {
 
-    /** Value in place of a communicator's context. Table versions before 11 have no contexts. */
+    /** Context of a communicator in table versions before 11, which have no contexts. */
     private static final long NO_CONTEXT = 0;
 
     private final Function<PluginConfiguration, DataPath> paths;
@@ -51,11 +52,12 @@ final class NetPlugin {
     private final SecureRandom random = new SecureRandom();
 
     /**
-     * Sessions by the address of the calling NCCL. Changed under this object's lock, and read without it after an init.
+     * Sessions by the address of the calling NCCL. Changed under this object's lock. Read without the lock after an
+     * init.
      */
     private final Map<Long, Session> sessions = new ConcurrentHashMap<>();
 
-    /** State of one NCCL of this process while that NCCL has communicators. */
+    /** State of one NCCL library of this process while the library has communicators. */
     public static final class Session {
         private final long library;
         private final NetEndpoint endpoint;
@@ -65,7 +67,7 @@ final class NetPlugin {
         private final Context commonContext;
         /** Number of communicators. Guarded by the plugin's lock. */
         private int communicators;
-        /** Whether the NCCL is older than 2.28. Such an NCCL does not report when it no longer uses the network. */
+        /** Whether the NCCL library is older than 2.28. Then it does not report that it no longer uses the network. */
         private volatile boolean endsUntold;
 
         private Session(long library, NetEndpoint endpoint, DataPath path, PluginConfiguration settings, long logger,
@@ -92,8 +94,8 @@ final class NetPlugin {
     }
 
     /**
-     * A communicator with its connection attempts. NCCL holds no handle of an attempt. It calls connect repeatedly with
-     * the handle of the peer until it gets a connection. NCCL does not report that it gives up an attempt.
+     * A communicator with its connection attempts. An attempt has no handle: NCCL calls connect repeatedly with the
+     * peer's handle until it gets a connection. NCCL does not report that it has given up.
      */
     private static final class Context implements AutoCloseable {
         private final Map<ConnectionKey, Connecting> connecting = new ConcurrentHashMap<>();
@@ -106,8 +108,8 @@ final class NetPlugin {
         /**
          * Creates a context.
          *
-         * @param communicator NCCL's hash of the communicator, which appears in messages. The tuner receives the same
-         *                     hash
+         * @param communicator NCCL's hash of the communicator, which appears in messages. NCCL also passes this hash to
+         *                     the tuner
          */
         Context(Session in, long communicator, LossWatch losses) {
             this.in = in;
@@ -161,15 +163,15 @@ final class NetPlugin {
             ConnectionNumber number, AtomicBoolean accepted) {
     }
 
-    /** Returns the key of a further stream of a connection. The number of such a stream is 1 or more. */
+    /** Returns the key of a further stream of a connection, with the number 1 or more. */
     private static ConnectionKey stream(ConnectionKey of, int stream) {
         return new ConnectionKey(of.high(), of.low() + stream);
     }
 
     /**
-     * Creates the plugin. It opens nothing before the first init.
+     * Creates the plugin. It opens no network before the first init.
      *
-     * @param paths  creates the path that the settings allow
+     * @param paths  creates the data path that the settings allow
      * @param losses watch of communicators that lose a peer
      */
     public NetPlugin(Function<PluginConfiguration, DataPath> paths, LossWatch losses) {
@@ -249,9 +251,9 @@ final class NetPlugin {
     }
 
     /**
-     * Returns the session of an NCCL of this process; null before its first init, and after its last finalize. A caller
-     * outside all libraries, such as code that a JVM has compiled, has the address 0. It gets the only session if
-     * exactly one is open.
+     * Returns the session of an NCCL library of this process; null before the library's first init and after its last
+     * finalize. The address 0 stands for a caller outside all libraries, such as code that a JVM has compiled. The
+     * result is then the open session; null unless exactly one is open.
      */
     public @Nullable Session sessionIfAny(long library) {
         Session found = sessions.get(library);
@@ -267,13 +269,14 @@ final class NetPlugin {
                 "NCCL called an operation before init, or after the last finalize");
     }
 
-    /** Returns whether the device accepts GPU memory for every NCCL of this process. */
+    /** Returns whether the network device accepts GPU memory for every NCCL library of this process. */
     public boolean takesDeviceMemory() {
         return !sessions.isEmpty() && sessions.values().stream().allMatch(each -> each.path.takesDeviceMemory());
     }
 
     /**
-     * Notifies the paths of all NCCLs that an operation is about to be launched, see {@link DataPath#operationComing}.
+     * Notifies the data paths of all NCCL libraries that an operation is about to be launched, see
+     * {@link DataPath#operationComing}.
      */
     public void operationComing() {
         sessions.values().forEach(each -> each.path.operationComing());
@@ -360,8 +363,8 @@ final class NetPlugin {
 
     /** Writes the handle of a connection at the address {@code connection}, or 0 if NCCL must call again. */
     private void finish(Session in, DataPath.@Nullable Connection made, long connection, long deviceHandle) {
-        // While the connection is not made, {@code deviceHandle} is not written. For kernels that unpack, NCCL has
-        // stored the address of its own handle there. If NCCL found 0, it would allocate another handle.
+        // {@code deviceHandle} is not written before the connection exists. For kernels that unpack, it holds the
+        // address of NCCL's own handle. If NCCL found 0 there, it would allocate another handle.
         if (deviceHandle != 0 && made != null && in.settings.nccl().takesDeviceHandles()) {
             NativeMemory.putLong(deviceHandle, made.deviceHandle());
         }
@@ -369,9 +372,8 @@ final class NetPlugin {
     }
 
     /**
-     * Registers a buffer of a connection. A connection that is taken over is served once its third buffer is registered
-     * ({@code TakeoverConnection.register}). A connection that NCCL's own proxy serves uses the buffers for its
-     * messages.
+     * Registers a buffer of a connection. A takeover serves a connection once its third buffer is registered ({@code
+     * TakeoverConnection.register}). A connection that NCCL's own proxy serves uses the buffers for its messages.
      */
     public void regMr(long connection, long address, long bytes, int type, long memory) {
         DataPath.Connection to = handles.get(connection, DataPath.Connection.class);
@@ -417,8 +419,9 @@ final class NetPlugin {
     public void closeSend(long connection) {
         handles.remove(connection, DataPath.Connection.class).close();
         if (!handles.hasAny(DataPath.Connection.class)) {
-            // An NCCL before 2.28 does not announce its end, and the process may end next. The operating system would
-            // then reset TCP connections on which acknowledgements still arrive. This call waits for them.
+            // NCCL before 2.28 does not report its last use of the network, and the process may end next. The
+            // operating system would then reset TCP connections on which acknowledgements still arrive. This call
+            // waits for the acknowledgements.
             sessions.values().stream().filter(each -> each.endsUntold).forEach(each -> each.endpoint.awaitPeers());
         }
     }
@@ -428,8 +431,7 @@ final class NetPlugin {
     }
 
     public void closeListen(long listener) {
-        // The streams of an accepted connection belong to that connection, which connects them on demand and closes
-        // them.
+        // An accepted connection owns its streams: it connects them on demand and closes them.
         Listening ended = handles.remove(listener, Listening.class);
         synchronized (ended.accepted) {
             ended.connection.close();
@@ -439,9 +441,7 @@ final class NetPlugin {
         }
     }
 
-    /**
-     * Finalizes a communicator. NCCL 2.28 finalizes with a null context if init failed; there is then nothing to end.
-     */
+    /** Finalizes a communicator. NCCL 2.28 passes a null context if init failed; this method then does nothing. */
     public void finalize(long context) {
         if (context != NO_CONTEXT) {
             Context ended = handles.remove(context, Context.class);
@@ -458,15 +458,15 @@ final class NetPlugin {
         if (session.communicators == 0) {
             sessions.remove(session.library);
             close(session.path, session.endpoint);
-            // an NCCL without communicators may be unloaded, and its logger with it
+            // a library without communicators may be unloaded, and its logger with it
             sessions.values().stream().findAny().ifPresent(other -> NcclLog.use(other.logger));
         }
     }
 
     /**
-     * Variables that were set for NCCL in the process's environment, which all NCCLs of the process share. The
-     * variables that an NCCL needs are set when it initializes a communicator. A variable that was set for another NCCL
-     * is unset if this NCCL does not need it.
+     * Variables that were set for NCCL in the process's environment, which all NCCL libraries of the process share. The
+     * variables that a library needs are set when it initializes a communicator. Variables that were set for another
+     * library, and that this library does not need, are unset.
      */
     static final class NcclEnvironment {
 
@@ -480,7 +480,7 @@ final class NetPlugin {
             return value != null && value.equals(set.get(name)) ? null : value;
         }
 
-        /** Sets the wanted variables and unsets those of other NCCLs, before NCCL reads them. */
+        /** Sets the wanted variables and unsets other variables that this object has set, before NCCL reads them. */
         synchronized void use(Map<String, String> wanted) {
             set.entrySet().removeIf(each -> {
                 boolean superfluous = !wanted.containsKey(each.getKey());

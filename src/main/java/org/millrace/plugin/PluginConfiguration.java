@@ -24,16 +24,16 @@ import org.millrace.plugin.loss.LossPolicy;
  * path requires.
  *
  * <p>
- * NCCL caches each variable when it first reads it. In NCCL 2.28.9 and 2.30.7 the variables below that need setting are
- * first read after {@code ncclNetInit} of the first communicator. {@code ncclNetInit} calls the plugin's init. NCCL
- * reads PXN_DISABLE when it computes the topology's paths, and NET_SHARED_BUFFERS when it sets up a connection. It
- * reads GDRCOPY_ENABLE earlier, but the required value is the default.
+ * NCCL caches each variable when it first reads it. NCCL 2.28.9 and 2.30.7 read the variables that the plugin sets only
+ * after {@code ncclNetInit} of the first communicator, which calls the plugin's init. NCCL reads PXN_DISABLE when it
+ * computes the topology's paths, and NET_SHARED_BUFFERS when it sets up a connection. It reads GDRCOPY_ENABLE earlier,
+ * but the required value is the default.
  *
- * @param nccl            the NCCL that calls
+ * @param nccl            the calling NCCL
  * @param takeover        whether connections are taken over
  * @param threads         threads that serve the connections after a takeover
- * @param unpack          kernels that gather received data from a bounce buffer themselves (NCCL's network device
- *                        UNPACK)
+ * @param unpack          kind of the kernels that gather received data from a bounce buffer themselves (NCCL's network
+ *                        device UNPACK), if any
  * @param bounceBytes     length of the process's bounce buffer
  * @param toSet           required variables and their values
  * @param refusal         reason, as a sentence, why connections are not taken over although the user did not forbid it;
@@ -76,17 +76,17 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
 
     /**
      * Variables for slots in GPU memory, set unless the user has set them. Slots are in GPU memory at any distance
-     * between GPU and network card, because no card is used. Chunks have 512 KiB, because a GPU copies 512 KiB almost
-     * as fast as 128 KiB.
+     * between GPU and network card, because no card is used. Chunks have 512 KiB, because a GPU needs little more time
+     * to copy 512 KiB than 128 KiB.
      */
     private static final Map<String, String> FOR_DEVICE_SLOTS =
             Map.of("NCCL_NET_GDR_LEVEL", "SYS", "NCCL_NET_GDR_READ", "1", "NCCL_P2P_NET_CHUNKSIZE", "524288");
 
     /**
-     * Number of rings that NCCL creates. The user's setting has priority. Without it NCCL would choose two, by the
-     * speed of a network card. One core can copy the data of two rings. With more rings, more threads can move the data
-     * of large operations, see {@code TunerChoices}. The number is the same on every rank and machine, because ranks
-     * with different numbers would wait for each other's rings.
+     * Number of channels, and so of rings, that NCCL creates. The user's setting has priority. Without a setting NCCL
+     * would choose two, by the speed of a network card. One core can copy the data of two rings. With more rings, more
+     * threads can move the data of large operations, see {@code TunerChoices}. The number is equal on all ranks,
+     * because ranks with different numbers would wait for missing rings.
      */
     private static final String CHANNELS = "8";
     private static final List<String> CHANNEL_BOUNDS =
@@ -94,14 +94,14 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
 
     /**
      * Variable with the number of connections for sends and receives between two ranks. NCCL 2.28 uses two and 2.30
-     * uses one, and one core copies their data. The user's setting has priority. The number is the same on every rank,
-     * like the number of rings. With more than {@link #MAX_RANKS} ranks NCCL's default remains, because more
+     * uses one, so that one core copies all the data. The user's setting has priority. The number is equal on all
+     * ranks, like the number of rings. With more than {@link #MAX_RANKS} ranks NCCL's default remains, because more
      * connections would need much memory.
      *
      * <p>
-     * Measured on two H200s: send and receive of 128 MiB with 1, 2 and 4 connections. Over shared memory they took 6.7,
-     * 3.7 and 2.6 ms, and over TCP 42.7, 25.4 and 15.5 ms. With two cores for each rank, they took 57, 67 and 59 ms.
-     * Small sizes take the same time with each number.
+     * Measured on two H200s: send and receive of 128 MiB with 1, 2 and 4 connections. Over shared memory it took 6.7,
+     * 3.7 and 2.6 ms, and over TCP 42.7, 25.4 and 15.5 ms. With two cores for each rank, it took 57, 67 and 59 ms. The
+     * time of small sizes does not depend on the number.
      */
     private static final String PEER_CHANNELS = "NCCL_NCHANNELS_PER_NET_PEER";
     private static final String CHANNELS_PER_PEER = "4";
@@ -109,19 +109,20 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
 
     /**
      * Variable with the size of a connection's buffer. The plugin sets half of NCCL's default. The slots of all
-     * channels together are then more likely to stay in the caches of the cores that copy them. The size is the same on
-     * every rank, like the number of rings.
+     * channels together are then more likely to stay in the caches of the cores that copy them. The size is equal on
+     * all ranks, like the number of rings.
      *
      * <p>
-     * Measured on two H200s: all-reduce of 128 MiB. With 8 and 16 cores for each rank, it took 10 and 6.0 ms instead of
-     * 15 and 7.2 ms. With one and two cores, it took about a tenth less.
+     * Measured on two H200s: an all-reduce of 128 MiB took 10 instead of 15 ms with 8 cores for each rank. With 16
+     * cores, it took 6.0 instead of 7.2 ms. With one and two cores, it took about a tenth less time than with NCCL's
+     * default.
      */
     private static final String BUFFER = "NCCL_BUFFSIZE";
     private static final String BUFFER_BYTES = Integer.toString(2 << 20);
 
     /**
      * Variables for kernels that unpack, set unless the user has set them. Kernels of the algorithm PAT do not unpack.
-     * Kernels of trees have room for two peers that send to them, and a tree may have three.
+     * Kernels of the algorithm tree can unpack from two peers, and a rank of a tree may receive from three.
      */
     private static final Map<String, String> FOR_UNPACK =
             Map.of("NCCL_PAT_ENABLE", "0", "NCCL_ALGO", "Ring", SHARED_BUFFERS, "0");
@@ -129,7 +130,7 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
     /**
      * Reads the settings and decides.
      *
-     * @param nccl     the NCCL that calls. If its memory layout is unknown, its own proxy moves the data
+     * @param nccl     the calling NCCL. If its memory layout is unknown, NCCL's proxy moves the data
      * @param settings the user's settings
      * @throws ConfigurationException if a value is not usable, or if MILLRACE_TAKEOVER=1 or MILLRACE_UNPACK=1 is not
      *                                possible with another setting
@@ -186,7 +187,7 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
         return unpack != Kernels.NONE ? 1 : settings.ifSet(Settings.NET_MAX_RECVS).orElse(1);
     }
 
-    /** Returns whether slots may be in GPU memory. Adds the required variables. */
+    /** Returns whether slots may be in GPU memory. If so, adds the required variables to {@code toSet}. */
     private static boolean prepareDeviceSlots(Configuration settings, Map<String, String> toSet) {
         Optional<Boolean> wish = settings.get(Settings.DEVICE_SLOTS);
         if (!wish.orElse(areWorthIt(settings))) {
@@ -220,10 +221,10 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
     }
 
     /**
-     * Returns whether slots in GPU memory are faster than slots in host memory. They are if a GPU copies from GPU to
-     * GPU, between processes of one host over shared memory. Over TCP the data of GPU slots is staged in host memory,
-     * which takes longer. Measured over TCP: an all-reduce of 2 MiB took 511 us with GPU slots and 243 us with host
-     * slots. An all-reduce of 128 MiB took 11.7 and 8.7 ms. All ranks must get the same result.
+     * Returns whether slots in GPU memory are faster than slots in host memory. They are faster if a GPU copies from
+     * GPU to GPU, between processes of one host that use shared memory. Over TCP the data of GPU slots is staged in
+     * host memory, which takes longer. Measured over TCP: an all-reduce of 2 MiB took 511 us with GPU slots and 243 us
+     * with host slots. An all-reduce of 128 MiB took 11.7 and 8.7 ms. All ranks must get the same result.
      */
     private static boolean areWorthIt(Configuration settings) {
         String network = settings.text(Settings.NETWORK);
@@ -231,7 +232,10 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
                 && CoreShare.isWholeJobHere(settings::variable) && CudaDriver.isPresent();
     }
 
-    /** Returns the settings that contradict requirements. Adds the variables for the other requirements to the map. */
+    /**
+     * Returns the settings that contradict requirements. For each requirement on a variable that is not set, adds the
+     * variable to {@code required}.
+     */
     private static List<String> conflicts(List<Requirement> requirements, Configuration settings,
             Map<String, String> required) {
         List<String> conflicts = new ArrayList<>();
@@ -250,7 +254,10 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
         return conflicts;
     }
 
-    /** Adds the required variables. Returns the reason why a takeover is impossible, or null if it is possible. */
+    /**
+     * Adds the variables that a takeover requires to {@code toSet} and returns null. If a takeover is impossible,
+     * returns the reason.
+     */
     private static @Nullable String prepareTakeover(Configuration settings, Map<String, String> toSet) {
         Map<String, String> required = new LinkedHashMap<>();
         List<String> conflicts = conflicts(REQUIREMENTS, settings, required);
@@ -268,8 +275,8 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
     }
 
     /**
-     * Returns whether the plugin chooses the number of channels. The result is false if the user chose it. A variable
-     * with the plugin's value does not count as the user's choice: the plugin may have set it in a parent process.
+     * Returns whether the plugin chooses the number of channels; false if the user has set it. A variable with the
+     * plugin's value does not count as the user's, because the plugin may have set it in a parent process.
      */
     private static boolean choosesChannels(Configuration settings) {
         return CHANNEL_BOUNDS.stream().map(settings::variable).allMatch(String::isEmpty)
@@ -291,8 +298,9 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
             throw unpackRefused(settings, SHARED_BUFFERS,
                     "a slice's pages are those of its connection's own slots; set it to 0");
         }
-        // The kernel counts Simple slices only, and the protocol of an empty step is not visible in memory. With a
-        // threshold of 0 or more, an empty send always uses LL. A negative threshold is therefore refused.
+        // The kernel counts only slices of the protocol Simple, and the memory does not show the protocol of an empty
+        // step. With a threshold of 0 or more, an empty send always uses LL. A negative threshold is therefore
+        // refused.
         if (settings.ncclNumber(P2P_LL, 0) < 0) {
             throw unpackRefused(settings, P2P_LL,
                     "a send of nothing must be told from a Simple slice; set it to 0 or more");

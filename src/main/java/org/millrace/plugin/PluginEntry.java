@@ -40,7 +40,6 @@ final class PluginEntry {
         }
     }
 
-    /** Creates the plugin with its parts. */
     static PluginTables tables() {
         return PluginTables.create(PluginEntry::path);
     }

@@ -28,7 +28,7 @@ import org.millrace.library.BundledLibrary;
 public final class PluginInstaller {
 
     private static final String RUNTIME = "runtime";
-    /** Class of a dependency of Millrace. A jar without it cannot run alone. */
+    /** Class of a dependency of Millrace. A jar without this class cannot run alone. */
     private static final String DEPENDENCY = "org/apache/logging/log4j/LogManager.class";
 
     private final Path jar;
@@ -64,7 +64,7 @@ public final class PluginInstaller {
         }
     }
 
-    /** {@return the default Java runtime: the one in the directory if there is one, otherwise the running one} */
+    /** {@return the default Java runtime: the runtime in the directory if it has one, otherwise the running Java} */
     public static Path javaFor(Path directory) {
         Path own = directory.resolve(RUNTIME);
         return isOwn(own) ? own : Path.of(System.getProperty("java.home"));
@@ -128,7 +128,7 @@ public final class PluginInstaller {
         }
     }
 
-    /** Deletes the caches. They may belong to another jar or another Java runtime and are then useless. */
+    /** Deletes the startup caches, because they may belong to another jar or Java runtime and are then useless. */
     private static void deleteCaches(Path home) throws IOException {
         try (Stream<Path> files = Files.list(home)) {
             for (Path file : (Iterable<Path>) files.filter(StartupCache::isCache)::iterator) {

@@ -12,7 +12,9 @@ import org.millrace.plugin.loss.LossWatch;
 import org.millrace.plugin.path.DataPath;
 import org.millrace.plugin.path.TunerChoices;
 
-/** Implementations of NCCL's tables. Calls the method that implements each function. */
+/**
+ * The objects that implement NCCL's tables. For each call of the shim, calls the method that implements the function.
+ */
 record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin, ProfilerPlugin profiler,
         CollNetPlugin collNet) implements Upcalls.Target {
 
@@ -36,8 +38,8 @@ record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin, ProfilerPlu
     }
 
     /**
-     * {@inheritDoc} Each table has its own method below. If the shim often calls one function, the JIT compiler
-     * compiles the method of its table, with all functions of that table.
+     * {@inheritDoc} Each table has its own method below. When the shim calls one function often, the JIT compiler
+     * compiles only the method of the function's table.
      */
     @Override
     public void call(Upcalls.Function function, long a) {

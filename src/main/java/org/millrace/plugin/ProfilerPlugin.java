@@ -15,8 +15,8 @@ import org.millrace.trace.CommunicatorTrace;
 import org.millrace.trace.ProcessTrace;
 
 /**
- * Operations of NCCL's profiler tables that Java implements: the begin and the end of a communicator. The shim records
- * the events in between in the communicator's block of this process's trace.
+ * Operations of NCCL's profiler tables that Java implements: the begin and the end of a communicator. The shim itself
+ * records the other events, in the communicator's block of this process's trace.
  */
 final class ProfilerPlugin {
 
@@ -28,7 +28,7 @@ final class ProfilerPlugin {
     private final Map<Long, Open> open = new ConcurrentHashMap<>();
 
     /**
-     * A communicator that has not ended.
+     * A communicator that NCCL has not finalized.
      *
      * @param pauses number of ended pauses between operations
      */
@@ -36,7 +36,7 @@ final class ProfilerPlugin {
     }
 
     /**
-     * Creates a profiler that records the events that the settings select.
+     * Creates a profiler. The settings select the recorded events.
      *
      * @param operationComing action at the first operation after a pause; the operation's kernel may already be running
      */
@@ -48,9 +48,9 @@ final class ProfilerPlugin {
     /**
      * Initializes a communicator.
      *
-     * @param operations address at which the address of the communicator's memory for operations is stored. Nothing is
-     *                   stored if no events are recorded
-     * @param mask       address at which the kinds of events that NCCL must report are stored
+     * @param operations address at which this method stores the address of the communicator's memory for operations.
+     *                   Nothing is stored if no events are recorded
+     * @param mask       address at which this method stores the kinds of events that NCCL must report
      */
     public void profilerInit(long operations, long mask, long communicator, int nodes, int ranks, int rank) {
         Events wanted = Configuration.ofPlugin(environment).get(Settings.PROFILER);
@@ -69,8 +69,8 @@ final class ProfilerPlugin {
 
     /**
      * Records that NCCL launches an operation on a communicator that had none for a while. Wakes the threads that serve
-     * connections. For collectives the tuner has woken them earlier, but NCCL does not call it for sends, receives and
-     * repeated launches of a graph.
+     * connections. The tuner wakes them earlier, but NCCL calls the tuner only for collectives, and not for sends,
+     * receives and repeated launches of a graph.
      */
     public void profilerPauseEnded(long operations) {
         Open communicator = open.get(operations);
@@ -83,7 +83,8 @@ final class ProfilerPlugin {
     /**
      * Finalizes a communicator.
      *
-     * @param events address of two numbers for each kind of event: begun events, and ended events
+     * @param events address of two numbers for each kind of event: the number of begun events, and the number of ended
+     *               events
      */
     public void profilerFinalize(long operations, long events) {
         Open ended = open.remove(operations);

@@ -13,16 +13,16 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Modules of the JDK that Millrace needs. A Java runtime of jlink contains only the modules that its author listed. A
- * missing module is detected late, at the first connection, as a class that cannot be found.
+ * Modules of the JDK that Millrace needs. A Java runtime that jlink created contains only the modules that its author
+ * listed. Without this check, a missing module appears late, at the first connection, as a class that cannot be found.
  */
 public final class RuntimeModules {
 
     /** Modules that the plugin needs. */
     private static final List<String> PLUGIN = List.of("java.base", "jdk.net");
     /**
-     * Modules that the command line and Log4j's own back end need as well. Log4j reports changes through java.desktop's
-     * beans.
+     * Modules that the command line and Log4j's own back end need as well. Log4j uses the beans package of
+     * java.desktop.
      */
     private static final List<String> ALL = List.of("java.base", "java.desktop", "java.logging", "java.management",
             "java.naming", "java.xml", "jdk.net", "jdk.unsupported");
@@ -31,7 +31,8 @@ public final class RuntimeModules {
     private RuntimeModules() {}
 
     /**
-     * {@return the reason why this Java cannot run the plugin, with the command for a suitable runtime; null if it can}
+     * {@return the reason why this Java cannot run the plugin, with the command that creates a suitable runtime; null
+     * if it can}
      */
     public static @Nullable String problemHere() {
         return problem(Path.of(System.getProperty("java.home")),

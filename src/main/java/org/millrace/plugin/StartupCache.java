@@ -22,22 +22,22 @@ import org.millrace.foreign.CFunction;
 import org.millrace.plugin.host.NativeMemory;
 
 /**
- * Cache for the start of a JVM. It contains loaded and linked classes, and profiles of their methods for the compiler,
- * both from an earlier run (JEP 483, 514, 515). A JVM creates the cache while it runs a program. Later JVMs accept the
- * cache only with the same class path and Java release. The cache of the plugin's JVM is created from a
+ * Cache that makes a JVM start faster. It contains loaded and linked classes, and profiles of their methods for the JIT
+ * compiler, from an earlier run (JEP 483, 514, 515). A JVM creates the cache while it runs a program. Later JVMs accept
+ * the cache only with that JVM's class path and Java release. The cache of the plugin's JVM is created from a
  * {@link TrainingRun}.
  */
 public final class StartupCache {
 
     /**
-     * Pattern of the names of caches for any jar. {@code jvm_options.c} computes the name for one jar, and contains the
-     * same oldest Java release.
+     * Pattern of the names of caches. {@code jvm_options.c} computes the name from the jar, and also contains
+     * {@link #OLDEST_JAVA}.
      */
     private static final Pattern NAMES = Pattern.compile("millrace-[0-9a-f]{16}\\.aot");
     private static final int NAME_BYTES = 64;
     private static final int OLDEST_JAVA = 25;
 
-    /** Types of file systems that belong to one machine. {@code jvm_options.c} has the same list. */
+    /** Types of file systems that only one machine can access. {@code jvm_options.c} has the same list. */
     private static final Set<String> LOCAL = Set.of("ext2", "ext3", "ext4", "xfs", "btrfs", "tmpfs", "ramfs", "overlay",
             "f2fs", "squashfs", "zfs", "bcachefs");
 
@@ -90,7 +90,7 @@ public final class StartupCache {
      * Creates a cache. An existing cache is replaced on success.
      *
      * @param java     command of Java, with the options and the class path of the cache
-     * @param program  program that the JVM learns from: a main class and its arguments
+     * @param program  program that the JVM runs to create the cache: a main class and its arguments
      * @param cache    path of the cache
      * @param deadline maximum duration of the program
      */
@@ -121,14 +121,14 @@ public final class StartupCache {
         }
     }
 
-    /** {@return whether a Java's JVM can create and use such caches} */
+    /** {@return whether the JVM of a Java runtime can create and use caches of this kind} */
     public static boolean isKnownTo(Path javaHome) {
         return release(javaHome) >= OLDEST_JAVA;
     }
 
     /**
-     * Returns whether a directory, or its nearest existing parent, belongs to this machine alone. A cache on a network
-     * file system must not be mapped. Another machine can truncate or delete it, and the JVM then dies of SIGBUS.
+     * Returns whether a directory, or its nearest existing parent, belongs to this machine alone. A JVM must not map a
+     * cache on a network file system: another machine can truncate or delete the file, and SIGBUS then ends the JVM.
      */
     public static boolean isLocal(Path directory) throws IOException {
         Path existing = directory;
@@ -138,7 +138,7 @@ public final class StartupCache {
         return LOCAL.contains(Files.getFileStore(existing).type());
     }
 
-    /** Returns the release number in a Java's file {@code release}; 0 if it contains none. */
+    /** Returns the release number in the file {@code release} of a Java runtime; 0 if the file contains none. */
     static int release(Path javaHome) {
         Properties release = new Properties();
         try (InputStream in = Files.newInputStream(javaHome.resolve("release"))) {
@@ -198,7 +198,7 @@ public final class StartupCache {
         return NAMES.matcher(file.getFileName().toString()).matches();
     }
 
-    /** The plugin's library, which provides the options of its JVM. */
+    /** The plugin's library, which lists the options of the JVM that it starts. */
     @SuppressWarnings("restricted") // our own library
     private static final class Shim {
 
@@ -212,7 +212,9 @@ public final class StartupCache {
             return CFunction.at(library.find(name).orElseThrow());
         }
 
-        /** Returns the required options. A cache is valid only with the options of its creation. */
+        /**
+         * Returns the options of a JVM that the library starts. A cache is valid only for the options of its creation.
+         */
         List<String> options() {
             List<String> options = new ArrayList<>();
             long list = function("millraceJavaOptions").call();

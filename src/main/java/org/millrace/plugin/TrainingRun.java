@@ -20,9 +20,9 @@ import org.millrace.plugin.host.NativeMemory;
 import org.millrace.plugin.takeover.KernelPair;
 
 /**
- * Training program for the cache of later JVMs ({@link StartupCache}). It runs the plugin from its start to its end
- * with all calls that NCCL makes, between two ranks of this process. It uses shared memory and TCP, with and without
- * takeover, and GIN with all operations that a kernel can post. It is a separate program: {@code main LIBRARY}.
+ * Program that a JVM runs to create the startup cache ({@link StartupCache}). It makes all calls that NCCL makes,
+ * between two ranks of this process. It uses shared memory and TCP, with and without takeover, and GIN with all
+ * operations that a kernel can post. It is a separate program: {@code main LIBRARY}.
  */
 final class TrainingRun {
 
@@ -32,7 +32,7 @@ final class TrainingRun {
     private static final int TABLE_VERSION = 11;
     private static final int TAG = 7;
     private static final long COMMUNICATOR = 1;
-    /** Value in place of the address of an NCCL library. This program takes NCCL's role. */
+    /** Address of the calling NCCL library: none, because this program takes NCCL's role. */
     private static final long LIBRARY = 0;
 
     /** Value that replaces a request after its completion. */
@@ -77,7 +77,10 @@ final class TrainingRun {
         }
     }
 
-    /** Loads CUDA, if it is installed, so that the cache contains its classes. The run does not use a GPU. */
+    /**
+     * Loads CUDA, if it is installed, so that the cache contains Millrace's classes for CUDA. The run does not use a
+     * GPU.
+     */
     private static void loadCuda() {
         try {
             CudaRuntime.load();
@@ -95,7 +98,7 @@ final class TrainingRun {
         return ARENA.allocate(Long.BYTES, Long.BYTES).address();
     }
 
-    /** Moves steps between two emulated kernels. */
+    /** Moves steps between two emulated kernels, over a connection that is taken over. */
     private void takeOver(Link link) {
         MemorySegment from = KernelPair.memory(ARENA);
         MemorySegment to = KernelPair.memory(ARENA);
@@ -160,8 +163,8 @@ final class TrainingRun {
     }
 
     /**
-     * Returns whether a request is complete. The address contains the request's handle; 0 if the message could not
-     * begin.
+     * Returns whether a request is complete. The memory at {@code place} contains the request's handle; 0 if the
+     * message could not begin.
      */
     private boolean isDone(long place) {
         long request = NativeMemory.getLong(place);

@@ -24,8 +24,9 @@ final class TunerPlugin {
     /**
      * Creates a tuner for the connections of a plugin.
      *
-     * @param choices returns the tuner's choices for a library, by its number; null for a library without connections
-     * @param losses  knows the communicators that have lost a peer
+     * @param choices returns the tuner's choices for an NCCL library, by its address; null for a library without
+     *                connections
+     * @param losses  communicators that have lost a peer
      */
     public TunerPlugin(LongFunction<@Nullable TunerChoices> choices, LossWatch losses) {
         this.choices = choices;
@@ -44,8 +45,8 @@ final class TunerPlugin {
 
     /**
      * Tunes a collective. NCCL calls this function for every enqueued collective and returns its error to the program.
-     * It is the only callback through which NCCL accepts an error while a communicator is in use. A program that
-     * enqueues on a communicator with a lost peer receives the error here.
+     * NCCL accepts an error from no other callback while a communicator is in use. A program that enqueues on a
+     * communicator with a lost peer therefore receives the error from this function.
      */
     public void tunerGetCollInfo(long context, long bytes, long costs, int algorithms, int protocols, long channels) {
         Tuned tuned = handles.get(context, Tuned.class);

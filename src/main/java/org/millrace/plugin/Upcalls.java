@@ -21,14 +21,17 @@ import org.millrace.plugin.host.NcclLog;
 import org.millrace.plugin.loss.AsyncErrors;
 
 /**
- * Java's counterpart of {@code src/main/c/upcalls.h}: the functions that the shim calls, by number. All pass through
- * one native function, because each native function takes at least ten milliseconds to create, and NCCL's user waits. A
- * call that returns without an exception has succeeded. An exception does not leave the upcall, because it would end
- * the process. It becomes a line in NCCL's log and a result code.
+ * Java's counterpart of {@code src/main/c/upcalls.h}: the functions that the shim calls, by number. All calls pass
+ * through one native function, because each native function takes at least ten milliseconds to create while NCCL's user
+ * waits. A call that returns without an exception has succeeded. An exception becomes a line in NCCL's log and a result
+ * code. It must not leave the upcall, because it would end the process.
  */
 final class Upcalls {
 
-    /** {@code MILLRACE_PLUGIN_INTERFACE}: increases with every change of the functions. */
+    /**
+     * Version of the functions, {@code MILLRACE_PLUGIN_INTERFACE} in C. It increases with every change of the
+     * functions.
+     */
     public static final int VERSION = 11;
 
     private static final int SUCCESS = NcclResult.SUCCESS.code();
@@ -134,8 +137,7 @@ final class Upcalls {
     }
 
     /**
-     * Passes the functions to the shim and receives the shim's functions. The functions of both live as long as the
-     * process.
+     * Passes Java's functions to the shim and receives the shim's functions. All of them live as long as the process.
      *
      * @param install the shim's {@code millraceInstallUpcalls}
      */
@@ -178,7 +180,7 @@ final class Upcalls {
             }
             return result(failure).code();
         } catch (Throwable worse) {
-            // Out of memory or stack: the failure cannot be described, and only a result code is returned.
+            // without memory or stack, the failure cannot be described, and only a result code is returned
             return NcclResult.INTERNAL_ERROR.code();
         }
     }

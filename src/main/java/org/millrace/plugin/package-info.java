@@ -4,15 +4,16 @@
  *
  * <p>
  * A process without Java enters through {@link org.millrace.plugin.PluginEntry}, by JNI. A Java program calls
- * {@link org.millrace.plugin.InProcessPlugin} before it loads libnccl. Both pass the shim (src/main/c) the methods of
- * {@code NetPlugin}, {@code TunerPlugin}, {@code GinPlugin}, {@code ProfilerPlugin} and {@code CollNetPlugin}, through
- * {@code Upcalls}. Each function of NCCL's tables calls the method of its name ({@code regMr} calls
- * {@code NetPlugin.regMr}).
+ * {@link org.millrace.plugin.InProcessPlugin} before it loads libnccl. Both pass the methods of {@code NetPlugin},
+ * {@code
+ * TunerPlugin}, {@code GinPlugin}, {@code ProfilerPlugin} and {@code CollNetPlugin} to the shim (src/main/c), through
+ * {@code Upcalls}. Each function of NCCL's tables calls the method of its name ({@code regMr} calls {@code
+ * NetPlugin.regMr}).
  *
  * <p>
- * The data of a connection moves on one of two paths: {@code takeover}, where Java threads serve the memory of the
- * connections, and {@code fallback}, where NCCL's proxy moves the data. Both use {@code path}. The package {@code gin}
- * serves GIN and RMA, {@code loss} reports lost peers, and {@code host} is the view of the process that all share.
+ * The data of a connection moves on one of two data paths: with {@code takeover}, Java threads serve the memory of the
+ * connections, and with {@code fallback}, NCCL's proxy moves the data. Both are based on {@code path}. The package
+ * {@code gin} serves GIN and RMA, {@code loss} reports lost peers, and {@code host} contains the access to the process.
  */
 @NullMarked
 package org.millrace.plugin;
