@@ -29,7 +29,7 @@ import org.millrace.ffi.device.ncclDevWorkColl;
  */
 public final class CollectiveWork {
     public static final int BYTES = (int) ncclDevWorkColl.sizeof();
-    /** Flag: ranks pass the elements on in memory that is registered with the network. */
+    /** Flag: ranks send and receive the elements in memory that is registered with the network. */
     public static final int NETWORK_REGISTERED = device_h.MILLRACE_COLL_NET_REGISTERED();
     /** Flag: the devices of peers read this rank's data directly in the user's buffers, see {@link #read}. */
     public static final int REGISTERED = device_h.MILLRACE_COLL_REGISTERED();
@@ -161,8 +161,9 @@ public final class CollectiveWork {
     }
 
     /**
-     * Sets which buffers the devices of peers may read directly, in the fields {@code sendbuffRmtAddrs} and
-     * {@code recvbuffRmtAddrs}. Each connection determines the address at which a peer reads.
+     * Marks the buffers that the devices of peers may read directly, by a value other than 0 in {@code
+     * sendbuffRmtAddrs} and {@code recvbuffRmtAddrs}. The value is not the address at which a peer reads, which depends
+     * on the connection.
      *
      * @param input  whether peers may read the input buffer
      * @param output whether peers may read the output buffer

@@ -6,7 +6,7 @@ import org.millrace.ffi.device.device_h;
 public final class GinOp {
     /** Put: writes bytes of a window, or a value, to a window of the peer. */
     public static final int PUT = device_h.ncclGinProxyOpPut();
-    /** Inline put: the descriptor itself contains the bytes. Only with a put. */
+    /** Inline put: the descriptor itself contains the bytes. Used only in combination with a put. */
     public static final int INLINE = device_h.ncclGinProxyOpWithInline();
     /** Increments a counter of this rank when the source has been read. */
     public static final int COUNTER = device_h.ncclGinProxyOpWithCounter();
@@ -16,11 +16,13 @@ public final class GinOp {
     public static final int SIGNAL_INC = device_h.ncclGinProxyOpWithSignalInc();
     /** Adds the signal value to a signal of the peer when all bytes have arrived. */
     public static final int SIGNAL_ADD = device_h.ncclGinProxyOpWithSignalAdd();
-    /** VA signal: the signal consists of 8 bytes of a window. Never combined with a put. From 2.29 on. */
+    /**
+     * VA signal: the signal consists of 8 bytes of a window. Never combined with a put. NCCL has this bit from 2.29 on.
+     */
     public static final int VA_SIGNAL = device_h.ncclGinProxyOpVASignal();
-    /** Get: reads bytes from a window of the peer into a window of this rank. From 2.30 on. */
+    /** Get: reads bytes from a window of the peer into a window of this rank. NCCL has this bit from 2.30 on. */
     public static final int GET = device_h.ncclGinProxyOpGet();
-    /** Flush: makes the data of completed gets visible. From 2.30 on. */
+    /** Flush: makes the data of completed gets visible. NCCL has this bit from 2.30 on. */
     public static final int FLUSH = device_h.ncclGinProxyOpFlush();
 
     private GinOp() {}

@@ -51,7 +51,6 @@ public enum KernelLayout {
 
     /** Offset of the first entry in {@link RecvMem}, in bytes. */
     private final long fifoOffset;
-    /** Size of an entry in bytes. */
     final long entryBytes;
     /** Offsets of the first entry's fields in {@link RecvMem}, in bytes. */
     final long mode;

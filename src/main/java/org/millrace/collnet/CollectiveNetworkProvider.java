@@ -23,8 +23,8 @@ public interface CollectiveNetworkProvider {
 
     /**
      * Opens a listening place, at which the other ranks of a network connect to this rank. A communicator calls this
-     * method once for each of its channels. It calls it once more for each channel if the ranks of a host have a
-     * leader.
+     * method once for each of its channels. If the ranks of a host have a leader, the communicator makes a second call
+     * for each channel.
      *
      * @param number number of the network, the same on all of its ranks; each number is a separate network
      */

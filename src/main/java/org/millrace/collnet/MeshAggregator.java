@@ -249,7 +249,7 @@ final class MeshAggregator implements Agent {
     }
 
     /**
-     * Offers a frame to the rank that follows this rank by {@code behind} + 1, modulo the number of ranks. Returns
+     * Offers a frame to the rank with this rank's number + {@code behind} + 1, modulo the number of ranks. Returns
      * false if the connection accepts no frame now.
      */
     private boolean offer(MeshPiece piece, int kind, int behind) {

@@ -155,7 +155,6 @@ public final class CudaRuntime {
         check(CudaFunction.MEMSET, cudart_h.cudaMemset(to, Byte.toUnsignedInt(value), target.byteSize()));
     }
 
-    /** Throws a {@link CudaException} if a function returned an error. */
     void check(CudaFunction function, int code) {
         if (code != cudart_h.cudaSuccess()) {
             throw failure(function, code, "");

@@ -243,8 +243,8 @@ public final class EmulatedDevice implements Device, Agent {
     }
 
     /**
-     * Lets the calling thread run the streams for a while, if the stream contains so many tasks that this does not
-     * delay the program. Further tasks would only wait in the stream. On a machine without a free core, the thread that
+     * Lets the calling thread run the streams for a while if the stream contains many tasks. This does not delay the
+     * program, because further tasks would only wait in the stream. On a machine without a free core, the thread that
      * usually runs the streams needs the core of the calling thread. Uses no lock.
      */
     public void catchUp(DeviceStream stream) {

@@ -116,7 +116,7 @@ public interface WindowMemory extends AutoCloseable {
      */
     boolean beginCopyOut(WindowTransfer transfer, long offset, StagingRing ring, long ringOffset, long bytes);
 
-    /** Begins a copy to this window from a ring in memory that is shared with a peer. The ring contains the bytes. */
+    /** Begins a copy to this window from a ring in memory that is shared with a peer. */
     boolean beginCopyIn(WindowTransfer transfer, long offset, StagingRing ring, long ringOffset, long bytes);
 
     /** Ends the transfer. Its location may then be used for another transfer. */

@@ -18,7 +18,7 @@ public final class WindowTransfer {
     private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG.withOrder(ByteOrder.LITTLE_ENDIAN);
     private static final ValueLayout.OfInt INT = ValueLayout.JAVA_INT.withOrder(ByteOrder.LITTLE_ENDIAN);
 
-    /** Window that the transfer uses; null if the transfer is not open. */
+    /** Null if the transfer is not open. */
     private @Nullable Window window;
     private @Nullable MemoryRegion region;
     private long regionOffset;

@@ -250,7 +250,7 @@ record Costs(Server kernel, Server wire, long slotBytes, int channels, int proxi
         double mean = 0;
         double last = 0;
         double below = 0;
-        for (int i = 0; i < skews.length; i++) { // expected maximum of as many random draws as ranks
+        for (int i = 0; i < skews.length; i++) { // the expected maximum of one random draw for each rank
             double upTo = Math.pow((i + 1.0) / skews.length, ranks);
             last += skews[i] * (upTo - below);
             below = upTo;

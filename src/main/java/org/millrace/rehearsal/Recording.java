@@ -39,7 +39,6 @@ public final class Recording implements Recorder {
 
     private static boolean opened;
 
-    /** A file of steps, and the thread that writes it. */
     private record Writer(Thread thread, RecordFile file) {
     }
 
@@ -230,7 +229,6 @@ public final class Recording implements Recorder {
         }
     }
 
-    /** Records the operations of a communicator. */
     static final class OperationRecorder implements Recorder.Operations {
 
         private final Recording recording;

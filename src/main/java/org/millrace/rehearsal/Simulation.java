@@ -41,7 +41,6 @@ final class Simulation {
     /** Program of a block of a kernel: its tasks in their order. Each task needs at most one new frame. */
     interface Program {
 
-        /** Returns the number of tasks. */
         long tasks();
 
         /** Returns the number of frames that must have arrived at the block before it can run a task. */

@@ -40,7 +40,6 @@ abstract sealed class RingSide {
         memory.putLongRelease(produces ? RingLayout.PRODUCER_STATE : RingLayout.CONSUMER_STATE, state);
     }
 
-    /** Returns the state of the other side. */
     final long otherState() {
         return memory.getLongAcquire(produces ? RingLayout.CONSUMER_STATE : RingLayout.PRODUCER_STATE);
     }

@@ -19,7 +19,7 @@ final class SharedFile {
 
     private final FileName name;
     private final FileChannel channel;
-    /** Path of the file; null if it is a sealed file. */
+    /** Null for a sealed file. */
     private final @Nullable Path path;
     private final @Nullable SealedFile sealed;
 

@@ -126,8 +126,8 @@ public final class SharedMemory implements AutoCloseable {
     }
 
     /**
-     * Returns the name in a key. The lower half of the second word is the process ID. The upper half is the file's
-     * descriptor plus one, or 0 for a file in a directory.
+     * Returns the file name that a key represents. The lower half of the second word is the process ID. The upper half
+     * is the file's descriptor plus one, or 0 for a file in a directory.
      */
     private static FileName nameOf(long[] key) {
         int descriptor = (int) (key[1] >> Integer.SIZE) - 1;

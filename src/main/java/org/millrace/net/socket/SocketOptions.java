@@ -23,9 +23,10 @@ import org.millrace.net.connection.TlsIdentity;
  * @param framesInFlight     maximum number of frames at a connection's sender whose memory the owner must not change; 1
  *                           to 1024
  * @param connectDeadline    time limit for establishing a connection, from the call of connect
- * @param handshakeDeadline  time limit for a listener's client to identify itself, and until its connection is expected
- * @param interfaces         network interfaces whose addresses listeners announce, in the form of
- *                           {@code NCCL_SOCKET_IFNAME}; empty for an automatic choice
+ * @param handshakeDeadline  time limit for a listener's client to identify itself, and for the listener to expect the
+ *                           client's connection
+ * @param interfaces         network interfaces whose addresses listeners announce, in the form of {@code
+ * NCCL_SOCKET_IFNAME}    ; empty for an automatic choice
  * @param family             {@code StandardProtocolFamily.INET} or {@code INET6} to use only addresses of this family;
  *                           null for both
  * @param addresses          addresses that listeners announce, and that streams have as source address. Each address is

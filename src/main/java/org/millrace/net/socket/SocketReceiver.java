@@ -137,8 +137,7 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
 
     private long move() {
         long moved = 0;
-        // Acknowledges only the data of earlier calls. The owner could therefore use that data without waiting for this
-        // write.
+        // Acknowledges only the data of earlier calls, which the owner could use before this write.
         settle();
         if ((++passes & StreamSet.WATCH_INTERVAL - 1) == 0) {
             loseSilent();

@@ -246,8 +246,8 @@ public final class StreamRecovery {
     }
 
     /**
-     * Ends the recovery, because the connection is lost or closed. A later request by the peer is answered accordingly.
-     * Only the first call has an effect.
+     * Ends the recovery, because the connection is lost or closed. The answer to a later request of the peer contains
+     * this result. Only the first call has an effect.
      *
      * @param inOrder whether the connection is closed in order, without unacknowledged data
      */

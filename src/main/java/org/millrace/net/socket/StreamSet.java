@@ -119,7 +119,6 @@ public final class StreamSet extends ConnectionState {
         return channels[stream];
     }
 
-    /** Returns the input of a stream. */
     StreamInput input(int stream) {
         return inputs[stream];
     }
@@ -201,8 +200,8 @@ public final class StreamSet extends ConnectionState {
     }
 
     /**
-     * Records that the connection is closed in order, even if no stream exists for the shutdown message. Later requests
-     * of the peer are answered accordingly.
+     * Records that the connection is closed in order, even if no stream exists for the shutdown message. The answers to
+     * later requests of the peer state this.
      */
     void closesInOrder() {
         if (recovery != null) {

@@ -23,12 +23,10 @@ final class CountMessages {
         cells = end.arena.allocate((long) CELLS * Long.BYTES, Long.BYTES).address();
     }
 
-    /** Creates the sending end. */
     static CountMessages sender(UcxEnd end, long tag) {
         return new CountMessages(end, tag);
     }
 
-    /** Creates the receiving end. */
     static CountMessages receiver(UcxEnd end, long tag) {
         CountMessages receiver = new CountMessages(end, tag);
         for (int cell = 0; cell < CELLS; cell++) {

@@ -68,7 +68,6 @@ final class OutgoingMessages {
         return true;
     }
 
-    /** Sends the message that was written. */
     void send() {
         requests[(int) sent & MASK] =
                 end.begun(ucp_h.ucp_tag_send_nbx(end.endpoint(), buffer(sent), filled, tag, end.eagerSend));

@@ -134,7 +134,6 @@ final class UcxContext {
         return library.version() + ", " + library.file();
     }
 
-    /** {@return the handle of the context, for calls of UCX} */
     long handle() {
         return handle;
     }

@@ -38,7 +38,6 @@ import org.millrace.net.connection.NativeRegion;
  */
 final class UcxFormat {
 
-    /** Length of a header in bytes. */
     static final int HEADER_BYTES = 64;
     /** Maximum length of a payload in bytes, the same as over TCP. */
     static final int MAX_PAYLOAD_BYTES = 1 << 30;

@@ -142,7 +142,7 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
 
     @Override
     public boolean storesWholeWords(long bytes) {
-        // A payload of this length is in the message of its header over every transport. This thread copies it.
+        // Over every transport, a payload of this length is in the message of its header. This thread copies it.
         return UcxFormat.isInline(bytes, UcxFormat.LEAST_BUFFER_BYTES);
     }
 

@@ -73,7 +73,7 @@ final class UcxWorker {
     private final long handle;
     private final byte[] address;
     private final List<Lingering> lingering = new ArrayList<>();
-    /** Endpoints by the address of the peer's worker. */
+    /** The key is the address of the peer's worker. */
     private final Map<ByteBuffer, UcxEndpoint> endpoints = new HashMap<>();
     /** Memory that UCX may write to when an endpoint fails. It exists as long as the worker. */
     private final Arena arena = Arena.ofShared();
@@ -82,11 +82,9 @@ final class UcxWorker {
     private volatile @Nullable String stopped;
     /** Whether no new connections may use the worker, because a peer that shared memory with it has ended. */
     private volatile boolean blocked;
-    /** Number of connections that use the worker. */
     private final AtomicInteger connections = new AtomicInteger();
     private boolean destroyed;
 
-    /** Creates a worker. */
     UcxWorker(UcxContext context) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment params = arena.allocate(PARAMS_BYTES, Long.BYTES);
