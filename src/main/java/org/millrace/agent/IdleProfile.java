@@ -131,8 +131,8 @@ public enum IdleProfile {
      *
      * <p>
      * With a clock, the strategy spins only while no other thread needs the core. A yield that returns at once shows
-     * that no thread needs it. During a longer yield, another thread ran. The strategy then does not spin the next
-     * time, and yields immediately.
+     * that no other thread needs the core. During a longer yield, another thread ran. The strategy then does not spin
+     * the next time, and yields immediately.
      *
      * <p>
      * With a limit, the thread spins and yields only while it is one of the threads that may poll. Otherwise the thread

@@ -38,42 +38,42 @@ public final class CudaDriver {
      * CUDA release if it is later than 11.1.
      */
     enum Function {
-        ERROR_NAME("cuGetErrorName"), // error, name
-        COPY("cuMemcpyAsync"), // target, source, bytes, stream
-        COPY_ROWS("cuMemcpy2DAsync_v2"), // description, stream
-        STORE_LONG("cuStreamWriteValue64_v2"), // stream, target, value, flags. Since 11.7
-        STORE_INT("cuStreamWriteValue32_v2"), // stream, target, value, flags. Since 11.7
-        POINTER_ATTRIBUTE("cuPointerGetAttribute"), // value, attribute, address
-        NEW_EVENT("cuEventCreate"), // event, flags
-        RECORD_EVENT("cuEventRecord"), // event, stream
-        QUERY_EVENT("cuEventQuery"), // event
-        DESTROY_EVENT("cuEventDestroy_v2"), // event
-        GET_CONTEXT("cuCtxGetCurrent"), // context
-        SET_CONTEXT("cuCtxSetCurrent"), // context
-        INITIALIZE("cuInit"), // flags
-        DEVICE_COUNT("cuDeviceGetCount"), // count
-        NEW_CONTEXT("cuCtxCreate_v2"), // context, flags, device
-        POP_CONTEXT("cuCtxPopCurrent_v2"), // context
-        DESTROY_CONTEXT("cuCtxDestroy_v2"), // context
-        CAPTURE_MODE("cuThreadExchangeStreamCaptureMode"), // new mode; receives the previous mode
-        CURRENT_DEVICE("cuCtxGetDevice"), // device
-        PRIORITIES("cuCtxGetStreamPriorityRange"), // lowest, highest
-        NEW_STREAM("cuStreamCreateWithPriority"), // stream, flags, priority
-        QUERY_STREAM("cuStreamQuery"), // stream
-        DESTROY_STREAM("cuStreamDestroy_v2"), // stream
-        ALLOCATE_PINNED("cuMemHostAlloc"), // address, size, flags
-        FREE_PINNED("cuMemFreeHost"), // address
-        GET_ADDRESS_RANGE("cuMemGetAddressRange_v2"), // base, size, address
-        RANGE_HANDLE("cuMemGetHandleForAddressRange"), // descriptor, address, size, type, flags. Since 11.7
-        RETAIN("cuMemRetainAllocationHandle"), // handle, address
-        EXPORT("cuMemExportToShareableHandle"), // descriptor, handle, type, flags
-        IMPORT("cuMemImportFromShareableHandle"), // handle, descriptor, type
-        RESERVE("cuMemAddressReserve"), // address, size, alignment, requested address, flags
-        MAP("cuMemMap"), // address, size, offset, handle, flags
-        SET_ACCESS("cuMemSetAccess"), // address, size, access, count
-        UNMAP("cuMemUnmap"), // address, size
-        FREE("cuMemAddressFree"), // address, size
-        RELEASE("cuMemRelease"); // handle
+        ERROR_NAME("cuGetErrorName"), // (error, name)
+        COPY("cuMemcpyAsync"), // (target, source, bytes, stream)
+        COPY_ROWS("cuMemcpy2DAsync_v2"), // (description, stream)
+        STORE_LONG("cuStreamWriteValue64_v2"), // (stream, target, value, flags); since CUDA 11.7
+        STORE_INT("cuStreamWriteValue32_v2"), // (stream, target, value, flags); since CUDA 11.7
+        POINTER_ATTRIBUTE("cuPointerGetAttribute"), // (value, attribute, address)
+        NEW_EVENT("cuEventCreate"), // (event, flags)
+        RECORD_EVENT("cuEventRecord"), // (event, stream)
+        QUERY_EVENT("cuEventQuery"), // (event)
+        DESTROY_EVENT("cuEventDestroy_v2"), // (event)
+        GET_CONTEXT("cuCtxGetCurrent"), // (context)
+        SET_CONTEXT("cuCtxSetCurrent"), // (context)
+        INITIALIZE("cuInit"), // (flags)
+        DEVICE_COUNT("cuDeviceGetCount"), // (count)
+        NEW_CONTEXT("cuCtxCreate_v2"), // (context, flags, device)
+        POP_CONTEXT("cuCtxPopCurrent_v2"), // (context)
+        DESTROY_CONTEXT("cuCtxDestroy_v2"), // (context)
+        CAPTURE_MODE("cuThreadExchangeStreamCaptureMode"), // (mode): exchanges the new mode for the previous one
+        CURRENT_DEVICE("cuCtxGetDevice"), // (device)
+        PRIORITIES("cuCtxGetStreamPriorityRange"), // (lowest, highest)
+        NEW_STREAM("cuStreamCreateWithPriority"), // (stream, flags, priority)
+        QUERY_STREAM("cuStreamQuery"), // (stream)
+        DESTROY_STREAM("cuStreamDestroy_v2"), // (stream)
+        ALLOCATE_PINNED("cuMemHostAlloc"), // (address, size, flags)
+        FREE_PINNED("cuMemFreeHost"), // (address)
+        GET_ADDRESS_RANGE("cuMemGetAddressRange_v2"), // (base, size, address)
+        RANGE_HANDLE("cuMemGetHandleForAddressRange"), // (descriptor, address, size, type, flags); since CUDA 11.7
+        RETAIN("cuMemRetainAllocationHandle"), // (handle, address)
+        EXPORT("cuMemExportToShareableHandle"), // (descriptor, handle, type, flags)
+        IMPORT("cuMemImportFromShareableHandle"), // (handle, descriptor, type)
+        RESERVE("cuMemAddressReserve"), // (address, size, alignment, requested address, flags)
+        MAP("cuMemMap"), // (address, size, offset, handle, flags)
+        SET_ACCESS("cuMemSetAccess"), // (address, size, access, count)
+        UNMAP("cuMemUnmap"), // (address, size)
+        FREE("cuMemAddressFree"), // (address, size)
+        RELEASE("cuMemRelease"); // (handle)
 
         private final String symbol;
 

@@ -30,7 +30,7 @@ public final class DeviceChannel {
     private final KernelChannel view;
     /** Memory at the address in {@code userRanks}: the numbers of all ranks in ring order, starting with this rank. */
     private final MemorySegment order;
-    /** Endpoints by peer and index. The endpoints of the collective networks follow those for ranks. */
+    /** Endpoints by peer and index. The endpoints of the collective networks follow the endpoints of the ranks. */
     private final AtomicReferenceArray<DeviceEndpoint<SendPort>> sends;
     private final AtomicReferenceArray<DeviceEndpoint<ReceivePort>> receives;
 

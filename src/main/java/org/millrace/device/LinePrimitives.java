@@ -10,9 +10,9 @@ import org.millrace.device.LineFormat.Piece;
  * arrived. The sender posts the size of a chunk before it writes the data.
  *
  * <p>
- * Received data is copied out of its lines into a piece of this thread's memory and combined there. From the piece it
- * is written to lines or to the output. The arithmetic is fast there: the elements are adjacent, and the JVM knows that
- * two arrays do not overlap.
+ * Received data is copied out of its lines into an array of this thread, a piece. The elements are combined in the
+ * array, and then written to lines or to the output. Arithmetic on arrays is fast: the elements are adjacent, and the
+ * JVM knows that two arrays do not overlap.
  */
 final class LinePrimitives extends Primitives {
 

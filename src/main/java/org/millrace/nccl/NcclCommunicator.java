@@ -363,8 +363,6 @@ public final class NcclCommunicator implements AutoCloseable {
         return NcclReduction.of(this, scalar, type, onDevice);
     }
 
-    // Operations
-
     /**
      * Creates the reduction for a {@link ReduceOp.PreMulSum}; the caller closes it after the call. Returns null for
      * other reductions.
@@ -390,7 +388,10 @@ public final class NcclCommunicator implements AutoCloseable {
         }
     }
 
-    /** Reduces the elements of all ranks and stores the result on every rank, with a reduction of this communicator. */
+    /**
+     * Reduces the elements of all ranks and stores the result on every rank, by a {@link NcclReduction} of this
+     * communicator.
+     */
     public void allReduce(MemorySegment send, MemorySegment receive, long count, DataType type, NcclReduction reduction,
             CudaStream stream) {
         allReduce(send, receive, count, type, reduction.code(this, type), stream);
@@ -418,7 +419,10 @@ public final class NcclCommunicator implements AutoCloseable {
         }
     }
 
-    /** Reduces the elements of all ranks and stores the result on the root, with a reduction of this communicator. */
+    /**
+     * Reduces the elements of all ranks and stores the result on the root, by a {@link NcclReduction} of this
+     * communicator.
+     */
     public void reduce(MemorySegment send, @Nullable MemorySegment receive, long count, DataType type,
             NcclReduction reduction, int root, CudaStream stream) {
         reduce(send, receive, count, type, reduction.code(this, type), root, stream);
@@ -576,8 +580,6 @@ public final class NcclCommunicator implements AutoCloseable {
         }
     }
 
-    // Puts and signals
-
     /**
      * Writes elements into a window of a peer, and then changes a signal of the peer.
      *
@@ -639,8 +641,6 @@ public final class NcclCommunicator implements AutoCloseable {
             exit(stream);
         }
     }
-
-    // Calls and teardown
 
     /** {@return the GPU of this rank} */
     public CudaDevice device() {

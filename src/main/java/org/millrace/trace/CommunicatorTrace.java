@@ -60,8 +60,7 @@ public final class CommunicatorTrace implements AutoCloseable {
     }
 
     /**
-     * Stores the time at which the thread that runs the kernels entered a function of the program; 0 if the thread is
-     * in none.
+     * Stores the time at which the thread that runs the kernels entered a host function; 0 if the thread is in none.
      */
     public synchronized void inFunction(long since) {
         if (!closed) {

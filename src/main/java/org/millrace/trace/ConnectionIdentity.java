@@ -8,7 +8,7 @@ package org.millrace.trace;
  * @param channel      -1 if unknown
  * @param kind         0 for collectives, 1 for sends and receives, {@link #COLLNET}, -1 if unknown
  * @param keyHigh      first half of the key that both ends share; both halves are 0 without a key
- * @param order        zero-based index of the connection among those of the same communicator and direction
+ * @param order        zero-based index of the connection among the connections of its communicator and direction
  * @param firstStep    initial value of the connection's counters
  * @param name         description of the connection
  */
@@ -21,7 +21,7 @@ public record ConnectionIdentity(long communicator, int rank, int peer, int chan
     public enum Direction implements Labelled {
         SEND,
         RECEIVE,
-        /** From one memory to another. One proxy between them serves both ends. */
+        /** The proxy copies from the memory of one device to the memory of another, and serves both ends. */
         COPY;
     }
 }

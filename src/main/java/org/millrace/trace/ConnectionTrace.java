@@ -139,8 +139,8 @@ public final class ConnectionTrace implements AutoCloseable {
     }
 
     /**
-     * Called when a step is present but cannot be taken: the network has no room for it, or the device has not emptied
-     * its slot. May be called repeatedly.
+     * Called when a step is present but cannot be taken: the network has no room for it, or the receiver's slot is
+     * occupied or its operation not started. May be called repeatedly.
      */
     public void blocked(long step) {
         if (step != blocked) {

@@ -65,8 +65,9 @@ final class Disagreement extends HangingGroup {
 
     /**
      * Returns a verdict if two ends of a connection have found that they run different collectives with the same
-     * number. The version that fewer ranks run is wrong. The rank that is ahead has completed its own version. Ranks
-     * that no longer remember the collective are further ahead, and have completed the same version.
+     * number. The verdict names the end that is ahead if more than half of the ranks remember the collective of the end
+     * that is behind. Otherwise it names the end that is behind: ranks that no longer remember the collective are
+     * further ahead, and have completed the other end's collective.
      */
     private Verdict found(TracedRank finder, TracedRank other, long number, List<Link> waiting) {
         TracedRank behind = other.lastCollective() < finder.lastCollective() ? other : finder;
@@ -94,10 +95,10 @@ final class Disagreement extends HangingGroup {
     }
 
     /**
-     * Examines each collective that ranks remember. A rank is wrong if all others have another version of a collective.
-     * If only two ranks remember the collective, the rank that is behind all other ranks is wrong. The other ranks have
-     * completed the version of the second rank. If only two ranks report collectives, the verdict names the first of
-     * them.
+     * Examines each collective that ranks remember. A rank is wrong if all other ranks remember another collective with
+     * the same number. If only one other rank remembers it, the rank is wrong if it is behind all other ranks, because
+     * these have completed the other rank's collective. If only two ranks report collectives, the verdict names the
+     * first of the two.
      */
     private @Nullable Verdict remembered(List<Link> waiting) {
         List<TracedRank> knowing = links.members().stream().filter(TracedRank::knowsCollectives).toList();

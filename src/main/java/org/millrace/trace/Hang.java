@@ -186,8 +186,8 @@ public final class Hang extends HangingGroup {
     }
 
     /**
-     * Returns the operation of the other ranks that waits for this rank, if they report it. Otherwise returns the
-     * operation in the rank's own trace, which is older.
+     * Returns the operation in which other ranks wait for this rank, if they report it. Otherwise returns the operation
+     * in the rank's own trace, which is older.
      */
     private @Nullable Operation missedIn(TracedRank member) {
         Operation waited = kernels.areReported() ? kernels.waitedIn(member) : null;

@@ -58,7 +58,7 @@ public final class TraceLayout {
      */
     public static final long LATE_NANOS = 300_000_000;
 
-    // Header
+    // Offsets in the header.
 
     public static final int MAGIC_OFFSET = 0;
     public static final int VERSION_OFFSET = 8;
@@ -102,7 +102,7 @@ public final class TraceLayout {
     public static final int SETTINGS_OFFSET = 1024;
     public static final int SETTINGS_BYTES = 3072;
 
-    // Agents
+    // Offsets of and in the agents' entries.
 
     public static final int AGENT_TABLE_OFFSET = 4096;
     public static final int AGENT_BYTES = 128;
@@ -120,7 +120,7 @@ public final class TraceLayout {
     public static final int AGENT_CLOCK_OFFSET = 72;
     public static final int AGENT_CPU_OFFSET = 80;
 
-    // Messages
+    // Offsets of and in the messages.
 
     public static final int MESSAGE_TABLE_OFFSET = 12 << 10;
     public static final int MESSAGE_BYTES = 256;
@@ -130,7 +130,7 @@ public final class TraceLayout {
     public static final int MESSAGE_TEXT_OFFSET = 8;
     public static final int MESSAGE_TEXT_BYTES = MESSAGE_BYTES - MESSAGE_TEXT_OFFSET;
 
-    // Blocks
+    // Offsets in a block.
 
     public static final int TYPE_OFFSET = 0;
     public static final int STATE_OFFSET = 4;
@@ -214,7 +214,7 @@ public final class TraceLayout {
         /** First half of the key that both ends share; both halves are 0 without a key. */
         public static final int KEY_HIGH_OFFSET = 48;
         public static final int KEY_LOW_OFFSET = 56;
-        /** Zero-based index of the connection among those of the same communicator and direction. */
+        /** Zero-based index of the connection among the connections of its communicator and direction. */
         public static final int ORDER_OFFSET = 80;
 
         public static final int FRAMES_OFFSET = 128;
@@ -223,8 +223,8 @@ public final class TraceLayout {
         public static final int DONE_OFFSET = 152;
         public static final int LAST_CHANGE_OFFSET = 160;
         /**
-         * A step that was present but could not be taken: the network had no room for it, or the device had not emptied
-         * its slot. Meaningful only while it is not below {@code taken}.
+         * A step that was present but could not be taken: the network had no room for it, or the receiver's slot was
+         * occupied or its operation not started. Meaningful only while it is not below {@code taken}.
          */
         public static final int BLOCKED_OFFSET = 168;
         /** On the receiving side, the first step that the device has not consumed. */
@@ -301,11 +301,11 @@ public final class TraceLayout {
         public static final int ENQUEUED_OFFSET = 128;
         /** 1 if the begin and the end of each operation's kernel are reported. */
         public static final int KERNELS_OFFSET = 136;
-        /** Start time of the program's function that the kernels' thread is in; 0 if the thread is in no function. */
+        /** Start time of the host function that the kernels' thread is in; 0 if the thread is in none. */
         public static final int FUNCTION_OFFSET = 144;
         /**
-         * Number of operations with kernels that have begun, if reported. {@link #ENDED_COUNT_OFFSET} counts those with
-         * kernels that have ended. Kernels run in order.
+         * Number of operations with kernels that have begun, if reported. {@link #ENDED_COUNT_OFFSET} counts the
+         * operations with kernels that have ended. Kernels run in order.
          */
         public static final int BEGUN_OFFSET = 152;
         public static final int ENDED_COUNT_OFFSET = 160;

@@ -14,8 +14,7 @@ import org.millrace.trace.TraceLayout.CommunicatorFields;
  * @param name      name that the program has set for the communicator; may be empty
  * @param opened    time of the opening, in nanoseconds of the host's clock
  * @param kernels   whether the begin and the end of each operation's kernel are reported
- * @param function  time since which the thread that runs the kernels has been in a function of the program; 0 if in
- *                  none
+ * @param function  time since which the thread that runs the kernels has been in a host function; 0 if in none
  * @param differs   rank that was found to run another operation; -1 if none was found
  * @param differsAt number of the differing collective; -1 for a send or receive
  * @param oldest    operation older than {@code last} with a kernel that had not ended; null if none is known

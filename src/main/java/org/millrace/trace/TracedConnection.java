@@ -45,7 +45,7 @@ public record TracedConnection(int block, long generation, TracedState state, Co
         /** No data to send is present: the kernel has posted nothing, or the peer has sent nothing. */
         IDLE,
         UNDER_WAY,
-        /** A step to send is present, and the network accepts nothing. */
+        /** A step to send is present, and the network does not accept it. */
         NO_ROOM,
         /** A frame is present, and the device has not emptied its slot or does not expect it yet. */
         DEVICE_FULL,

@@ -14,8 +14,8 @@ import org.millrace.trace.TracedCommunicator.Operation;
  * trace.
  *
  * @param rank         rank of this end; -1 if unknown
- * @param channel      -1 if unknown; for a takeover, index of the connection among those between the two ranks. The
- *                     index is the channel if all channels have the same neighbors
+ * @param channel      -1 if unknown; for a takeover, index of the connection among the connections between the two
+ *                     ranks. The index is the channel if all channels have the same neighbors
  * @param communicator communicator of the connection; null if its process stored none
  * @param other        the other end; null if no trace contains it
  */

@@ -79,8 +79,8 @@ public record TracedRank(TracedProcess process, ProcessState state, long hash, i
     }
 
     /**
-     * Returns the time that the thread of the rank's kernels has spent in a function of the program, in nanoseconds; 0
-     * if the thread is in none.
+     * Returns the time that the thread of the rank's kernels has spent in a host function, in nanoseconds; 0 if the
+     * thread is in none.
      */
     long inFunction() {
         return communicator == null || communicator.function() == 0 ? 0 : process.heartbeat() - communicator.function();

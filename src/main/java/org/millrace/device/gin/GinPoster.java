@@ -124,8 +124,8 @@ final class GinPoster {
     }
 
     /**
-     * A block's wait for a condition. It first spins and then yields. It stops when the communicator fails or the
-     * deadline passes. Used by one block.
+     * A block's wait for a condition. The block first spins and then yields. The wait ends when the communicator fails
+     * or the deadline passes. Used by one block.
      */
     static final class BlockWait {
 

@@ -141,8 +141,8 @@ final class AutoNetwork implements Network {
         }
 
         /**
-         * {@inheritDoc} The listener for shared memory needs no such call, because only processes of this user reach
-         * it.
+         * {@inheritDoc} The listener for shared memory needs no call of its {@code attend}, because only processes of
+         * this user reach it.
          */
         @Override
         public void attend() {

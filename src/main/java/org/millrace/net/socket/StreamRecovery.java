@@ -131,8 +131,8 @@ public final class StreamRecovery {
     }
 
     /**
-     * Creates the state of a stream outside a network. The stream is requested at its peer's address, and at the other
-     * addresses in the peer's offer, one after the other.
+     * Creates the state of a stream that belongs to no network, such as a stream of the control plane. The stream is
+     * requested at its peer's address, and at the other addresses in the peer's offer, one after the other.
      *
      * @param accepts whether this end accepts new streams from the peer
      * @param theirs  bytes that {@link Reconnector#offer} returned in the peer's process
@@ -196,7 +196,7 @@ public final class StreamRecovery {
         return closed;
     }
 
-    // Called by the thread that moves frames
+    // The following methods are called by the thread that moves frames.
 
     /** Returns whether the reconnector has changed the state since the last {@link #readNews}. */
     public boolean hasNews() {
@@ -259,7 +259,7 @@ public final class StreamRecovery {
         }
     }
 
-    // Called by the reconnector
+    // The following methods are called by the reconnector.
 
     /** Returns the epoch of the next attempt to open a stream. */
     long nextEpoch(int stream) {

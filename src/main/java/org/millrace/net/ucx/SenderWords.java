@@ -118,8 +118,6 @@ final class SenderWords {
         found.accept(null, 0);
     }
 
-    // Frames that follow the shutdown message on the setup connection
-
     /** Returns whether a frame that follows the shutdown message has not arrived completely. */
     boolean hasRest() {
         return rest > 0 && !lostPeerFollows && framesCompleted() < rest;
@@ -157,8 +155,6 @@ final class SenderWords {
             throw end.ended(e);
         }
     }
-
-    // End of the receiving side
 
     void sendShutdown(@Nullable String blamed) {
         if (blamed != null) {

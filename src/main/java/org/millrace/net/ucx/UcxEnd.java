@@ -104,8 +104,6 @@ abstract class UcxEnd extends ConnectionState {
         return work;
     }
 
-    // The endpoint
-
     final boolean hasEndpoint() {
         return endpoint != null;
     }
@@ -205,8 +203,6 @@ abstract class UcxEnd extends ConnectionState {
             workers.endUnused();
         }
     }
-
-    // Requests
 
     /**
      * Checks the result of a UCX call that sends.
@@ -323,8 +319,6 @@ abstract class UcxEnd extends ConnectionState {
             message = ucp_h.ucp_tag_probe_nb(worker().handle(), tag, -1, 1, received);
         }
     }
-
-    // End of the connection
 
     /** Returns a description of the connection's progress, for messages. */
     abstract String howFar();

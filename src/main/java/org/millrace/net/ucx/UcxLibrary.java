@@ -153,8 +153,6 @@ final class UcxLibrary {
                 : MemorySegment.ofAddress(address).reinterpret(Long.MAX_VALUE).getString(0);
     }
 
-    // Results of UCX functions
-
     /**
      * Returns whether the result of a UCX function is a status and not a request. A status is null if the operation is
      * complete, or an error.

@@ -283,8 +283,6 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
         return true;
     }
 
-    // End of the peer
-
     /** Returns whether the next frame arrives over the setup connection. */
     private boolean takesRest() {
         return words.hasRest() && window.done() == words.last();
@@ -317,8 +315,6 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
     String howFar() {
         return "after " + framesCompleted() + " whole frames and " + (shown - window.done()) + " begun";
     }
-
-    // End of this side
 
     /** Releases all UCX requests, then sends the shutdown message over the setup connection. */
     private void sendShutdown() {

@@ -225,8 +225,6 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
         return "after " + window.done() + " whole frames were sent and " + (window.begun() - window.done()) + " begun";
     }
 
-    // Closing
-
     @Override
     public void close() {
         close(this::sendShutdown);
