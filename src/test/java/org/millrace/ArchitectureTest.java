@@ -145,7 +145,7 @@ class ArchitectureTest {
                 + String.join("\n", upwards));
     }
 
-    /** Each package is separate, including packages of one group, and a parent and its child. */
+    /** No dependency cycle exists between packages, also within a group, or between a parent and its child. */
     @Test
     void packagesHaveNoCycles() {
         EvaluationResult cycles = SlicesRuleDefinition.slices().assignedFrom(new SliceAssignment() {
@@ -205,7 +205,7 @@ class ArchitectureTest {
                 && javaClass.getEnclosingClass().map(ArchitectureTest::isPublic).orElse(true);
     }
 
-    /** A simple name is unique: no two classes differ only in their package. */
+    /** No two classes have the same simple name in different packages. */
     @Test
     void noSimpleNameStandsTwice() {
         Map<String, Set<String>> owners = new TreeMap<>();

@@ -100,7 +100,7 @@ class DocsTest {
                 || HEADING.matcher(prose(file)).results().anyMatch(heading -> anchor(heading.group(1)).equals(anchor)));
     }
 
-    /** The renderer changes an anchor that begins with a digit in links, and keeps it where HTML defines it. */
+    /** The site's generator changes an anchor that begins with a digit, and must change links to it in the same way. */
     @Test
     @Tag("slow")
     void everyAnchorOfTheSiteIsAnIdThatItsPageDefines(@TempDir Path site) throws Exception {

@@ -129,7 +129,7 @@ class JavadocTest {
             }.scan(new DocTreePath(getCurrentPath(), comment), null);
         }
 
-        /** Checks the declaring type only: the compiler searches it before its supertypes. */
+        /** Counts only methods of the declaring type, because the compiler searches that type before its supertypes. */
         private static boolean isOverloaded(Element method) {
             return ElementFilter.methodsIn(method.getEnclosingElement().getEnclosedElements())
                     .stream()

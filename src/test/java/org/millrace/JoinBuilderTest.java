@@ -58,7 +58,7 @@ class JoinBuilderTest {
         assertEquals(Duration.ofSeconds(4), read.get(Settings.CLOSE_DEADLINE));
         Set<String> called = Set.of("rendezvous", "rank", "size", "device", "network", "socketInterfaces", "secret",
                 "tls", "threads", "channels", "bufferSize", "algorithms", "protocols", "connectDeadline",
-                // ListenerTest covers the last two
+                // ListenerTest covers the last two, onStall and onLoss
                 "stallDeadline", "lateDeadline", "closeDeadline", "set", "onStall", "onLoss");
         assertEquals(new TreeSet<>(called),
                 Arrays.stream(JoinBuilder.class.getMethods())

@@ -32,9 +32,9 @@ import org.millrace.config.Settings;
 
 /**
  * The page {@code seeds.md} matches the code. Its classes and tests exist, and its commands can be parsed. A claim that
- * is not whole has a reason. A whole claim names test methods, and their sources mention a class of the row. The counts
- * are right. Every variable of the seeds and every setting has a row, and the code reads each row's variable unless the
- * row states that it is meaningless.
+ * is not whole states a reason. A whole claim names test methods, and the sources of these tests mention a class of the
+ * row. The counts are right. Every variable of the seeds and every setting has a row. The code reads the variable
+ * unless the row calls it meaningless.
  */
 class SeedsPageTest {
 
@@ -59,8 +59,8 @@ class SeedsPageTest {
             Pattern.compile("(?s)@(?:Test|ParameterizedTest|TestFactory|RepeatedTest)\\b.*?\\bvoid (\\w+)\\(");
     private static final Pattern SUPERCLASS = Pattern.compile("\\bclass \\w+(?:<[^{]*>)? extends (\\w+)");
     /**
-     * Tests that run whole ranks, commands, or C programs, or that check all of NCCL's declarations. They reach a row's
-     * classes from outside and do not name them. All other tests of whole rows must name a class of the row.
+     * Tests that run whole ranks, commands, or C programs, or that check all of NCCL's declarations. Such tests need
+     * not name a class of their row. All other tests of whole claims must name one.
      */
     private static final Set<String> FROM_OUTSIDE = Set.of("AbiProofTest", "AbortTest", "CollNetHostTest",
             "CollNetLeadersTest", "CollNetTest", "CommunicatorsInOneGroupTest", "DisagreementTest",
@@ -73,11 +73,11 @@ class SeedsPageTest {
             "TransportsTest", "TypedFailuresTest", "UnpackHostTest", "WhyCommandTest");
     private static final List<String> EFFECTS = List.of("works", "NCCL's", "set", "refused", "meaningless");
 
-    /** Cells by row: six of an item, six of a count, four of a variable. */
+    /** Cells of each row of the page: six for an item, six for a count, four for a variable. */
     private static final List<List<String>> items = new ArrayList<>();
-    /** Number of items in each state, by seed, in the page's table; the first number is the total. */
+    /** Number of items in each state, for each seed, as the page's table states it; the first number is the total. */
     private static final Map<String, List<Integer>> said = new TreeMap<>();
-    /** The same numbers, counted from the rows. */
+    /** Numbers as in {@link #said}, counted from the rows. */
     private static final Map<String, List<Integer>> counted = new TreeMap<>();
     private static final Map<String, List<String>> variables = new HashMap<>();
     /** Source files by class name. */
@@ -301,7 +301,7 @@ class SeedsPageTest {
         });
     }
 
-    /** The list above equals the list of the documents, if they are present. */
+    /** {@link #OF_THE_SEEDS} lists exactly the variables of the seeds, if the documents are present. */
     @Test
     void theSeedsNameNoOtherVariable() throws IOException {
         assumeTrue(Files.isDirectory(SEEDS), "the documents are not here");
@@ -317,10 +317,10 @@ class SeedsPageTest {
                 }
             }
         }
-        // NCCL's constants
+        // constants of NCCL, not variables
         found.removeAll(Set.of("NCCL_STEPS", "NCCL_NET_DEVICE_PACK", "NCCL_NET_DEVICE_RDMA", "NCCL_NET_DEVICE_COMPRESS",
                 "NCCL_NET_DEVICE_UNPACK_MAX_QUEUE_DEPTH"));
-        // "MY_TRANSPORT_ENABLE" in the argument of a macro
+        // the documents have only "MY_TRANSPORT_ENABLE", in the argument of a macro
         found.add("NCCL_MY_TRANSPORT_ENABLE");
         assertEquals(OF_THE_SEEDS, found);
     }

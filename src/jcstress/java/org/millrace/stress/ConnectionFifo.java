@@ -12,7 +12,7 @@ import org.openjdk.jcstress.annotations.Outcome;
 import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.JJ_Result;
 
-/** Fields of connFifo, which are plain, and the counter or size that publishes each. */
+/** Fields of connFifo are written by plain stores. In each test, the release of a counter or size publishes a field. */
 public final class ConnectionFifo {
 
     private ConnectionFifo() {}
@@ -51,13 +51,13 @@ public final class ConnectionFifo {
         }
     }
 
-    /** A device that polls only sizes sees that the slot was read. Here it may then overwrite the sent data. */
+    /** A device may poll only the size to learn that the proxy has read a slot. It then overwrites the slot. */
     @JCStressTest
     @Outcome(id = "(64|-1), 0", expect = ACCEPTABLE, desc = "the proxy has read what was to be sent")
     @Outcome(expect = FORBIDDEN, desc = "it read what the device wrote afterwards")
     public static class SizeIsEmptyAfterTheSlotWasRead {
 
-        /** The proxy. The pointer represents the slot's data. */
+        /** The proxy. It reads the pointer in place of the slot's data. */
         @Actor
         public void proxy(Control control, JJ_Result result) {
             result.r2 = control.recvMem.ptrPlain(0);

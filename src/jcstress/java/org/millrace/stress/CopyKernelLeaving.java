@@ -18,8 +18,8 @@ import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.ZZ_Result;
 
 /**
- * A kernel that copies announces that it leaves while the host posts commands, and then reads the commands once more.
- * No command is lost that the host assumes the kernel has seen.
+ * The kernel that copies announces that it leaves, and then reads the commands once more. The host posts commands
+ * meanwhile. If the host assumes that the kernel sees a command, the kernel must execute it.
  */
 @JCStressTest
 @Outcome(id = "true, true", expect = ACCEPTABLE, desc = "the commands were there before the kernel left")

@@ -13,8 +13,8 @@ import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.III_Result;
 
 /**
- * An agent's own thread and a helping thread take turns. The second one sees the writes of the first one to plain
- * fields.
+ * An agent's own thread and a helping thread run the agent's passes, one at a time. The second thread sees the plain
+ * writes of the first.
  */
 @JCStressTest
 @Outcome(id = "1, 2, 2", expect = ACCEPTABLE, desc = "the own thread first")
@@ -27,7 +27,7 @@ public class HelpedTurn implements Agent {
 
     private final HelpedAgent helped = new HelpedAgent(this, _ -> {}, _ -> {}, 1);
     private int passes;
-    /** Whether the helper was asked before its pass. Used by the helper. */
+    /** Whether the condition was evaluated before. Only the helper accesses the field. */
     private boolean asked;
 
     /** The agent's thread. */
@@ -36,7 +36,7 @@ public class HelpedTurn implements Agent {
         result.r1 = helped.doWork();
     }
 
-    /** A thread of the program. It is asked, while it has the turn, before and after its pass. */
+    /** A helping thread of the program. {@code help} evaluates the condition before and after the thread's pass. */
     @Actor
     public void helper(III_Result result) {
         helped.help(() -> {

@@ -21,8 +21,8 @@ public final class Lines {
     private Lines() {}
 
     /**
-     * Half an LL line is 4 bytes of data and 4 bytes of flag in one word of 8 bytes. A reader never sees only a part of
-     * it.
+     * Half an LL line is one word of 8 bytes: 4 bytes of data and 4 bytes of flag. A reader never sees a part of the
+     * word only.
      */
     @JCStressTest
     @Outcome(id = "0, 0", expect = ACCEPTABLE, desc = "nothing yet")
@@ -48,7 +48,7 @@ public final class Lines {
         }
     }
 
-    /** LL lines that are checked together. When all flags are present, so is all data that is read after them. */
+    /** A proxy first checks the flags of several LL lines, and then reads their data. All data is then present. */
     @JCStressTest
     @Outcome(id = "0, 0", expect = ACCEPTABLE, desc = "nothing yet")
     @Outcome(id = "7, 8", expect = ACCEPTABLE, desc = "all flags, all data")

@@ -24,7 +24,7 @@ import org.openjdk.jcstress.annotations.Outcome;
 import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.JJ_Result;
 
-/** The data that a device receives through lists (UNPACK), queues (GIN) and commands (slots in a GPU's memory). */
+/** Data that is published by lists of pages (UNPACK), queues (GIN), or commands to the kernel that copies. */
 public final class ListsAndQueues {
 
     private ListsAndQueues() {}
@@ -33,14 +33,16 @@ public final class ListsAndQueues {
         return Arena.ofAuto().allocate(bytes, 4096);
     }
 
-    /** UNPACK: the pieces of a slice are present when their count is. */
+    /** UNPACK: when the receiving kernel sees the count of a slice's pages, it sees the entries of the pages. */
     @JCStressTest
     @Outcome(id = "0, 0", expect = ACCEPTABLE, desc = "no list yet")
     @Outcome(id = "1, 7", expect = ACCEPTABLE, desc = "the piece is there")
     @Outcome(expect = FORBIDDEN, desc = "the count came before the piece")
     @State
     public static class CountComesAfterThePieces {
-        /** Lists of half a megabyte each, which states share. States begin with their own numbers instead of zeros. */
+        /**
+         * Lists of half a megabyte each, which states share. Each state has its own number, because nothing is zeroed.
+         */
         private static final UnpackMeta[] METAS = new UnpackMeta[64];
         private static final int SLICES = 16;
         private static final AtomicInteger NUMBERS = new AtomicInteger();
@@ -53,8 +55,8 @@ public final class ListsAndQueues {
         private final UnpackMeta meta = METAS[number / SLICES % METAS.length];
         private final int slice = number % SLICES;
         /**
-         * A piece that belongs to this state alone. The states that jcstress runs at a time share a slice's count, and
-         * then no state sees its number.
+         * Index of this state's entry in its list. States that run at the same time may share the count of a slice, and
+         * then no state finds its own number.
          */
         private final int piece = number / SLICES / METAS.length % UnpackMeta.MAX_PIECES;
 
@@ -113,7 +115,9 @@ public final class ListsAndQueues {
         }
     }
 
-    /** GIN: a kernel that may use a place again finds no flag of the previous descriptor in it. */
+    /**
+     * GIN: when the index permits a kernel to reuse a place in the queue, no flag of the old descriptor is left there.
+     */
     @JCStressTest
     @Outcome(id = "0, 0", expect = ACCEPTABLE, desc = "the place is not free yet, or it is, and empty")
     @Outcome(id = "1, 0", expect = ACCEPTABLE, desc = "the place is free, and empty")
@@ -174,7 +178,7 @@ public final class ListsAndQueues {
         }
     }
 
-    /** Slots in a GPU's memory: a complete command publishes the data that the kernel copies. */
+    /** Commands to the kernel that copies: a complete command publishes the data that the kernel copies. */
     @JCStressTest
     @Outcome(id = "0, 0", expect = ACCEPTABLE, desc = "a word is missing")
     @Outcome(id = "1, 7", expect = ACCEPTABLE, desc = "the command, and the data to be copied")
@@ -211,7 +215,7 @@ public final class ListsAndQueues {
         }
     }
 
-    /** The opposite direction: the host sees the copied data when it sees that the copy was made. */
+    /** The opposite direction: a host that sees the completion of a copy also sees the copied data. */
     @JCStressTest
     @Outcome(id = "0, 0", expect = ACCEPTABLE, desc = "not copied yet")
     @Outcome(id = "1, 7", expect = ACCEPTABLE, desc = "copied, and there")

@@ -22,7 +22,7 @@ public final class WorkFifoPositions {
 
     private WorkFifoPositions() {}
 
-    /** The counters cross 2^32. Work is present when the position covers it. */
+    /** The counters cross 2^32. A work item is present when the position of produced work is beyond it. */
     @JCStressTest
     @Outcome(id = "0, 0, 0", expect = ACCEPTABLE, desc = "nothing yet")
     @Outcome(id = "32, 7, 8", expect = ACCEPTABLE, desc = "both units of the item, before and behind the wrap")
@@ -114,7 +114,9 @@ public final class WorkFifoPositions {
         }
     }
 
-    /** A host reads the time of a work item while a later one takes its slot. It gets the correct time or none. */
+    /**
+     * A host reads the time of a work item while a later item takes its slot. The host gets the correct time or none.
+     */
     @JCStressTest
     @Outcome(id = "-1, -1", expect = ACCEPTABLE, desc = "the slot is being written")
     @Outcome(id = "100, -1", expect = ACCEPTABLE, desc = "the work before")

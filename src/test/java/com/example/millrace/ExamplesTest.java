@@ -93,7 +93,7 @@ class ExamplesTest {
         assertEquals(Set.of("the answer is 168"), printedBy(GinPing::main));
     }
 
-    /** A rank is lost in the middle. The others reach the same result as with it. */
+    /** One rank is lost during the training. The other ranks reach the result that they would have reached with it. */
     @Test
     @ResourceLock(Resources.SYSTEM_OUT)
     void trainingGoesOnWithoutALostRank(@TempDir Path directory) throws Exception {
@@ -128,7 +128,7 @@ class ExamplesTest {
                 printedBy(Experts::main, mode));
     }
 
-    /** Everything that GIN programs on the module path need is exported. */
+    /** Millrace's module exports everything that GIN programs on the module path need. */
     @Test
     void theGinProgramsCompileAsAModule(@TempDir Path directory) throws Exception {
         Path examples = Path.of("src", "examples", "java", "com", "example", "millrace");
@@ -160,7 +160,10 @@ class ExamplesTest {
         assertEquals(0, status, said.toString());
     }
 
-    /** Readers copy the program that runs here: the whole program, and its core in the README. */
+    /**
+     * The page shows the whole first program, and the README its core. Readers copy both, so they must equal the
+     * source.
+     */
     @Test
     void thePagesShowTheFirstProgram() throws Exception {
         String program =

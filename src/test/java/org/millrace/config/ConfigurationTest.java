@@ -135,8 +135,8 @@ class ConfigurationTest {
     }
 
     /**
-     * One environment serves the program and the plugin. The program ignores the plugin's settings, such as the Java
-     * that it starts.
+     * The program and the plugin may share an environment. The program ignores the settings of the plugin, such as the
+     * location of the Java to start.
      */
     @Test
     void variablesOfThePluginAreNotUnknown() {

@@ -8,8 +8,8 @@ public final class Accuracy {
     private Accuracy() {}
 
     /**
-     * Returns the largest error of results after a number of roundings of values up to a magnitude. It is half a unit
-     * in the last place for each, and slightly more where NCCL rounds twice; 0 for integers.
+     * Returns the largest error after a number of roundings of values up to a magnitude. Each rounding adds half a unit
+     * in the last place, and slightly more where NCCL rounds twice. Returns 0 for integers.
      */
     public static double tolerance(DataType type, double magnitude, int roundings) {
         double once = switch (type) {

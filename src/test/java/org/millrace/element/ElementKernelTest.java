@@ -29,7 +29,8 @@ import org.millrace.ReduceOp;
 import org.millrace.element.Loops.Step;
 
 /**
- * The code around the arithmetic: slices of any length and place, permitted overlaps, the end of an operation, errors.
+ * The code around the arithmetic: slices of any length at any offset, permitted overlaps of operands, the last step of
+ * an operation, errors.
  */
 @Tag("slow")
 class ElementKernelTest {
@@ -108,7 +109,8 @@ class ElementKernelTest {
     }
 
     /**
-     * Simulates two ranks that exchange their elements. Most elements are NaNs, and a processor returns the first one.
+     * Simulates two ranks that exchange their elements. Most elements are NaNs. A sum of two NaNs is the first or the
+     * second of them, depending on the processor.
      */
     @ParameterizedTest
     @EnumSource(DataType.class)
@@ -212,8 +214,8 @@ class ElementKernelTest {
     }
 
     /**
-     * Runs two hops over {@code count} elements in random memory. After that every byte is unchanged, or equals the
-     * reference.
+     * Runs two hops over {@code count} elements in random memory. Afterwards each byte of the result equals the
+     * reference, and each other byte is unchanged.
      */
     private static void check(MemorySegment memory, DataType type, ReduceOp op, int count, long x, long y, long out) {
         SplittableRandom random = new SplittableRandom(SEED);

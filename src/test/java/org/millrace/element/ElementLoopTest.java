@@ -15,8 +15,8 @@ import org.millrace.DataType;
 import org.millrace.element.Loops.Step;
 
 /**
- * Compares every step of every type with {@link Reference}: all pairs of 8-bit elements and all 16-bit elements with
- * some partners. The other types use edge cases and random pairs.
+ * Compares every step of every type with {@link Reference}. 8-bit elements are compared in all pairs, and all 16-bit
+ * elements with some others. The other types use edge cases and random pairs.
  */
 @Tag("slow")
 class ElementLoopTest {
@@ -56,8 +56,9 @@ class ElementLoopTest {
     @ParameterizedTest
     @EnumSource(value = DataType.class, names = {"FLOAT16", "BFLOAT16"})
     void productsAndSumsNextToTiesAreRoundedOnce(DataType type) {
-        // One operand is a tie, or nearly a tie. The other is so small that it only determines the direction of the
-        // rounding.
+        // One operand is at or next to a tie between two results. The other operand is so small that it only decides
+        // the
+        // direction of the rounding.
         long one = Elements.bits(type, 1);
         for (long scalar = one; scalar < one + 128; scalar++) {
             double halfUnit = Accuracy.ulp(type, 1) / 2 / Elements.value(type, scalar);

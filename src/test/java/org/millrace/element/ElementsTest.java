@@ -43,7 +43,7 @@ class ElementsTest {
                 format.nan(), false);
         SplittableRandom random = new SplittableRandom(SEED);
         for (int i = 0; i < 100_000; i++) {
-            // next to a tie of the format, or at any place
+            // a random value, or one at or next to the middle between two numbers of the format
             double number = Elements.value(type, random.nextLong());
             double value = i % 2 == 0 ? Math.scalb(random.nextDouble(1, 2), random.nextInt(-30, 20))
                     : Math.nextAfter(number + Accuracy.ulp(type, number) / 2, random.nextInt(-1, 2) * Double.MAX_VALUE);
@@ -60,7 +60,7 @@ class ElementsTest {
         assertEquals(0x1p63, Elements.value(DataType.UINT64, Long.MIN_VALUE));
         assertEquals(Long.MIN_VALUE, Elements.bits(DataType.UINT64, 0x1p63));
         assertEquals(-2048, Elements.bits(DataType.UINT64, 0x1p64 - 2048));
-        // halfway between two doubles except for the last bit
+        // only the last bit decides between two doubles
         assertEquals(0x1p63 + 2048, Elements.value(DataType.UINT64, Long.MIN_VALUE + 1025));
     }
 

@@ -12,14 +12,14 @@ import org.millrace.DataType;
 import org.millrace.ReduceOp;
 
 /**
- * Compares the kernels with NCCL itself. The CRCs are of the results of NCCL 2.28.9 on two H200s, from
- * {@code ncclReduce} to rank 1 over two ranks with the elements of {@link #element}. The protocols LL and Simple
- * returned the same results. Only the NaNs of float results were unified before the CRC.
+ * Compares the kernels with NCCL itself. The CRCs are those of results of NCCL 2.28.9 on two H200s: {@code ncclReduce}
+ * over two ranks to rank 1, with the elements of {@link #element}. The protocols LL and Simple returned the same
+ * results. Before the CRC, only the NaNs of float results were replaced by one NaN.
  */
 @Tag("slow")
 class NcclAgreementTest {
 
-    /** The scalar for {@code ncclRedOpCreatePreMulSum}, as bits, in the order of the types: 3, or about a third. */
+    /** Scalar of {@code ncclRedOpCreatePreMulSum} for each type, as bits: 3 for integers, about a third for floats. */
     private static final long[] SCALARS =
             {3, 3, 3, 3, 3, 3, 0x3555, 0x3eaa_aaab, 0x3fd5_5555_5555_5555L, 0x3eab, 0x2b, 0x35};
 
@@ -88,9 +88,10 @@ class NcclAgreementTest {
     }
 
     /**
-     * Returns element {@code i} of a rank. For 8 bits these are all pairs. For the other types all pairs of 64 edge
-     * cases come first: zeros, subnormals, ones, largest numbers, infinities, NaNs, of a float of the same size. Then
-     * random bits alternate with numbers of similar size, which cause roundings and cancellations.
+     * Returns element {@code i} of a rank. For 8-bit types the elements are all pairs of values. For other types, the
+     * first elements are all pairs of 64 edge cases of a float with that size: zeros, subnormals, ones, largest
+     * numbers, infinities, NaNs. Then random bits alternate with numbers of similar size, which cause roundings and
+     * cancellations.
      */
     private static long element(DataType type, int rank, long i) {
         if (type.bytes() == 1) {

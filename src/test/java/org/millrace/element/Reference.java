@@ -13,8 +13,8 @@ final class Reference {
     private Reference() {}
 
     /**
-     * Returns the result of one step on the bits of elements. The scalar is an element's bits, or a number for
-     * {@link Step#DIVIDE}.
+     * Returns the result of one step on two elements, given as bits. The scalar is also given as bits, but for
+     * {@link Step#DIVIDE} as a number.
      */
     static long apply(DataType type, Step step, long x, long y, long scalar) {
         return type.isFloating() ? applyFloating(type, step, x, y, scalar) : applyInteger(type, step, x, y, scalar);
@@ -51,7 +51,7 @@ final class Reference {
             case MINIMUM -> least(format, x, y, 1);
             case MAXIMUM -> least(format, x, y, -1);
             case SCALE -> product(format, x, scalar);
-            // no instruction fuses operations with an intermediate rounding to 8 bits
+            // with 8 bits, the product is rounded before the addition
             case SCALE_ADD ->
                 type.bytes() == 1 ? sum(format, product(format, x, scalar), y) : fused(format, x, scalar, y);
             case DIVIDE -> throw new IllegalArgumentException("floats are not divided");
@@ -62,7 +62,7 @@ final class Reference {
     private static long sum(Format format, long x, long y) {
         double a = format.toDouble(x);
         double b = format.toDouble(y);
-        // Any IEEE 754 addition returns the same result for infinities, NaNs and zero sums.
+        // For infinities, NaNs and zero sums, addition of doubles has the right result for every format.
         return Double.isFinite(a) && Double.isFinite(b) && a + b != 0 ? format.round(Dyadic.of(a).plus(Dyadic.of(b)))
                 : format.special(a + b);
     }
@@ -162,7 +162,7 @@ final class Reference {
             return sign * significand * Math.pow(2, Math.max(exponent, 1) - bias() - fractionBits);
         }
 
-        /** Returns the bits of NaN, infinities and zeros. */
+        /** Returns the bits of a NaN, an infinity or a zero. */
         long special(double value) {
             long sign = Math.copySign(1, value) < 0 ? 1L << exponentBits + fractionBits : 0;
             if (Double.isNaN(value)) {
@@ -171,7 +171,7 @@ final class Reference {
             return value == 0 ? sign : sign | (saturates ? largest : largest + 1);
         }
 
-        /** Rounds to nearest, ties to even; not for zero. */
+        /** Returns the bits of the nearest number, with ties to even. The argument must not be zero. */
         long round(Dyadic exact) {
             Dyadic value = exact;
             if (saturates) {

@@ -5,8 +5,8 @@ import java.util.Map;
 import java.util.function.UnaryOperator;
 
 /**
- * A C program that prints the C compiler's view of types and constants, and the expected output. Each question is one
- * line of output, {@code key=value}.
+ * A C program that prints types and constants as the C compiler sees them, and the output that Java expects. Each line
+ * of output is {@code key=value}.
  */
 final class AbiProbe {
     private static final int REAL = 8;
@@ -52,7 +52,7 @@ final class AbiProbe {
             expected.put(name, Double.toString(value.doubleValue()));
             body.append("  printf(\"%s=%%.1f\\n\", (double)(%s));\n".formatted(name, name));
         } else {
-            // An unsigned constant is a negative int in Java, so only the bits can agree.
+            // A large unsigned constant of C is a negative int in Java, so only the bits are compared.
             boolean isInt = size(value) == Integer.BYTES;
             long bits = isInt ? Integer.toUnsignedLong(value.intValue()) : value.longValue();
             ask(name, "(unsigned long long)(" + name + ")" + (isInt ? " & 0xffffffffULL" : ""), bits);

@@ -29,7 +29,7 @@ class AbiProofTest {
     private static final String REMEDY = "each declaration of headers/ must be named in jextract/*.includes and be"
             + " generated (mvn -Pjextract -Djextract.update); a struct without a use in Java is in layouts.txt instead";
 
-    /** Tables that the plugin's shim fills in itself. {@link NcclHeadersTest} compares them with NCCL's. */
+    /** Tables that only the plugin's C code uses. {@link NcclHeadersTest} compares them with NCCL's. */
     private static final Pattern OF_C_ALONE = Pattern.compile("(ncclCollNet|ncclNetSGE)_v\\d+_t(\\..*)?");
 
     private static HeaderScan declared;
@@ -101,7 +101,7 @@ class AbiProofTest {
                 "the generated classes");
     }
 
-    /** Needs no jextract: the hash of jextract's inputs is checked in with its output. */
+    /** Compares a hash of jextract's inputs with the hash in the repository, so the test does not need jextract. */
     @Test
     void theGeneratedClassesAreOfTheseHeadersAndIncludes() throws Exception {
         Process check = new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
@@ -114,7 +114,7 @@ class AbiProofTest {
     static SortedMap<String, Layout> layouts() throws Exception {
         HeaderScan headers = HeaderScan.of(HEADERS);
         SortedMap<String, Layout> layouts = new TreeMap<>(Layout.recorded());
-        // jextract's layouts have the alignment of their members, and not the one that an attribute demands.
+        // jextract's layouts ignore an alignment attribute of the struct, and use the alignment of the members.
         union(Bindings::groups).forEach((name, group) -> layouts.put(name,
                 Layout.of(group, Math.max(group.byteAlignment(), headers.alignments.getOrDefault(name, 1L)))));
         return layouts;

@@ -25,7 +25,7 @@ import java.util.stream.Stream;
 record Bindings(String header, Class<?> symbols, List<Class<?>> types) {
     private static final Path ARGUMENT_FILES = Path.of("jextract");
 
-    /** Returns one element for each argument file in {@code jextract/}. */
+    /** Returns the bindings of each argument file in {@code jextract/}. */
     static List<Bindings> all() throws IOException, ReflectiveOperationException, URISyntaxException {
         List<Bindings> all = new ArrayList<>();
         for (Path file : listed(ARGUMENT_FILES, ".args")) {

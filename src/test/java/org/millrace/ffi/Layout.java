@@ -24,7 +24,7 @@ import java.util.TreeSet;
  */
 record Layout(long bytes, long alignment, List<Field> fields) {
 
-    /** The resource with the layouts of types that no Java code uses, so that jextract generates no class for them. */
+    /** Resource with the layouts of structs that jextract generates no class for, because no Java code uses them. */
     private static final String FILE = "layouts.txt";
     /** Classes of types, by the numbers of {@code __builtin_classify_type}. */
     private static final int POINTER = 5;

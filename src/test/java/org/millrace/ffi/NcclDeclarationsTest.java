@@ -29,7 +29,7 @@ class NcclDeclarationsTest {
     static final String RELEASE = "2.30.7";
     private static final String LIST = "nccl-" + RELEASE + ".txt";
     private static final String INITIALIZER = "a macro for C that NcclConfig and NcclGroup do the work of";
-    /** Declarations that are not bound, with the reason; each is one line of the list. */
+    /** Declarations that are not bound. Each line is a declaration of the list, with the reason. */
     private static final Map<String, String> NOT_BOUND = Map.ofEntries(
             Map.entry("NCCL_SUFFIX", "part of the version that ncclGetVersion does not tell either"),
             Map.entry("NCCL_COMM_NULL", "Java has null"), Map.entry("NCCL_CONFIG_UNDEF_PTR", "Java has null"),
@@ -40,7 +40,7 @@ class NcclDeclarationsTest {
     private static final Map<String, String> NOT_TYPED =
             Map.of("ncclBcast", "deprecated by NCCL: NcclCommunicator.broadcast with one buffer for both",
                     "ncclResetDebugInit", "deprecated by NCCL: not supported, and to be removed");
-    /** Declarations with another spelling. The proof of the ABI covers the values. */
+    /** Declarations that are spelled differently here. {@link AbiProofTest} compares their values. */
     private static final Map<String, String> OTHERWISE =
             Map.of("ncclMaxRedOp", "enumerator ncclRedOp_t ncclMaxRedOp = 0x7fffffff>>(32-8*sizeof(ncclRedOp_dummy_t))",
                     "NCCL_CONFIG_UNDEF_INT", "macro NCCL_CONFIG_UNDEF_INT = INT_MIN");
@@ -52,8 +52,8 @@ class NcclDeclarationsTest {
     }
 
     /**
-     * Returns all declarations except the names that profilers use to replace NCCL's functions. Those declare the same
-     * functions again.
+     * Returns all declarations of a header without the names that begin with {@code pnccl}. Profilers use those as
+     * second names of NCCL's functions.
      */
     static List<String> declared(String header) {
         SortedMap<String, String> all = HeaderDeclarations.of(header);
@@ -111,7 +111,7 @@ class NcclDeclarationsTest {
         }
     }
 
-    /** The header, jextract's argument files and the calls of Java code are three separate lists. */
+    /** Each function of the header must be in jextract's argument files, and Java code must call it. */
     @Test
     void everyFunctionIsGeneratedAndPartOfTheTypedInterface() throws Exception {
         String functions =

@@ -40,7 +40,7 @@ import org.millrace.CCompiler;
 class NcclHeadersTest {
     private static final Pattern INCLUDE = Pattern.compile("(?m)^#\\s*include\\s+[\"<](.+?)[\">]");
     private static final Pattern WORD = Pattern.compile("\\w+");
-    /** Names that identify a release. */
+    /** Text that occurs in the headers of only one release. */
     private static final Set<String> VERSION =
             Set.of("NCCL_MAJOR", "NCCL_MINOR", "NCCL_PATCH", "NCCL_VERSION_CODE", "ncclNumResults");
     private static final List<String> PUBLIC = List.of("nccl.h", "cuda_runtime_api.h");
@@ -48,25 +48,25 @@ class NcclHeadersTest {
             List.of("nccl.h", "comm.h", "nccl_net.h", "nccl_tuner.h", "device/network/unpack/unpack_defs.h");
     /** GIN's descriptors, in the headers of releases that have them. */
     private static final List<String> GIN = List.of("nccl_device/gin/proxy/gin_proxy_device_host_common.h");
-    /** Flags of a build. Symbols that only NCCL's own sources define are named, but not called. */
+    /** Compiler options. The linker accepts symbols that only NCCL's own sources define, because nothing calls them. */
     private static final List<String> FLAGS =
             List.of("-std=gnu++17", "-w", "-DNCCL_OS_LINUX", "-no-pie", "-Wl,--unresolved-symbols=ignore-all");
-    /** Structs and unions without a name in NCCL. Their members appear to belong to the outer struct. */
+    /** Structs and unions that have a name here and none in NCCL, where their members belong to the outer struct. */
     private static final Pattern UNNAMED = Pattern.compile("\\.(words|piece|schedule|event)(?=[.\\[]|$)");
-    /** Padding, and the bytes and words that represent bit-fields. C cannot take their offset. */
+    /** Padding, and bytes or words in place of bit-fields: C cannot compute the offset of a bit-field. */
     private static final Pattern UNADDRESSABLE =
             Pattern.compile(".*\\.(pad\\d.*|\\w+Flags|channelLo|channelHi|nWarps|chunkGrains)"
                     + "|ncclDevWorkColl\\.schedule(\\.(cbd|collnet))?");
 
-    /** The release with the same device structs as ours. */
+    /** The release that has the device structs of {@code headers/}. */
     private static final String OLDEST = "NCCL 2.28.9";
     /**
-     * Structs that later releases changed. Only the emulated device lays them out, for itself, and the takeover reads
-     * none of them.
+     * Structs that later releases changed. A difference is no error, because only the emulated device uses them, and
+     * the takeover reads none of them.
      */
     private static final Pattern CHANGED = Pattern.compile("(\\w+ )?(ncclDevWorkColl|ncclDevWorkCollReg|ncclRing"
             + "|ncclDevChannel|ncclKernelComm\\.isAllNvlink)(\\W.*)?");
-    /** Functions with a last argument that is the struct of v4 under another name. */
+    /** Functions with a last argument of v4: the struct is the same, but its name differs from NCCL's. */
     private static final Set<String> ALIKE =
             Set.of("ncclProfiler_v5_t.recordEventState", "ncclProfiler_v6_t.recordEventState");
 
@@ -99,7 +99,7 @@ class NcclHeadersTest {
         }
     }
 
-    /** The list of declarations that the bindings are compared with was generated from this header. */
+    /** The recorded list of declarations equals the declarations of the header from which it was generated. */
     @ParameterizedTest
     @MethodSource("sources")
     void theListOfDeclarationsMatchesTheHeader(NcclSource headers) throws Exception {
@@ -152,7 +152,9 @@ class NcclHeadersTest {
                 + " fields; changed in this release: " + changed + "; not in these headers: " + unknown);
     }
 
-    /** A compiler refuses a second declaration, or an initial value, of another type. */
+    /**
+     * A compiler refuses a function that is declared twice with different types, and so compares the two declarations.
+     */
     @ParameterizedTest
     @MethodSource("sources")
     void signaturesMatchTheHeaders(NcclSource headers, @TempDir Path directory) throws Exception {
@@ -198,7 +200,7 @@ class NcclHeadersTest {
         String theirs = UNNAMED.matcher(field).replaceAll("");
         for (String word : theirs.substring(theirs.indexOf('.') + 1).split("[.\\[\\]]+")) {
             if (!known.contains(word) && !word.matches("\\d*")) {
-                unknown.add(theirs); // of another release
+                unknown.add(theirs); // a field of another release
                 return "";
             }
         }
@@ -206,7 +208,7 @@ class NcclHeadersTest {
     }
 
     /**
-     * Returns whether sizes may differ. A struct that begins with its size grows at its end from release to release.
+     * Returns whether the sizes of a struct may differ: a struct that contains its own size grows with each release.
      */
     private static boolean mayDiffer(String key) {
         return key.matches("sizeof nccl(Config|SimInfo)_t");
@@ -218,7 +220,7 @@ class NcclHeadersTest {
         return text.toString();
     }
 
-    /** Follows the includes, so that names invisible to the compiler do not count. */
+    /** Collects the words of a header and of its includes, which are all names that the compiler knows. */
     private void collectWords(Path file, Set<Path> seen) throws IOException {
         if (file == null || !seen.add(file)) {
             return;

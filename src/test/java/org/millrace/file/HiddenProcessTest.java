@@ -26,7 +26,9 @@ import org.millrace.plugin.HostProgram;
 class HiddenProcessTest {
 
     private static final Path SHARED = Path.of("/dev/shm");
-    /** A process of the first user that the user's other processes may not inspect, and a process that has ended. */
+    /**
+     * Shell script that starts a process which other processes of its user may not inspect, and one that ends at once.
+     */
     private static final String TWO = String.join(" ", OtherUser.as(OtherUser.FIRST, "+net_raw"))
             + " sleep 1000 & export HIDDEN=$!; true & export GONE=$!; wait $GONE\n"
             + "while [ \"$(cat /proc/$HIDDEN/comm)\" != sleep ]; do :; done\n"
@@ -39,8 +41,8 @@ class HiddenProcessTest {
     }
 
     /**
-     * {@code /proc} shows all processes, hides some, is empty, or belongs to another namespace. Dead processes are
-     * recognized only where process numbers are meaningful.
+     * In each case {@code /proc} shows all processes, hides some, is empty, or belongs to another namespace. A dead
+     * process is recognized only if process numbers are meaningful.
      */
     @ParameterizedTest
     @CsvSource(
@@ -53,7 +55,7 @@ class HiddenProcessTest {
         List<String> command = new ArrayList<>(OwnNamespace.after(TWO, proc));
         command.addAll(OtherUser.as(OtherUser.FIRST));
         Path java = Path.of(System.getProperty("java.home"));
-        // otherwise the loader would need /proc
+        // without this path, the dynamic linker would look for its libraries through /proc
         Collections.addAll(command, "env", "LD_LIBRARY_PATH=" + java.resolve("lib"),
                 java.resolve("bin").resolve("java").toString(), "-Xint", "--enable-native-access=ALL-UNNAMED", "-cp",
                 System.getProperty("java.class.path"), Child.class.getName());
@@ -63,7 +65,7 @@ class HiddenProcessTest {
         assertEquals(0, child.waitFor());
     }
 
-    /** The deletion in C, when a program exits. */
+    /** When a program exits, C code deletes files of dead processes. */
     @ParameterizedTest
     @ValueSource(strings = {"true", "mount -o remount,hidepid=2 /proc"})
     void filesOfAHiddenProcessStay(String proc) throws Exception {
@@ -80,7 +82,7 @@ class HiddenProcessTest {
         assertEquals(left.group(1), left.group(2), outcome.output());
     }
 
-    /** Examines the two processes of the environment. */
+    /** Examines the processes that the environment variables HIDDEN and GONE name. */
     static final class Child {
 
         private Child() {}

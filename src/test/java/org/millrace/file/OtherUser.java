@@ -9,8 +9,8 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.List;
 
 /**
- * Runs programs as users other than root, which only root can do. They may read all files, because the class path may
- * lie where only root has access. They write only their own files.
+ * Runs programs as users other than root, which only root can do. The programs may read all files, because the class
+ * path may be readable only for root. They write only files of their own user.
  */
 public final class OtherUser {
 
@@ -26,8 +26,8 @@ public final class OtherUser {
     }
 
     /**
-     * Returns the same with capabilities in setpriv's format. A process without one of them may not inspect the
-     * program.
+     * Returns a command prefix that runs the command as a user with capabilities, in setpriv's format. A process
+     * without those capabilities may not inspect the program.
      */
     static List<String> as(int user, String capabilities) {
         return List.of("setpriv", "--reuid=" + user, "--regid=" + user, "--clear-groups",

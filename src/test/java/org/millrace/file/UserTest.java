@@ -39,8 +39,8 @@ class UserTest {
     }
 
     /**
-     * Prints the user, the user without native access, the owner of a created file, and whether the process considers
-     * the file its own.
+     * Prints the user according to native code, the user without native access, and the owner of a created file. Then
+     * prints whether the process considers the file its own.
      */
     static final class Child {
 

@@ -12,10 +12,10 @@ import java.util.List;
 import java.util.Random;
 
 /**
- * Mutated inputs for one surface, derived from recorded inputs. The tests run some hundreds or thousands of inputs,
- * always the same. {@code -Dmillrace.fuzz.seconds=3600} runs for that time, with a seed from the clock.
- * {@code -Dmillrace.fuzz.inputs} and {@code -Dmillrace.fuzz.seed} select inputs and seed. A failure reports its seed
- * and its bytes.
+ * Mutated inputs for one surface (code that reads untrusted data), derived from recorded inputs. By default the tests
+ * run some hundreds or thousands of inputs, always the same. {@code -Dmillrace.fuzz.seconds=3600} runs new inputs for
+ * that time. {@code -Dmillrace.fuzz.inputs} sets the number of inputs, and {@code -Dmillrace.fuzz.seed} the seed. A
+ * failure reports the seed and the bytes.
  */
 public final class Fuzz {
 
@@ -37,8 +37,8 @@ public final class Fuzz {
     private Fuzz() {}
 
     /**
-     * Runs a surface with inputs, as many as the tests have time for or as were requested. Returns the number of
-     * inputs.
+     * Runs a surface with the given number of inputs, or with the number or the time that the properties request.
+     * Returns the number of inputs.
      */
     public static long run(String surface, int inputs, List<byte[]> recorded, Surface takes) throws Exception {
         long seconds = Long.getLong("millrace.fuzz.seconds", 0);
@@ -92,23 +92,23 @@ public final class Fuzz {
                 int bytes = random.nextInt(input.length - at + 1);
                 input = join(input, 0, input.length, input, at, Math.min(bytes, LONGEST - input.length));
             }
-            case 7 -> { // begins as one input and continues as another
+            case 7 -> { // the beginning of this input and the end of another
                 byte[] other = pick(recorded, random);
                 int from = random.nextInt(other.length + 1);
                 input = join(input, 0, at, other, from, other.length - from);
             }
-            case 8 -> { // a part is removed
+            case 8 -> { // without some of its bytes
                 int bytes = random.nextInt(input.length - at + 1);
                 input = join(input, 0, at, input, at + bytes, input.length - at - bytes);
             }
-            case 9, 10 -> { // a word of another input, which is valid there but not here
+            case 9, 10 -> { // a word of another input, valid there
                 byte[] other = pick(recorded, random);
                 int to = at & -Long.BYTES;
                 int from = random.nextInt(other.length + 1) & -Long.BYTES;
                 int bytes = Math.min(Long.BYTES, Math.min(other.length - from, input.length - to));
                 System.arraycopy(other, from, input, to, bytes);
             }
-            default -> { // a part of another input
+            default -> { // some bytes of another input
                 byte[] other = pick(recorded, random);
                 int bytes = Math.min(random.nextInt(16) + 1, Math.min(other.length, input.length - at));
                 System.arraycopy(other, random.nextInt(other.length - bytes + 1), input, at, bytes);

@@ -17,8 +17,8 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * A copy of the library and its tests beside the original, with one changed text in one source. The rest of the copy is
- * compiled as before.
+ * A second copy of the library and its tests in this JVM, with one changed text in one source file. The rest of the
+ * copy is the compiled original.
  */
 final class PlantedBug {
 
@@ -83,8 +83,8 @@ final class PlantedBug {
     }
 
     /**
-     * Defines all of Millrace's own classes: the changed ones, and the others, because the original's packages are not
-     * accessible to the copy.
+     * Loads all classes of Millrace again, the changed ones and the others. A changed class could not access the
+     * packages of the original.
      */
     private final class Copy extends ClassLoader {
 

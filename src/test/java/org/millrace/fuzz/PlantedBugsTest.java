@@ -14,8 +14,8 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * A fuzz test that finds nothing proves little. This test removes one check at a time from the library. Each time the
- * fuzz test of that surface must fail, and name an input.
+ * A fuzz test that finds nothing proves little. This test removes one check at a time from the library. The fuzz test
+ * of the code with that check must then fail, and report an input.
  */
 @Timeout(300)
 @Tag("slow")

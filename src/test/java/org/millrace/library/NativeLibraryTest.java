@@ -21,8 +21,8 @@ import org.millrace.cuda.NativeBuild;
 import org.millrace.cuda.OwnClassLoader;
 
 /**
- * Libraries that are missing, broken, of the wrong kind, or requested twice: the message about each, and the choice
- * among them.
+ * Native libraries that are missing, broken, of the wrong kind, or bound twice. Checks the message about each library,
+ * and the choice among several.
  */
 @ExtendWith(OwnClassLoader.class)
 class NativeLibraryTest {
@@ -44,7 +44,7 @@ class NativeLibraryTest {
         }
     }
 
-    /** Makes titles unique, because a bound library stays bound. Each test looks for a library with its own title. */
+    /** Number in the title of a library. Each test uses its own title, because a bound library stays bound. */
     private static int titles;
 
     private Path directory;
@@ -104,7 +104,7 @@ class NativeLibraryTest {
                 .startsWith("MILLRACE_PROBE_LIBRARY names " + none + " as " + title + ", but there is no such file."));
         System.setProperty("millrace.probe.library", none.toString());
         assertTrue(refusal(null).startsWith("-Dmillrace.probe.library names "));
-        // A setting is binding: the usable library elsewhere is not taken instead.
+        // The setting decides alone: the usable library in the directory is not bound instead.
         good(directory.resolve(NAME));
         assertTrue(refusal(null, directory).contains("no such file"));
         String folder = refusal(subdirectory("empty").toString());
@@ -127,7 +127,7 @@ class NativeLibraryTest {
     void aLibraryForAnotherProcessorIsRefused() throws IOException {
         Path file = good(directory.resolve(NAME));
         byte[] bytes = Files.readAllBytes(file);
-        bytes[18] = (byte) (bytes[18] == 8 ? 9 : 8); // e_machine: MIPS, or another value on MIPS
+        bytes[18] = (byte) (bytes[18] == 8 ? 9 : 8); // field e_machine: MIPS, or another processor if this is MIPS
         Files.write(file, bytes);
         assertTrue(refusal(file.toString()).contains(file + ": "), refusal(file.toString()));
     }

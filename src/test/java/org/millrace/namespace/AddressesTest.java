@@ -72,7 +72,7 @@ class AddressesTest {
         assertTrue(refused.contains("fd00:0:0:0:0:0:0:1") && refused.contains("tentative"), refused);
     }
 
-    /** Another machine already has the address. */
+    /** Another host already uses the address. */
     @Test
     void aDuplicateAddressIsLeftOut() throws Exception {
         try (TestHost other = TestHost.named("node1")) {

@@ -57,13 +57,13 @@ class CutTest {
     private static final int LONGEST_MILLIS = Integer.getInteger("millrace.cuts.longest", 3000);
     private static final String USUAL_DEADLINE = System.getProperty("millrace.cuts.deadline", "5s");
     private static final int PAUSE_MILLIS = 500;
-    /** Time from the end of a cut to a round that all ranks have completed since. */
+    /** Maximum time from the end of a cut until all ranks have completed another round. */
     private static final Duration TIMEOUT = Duration.ofSeconds(30);
-    /** Time from a long cut until an end learns of it: 14 s and the deadline on an otherwise idle machine. */
+    /** Maximum time from a long cut until an end detects it. An idle machine needs 14 s plus the deadline. */
     private static final Duration LONG_TIMEOUT = Duration.ofSeconds(60);
-    /** Recoveries that take longer are reported. */
+    /** Time after which a recovery is reported as slow. */
     private static final Duration SOON = Duration.ofSeconds(6);
-    /** Time after which no data from before a cut is in flight. */
+    /** Time from the beginning of a cut until no data from before the cut is in flight. */
     private static final Duration SETTLED = Duration.ofMillis(1000);
     private static final Path REPORTS = Path.of("target", "cuts");
 
@@ -72,9 +72,9 @@ class CutTest {
     }
 
     private enum Cut {
-        /** Both ends receive a reset, and the network works. */
+        /** Both ends receive a reset. The network carries data afterwards. */
         RESET,
-        /** One end receives a reset. The other receives nothing, and data of the first is lost for a while. */
+        /** One end receives a reset, the other receives nothing. Data of the first end is lost for a while. */
         HALF_OPEN,
         SILENT_ONE_WAY,
         SILENT_BOTH_WAYS,
@@ -82,7 +82,10 @@ class CutTest {
         NO_ROUTE,
         /** One host has no link to any other. */
         UNPLUGGED,
-        /** One of two interfaces of a host is gone permanently, and the previous one is back. */
+        /**
+         * One of two interfaces of a host is unplugged permanently, and the previously unplugged interface is plugged
+         * again.
+         */
         ONE_INTERFACE;
 
         private boolean stopsAll() {
@@ -106,7 +109,7 @@ class CutTest {
     private TestNetwork network;
     private TestJob job;
     private final long begun = System.nanoTime();
-    /** Host with an unplugged interface, and the interface. -1 for none. */
+    /** Host with an unplugged interface, -1 for none. */
     private int unplugged = -1;
     private int unpluggedInterface;
 
@@ -212,8 +215,8 @@ class CutTest {
     }
 
     /**
-     * If two ends receive nothing, each detects the loss independently. If one end learns of the loss of its stream, it
-     * abandons the connection. The other end learns this when the network works again.
+     * If neither end receives data, both detect the loss independently. If one end learns of the loss of its stream, it
+     * abandons the connection at its deadline. The other end learns of that when the network works again.
      */
     @ParameterizedTest(allowZeroInvocations = true)
     @MethodSource("longCuts")
@@ -238,8 +241,8 @@ class CutTest {
         }
         lift(kind, one, other);
         assertTold(what, other);
-        // In other jobs all ranks are connected, and a third may end first. If both ends detect the loss, the third may
-        // report either.
+        // In other jobs all ranks are connected, and a third rank may end first. Then the ranks at both ends of the cut
+        // may report the third.
         if (kind == Cut.HALF_OPEN && (of.job == Job.TAKEOVER || of.job == Job.UNPACK)) {
             assertTrue(losses(other).anyMatch(text -> names(text, one)),
                     () -> what + ": rank " + other + " is told of another: " + losses(other).toList());
@@ -359,7 +362,7 @@ class CutTest {
                 }
             }
             case RESET, ONE_INTERFACE -> {
-                // permanent
+                // the fault has no end
             }
         }
     }
@@ -381,7 +384,7 @@ class CutTest {
         assertTrue(job.said().stream().noneMatch(each -> each.text().startsWith("FAILED")), this::told);
     }
 
-    /** Writes a report about all waits of all ranks' threads and connections. */
+    /** Writes a report about everything that the threads and connections of the ranks wait for. */
     private Path report(String what) throws Exception {
         Files.createDirectories(REPORTS);
         Path report = REPORTS.resolve(what.replaceAll("[^A-Za-z0-9]+", "_") + ".txt");

@@ -27,7 +27,7 @@ class MeetingTest {
     void start() throws Exception {
         zero = TestHost.named("node0");
         one = TestHost.named("node1");
-        // so that the interface has another number on each host
+        // the interface to the other host then has different numbers on the two hosts
         one.run("ip link add other type veth peer name another");
         TestHost.connect(zero, "eth0", one, "eth0");
     }
@@ -69,7 +69,7 @@ class MeetingTest {
         addresses();
         zero.hosts("127.0.0.1 localhost\n127.0.1.1 node0\n10.0.0.2 node1\n");
         one.hosts("127.0.0.1 localhost\n127.0.1.1 node1\n10.0.0.1 node0\n");
-        // a group of the last two ranks: its first rank is on the host of rank 0, and its second is not
+        // the last two ranks also form a group: its first rank is on the host of rank 0, and its second is not
         rank(zero, "tcp:node0:4711", 3);
         rank(zero, "tcp:node0:4711", 3);
         rank(one, "tcp:node0:4711", 3);

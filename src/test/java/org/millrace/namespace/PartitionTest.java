@@ -37,11 +37,11 @@ import org.millrace.trace.Verdict;
 class PartitionTest {
 
     private static final int HOSTS = 3;
-    /** Otherwise a loss is reported when the deadline for lost streams has passed. CutTest covers that. */
+    /** Setting without which a loss would be reported only after the deadline for lost streams. CutTest covers that. */
     private static final String NOT_MADE_AGAIN = "MILLRACE_RECONNECT_DEADLINE=0s";
     private static final String TOLD = "The network between ";
     private static final boolean ALL = "all".equals(System.getProperty("millrace.partitions"));
-    /** Seconds, more than the 10 s after which a link counts as silent, and the 14 s of keep-alive. */
+    /** Time in seconds. It exceeds the 10 s after which a link counts as silent, and the 14 s of keep-alive. */
     private static final int STOPPED_SECONDS = Integer.getInteger("millrace.partitions.stopped", 16);
     private static final int LOOKS = 20;
 
@@ -51,7 +51,7 @@ class PartitionTest {
     private TestJob job;
     private long begun = System.nanoTime();
 
-    /** Fault of the network, and the ranks that lose a peer through it. */
+    /** Fault of the network, with the ranks that lose a peer. */
     private enum Fault {
         CUT(0, 1, 2),
         SILENT_BOTH_WAYS(0, 1, 2),
@@ -61,7 +61,7 @@ class PartitionTest {
         HOST_GONE(0, 1);
 
         private final List<Integer> ranks;
-        /** Ranks that learn of the fault. Their own peers inform ranks that lose no peer. */
+        /** Ranks that report the fault. A rank that loses no peer learns of the fault from its peers. */
         private final List<Integer> told;
 
         Fault(Integer... ranks) {
@@ -74,7 +74,7 @@ class PartitionTest {
         }
     }
 
-    /** A program, and its activity while the network becomes silent. */
+    /** A program, with or without operations in flight while the network becomes silent. */
     private record Case(boolean takeover, boolean tls, boolean idle, Fault fault) {
 
         @Override
@@ -199,7 +199,7 @@ class PartitionTest {
         }
     }
 
-    /** Checks the rank that loses no peer and waits for ranks that do. It reports its peers' message once. */
+    /** Checks the report of rank 0. It loses no peer, and reports once what its peers have lost. */
     private void assertThirdIsTold(Map<Integer, List<String>> whys) {
         List<String> told = job.saidBy(0).stream().filter(text -> text.contains(TOLD)).toList();
         assertEquals(1, told.size(), told::toString);
@@ -225,7 +225,9 @@ class PartitionTest {
         }
     }
 
-    /** The peer's kernel answers. Meanwhile data of its peers fills all windows. */
+    /**
+     * The process of a peer is stopped, but its kernel still answers. Data of the other ranks fills all TCP windows.
+     */
     @Test
     void aPeerThatDoesNotReadIsNeitherSilentNorLost() throws Exception {
         network.hosts.get(1).run("echo '4096 8192 8192' > /proc/sys/net/ipv4/tcp_rmem");
@@ -248,7 +250,9 @@ class PartitionTest {
         job.assertGoesOn();
     }
 
-    /** Stops the peer. If that happened in a round too short to fill a window, lets the peer continue. */
+    /**
+     * Stops the peer's process. Lets it continue if no TCP window fills, because the round at that moment was short.
+     */
     private boolean closesAWindow(long pid) {
         try {
             network.hosts.get(1).run("kill -STOP " + pid);

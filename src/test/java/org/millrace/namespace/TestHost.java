@@ -16,8 +16,8 @@ import java.util.concurrent.TimeUnit;
 
 /**
  * A host on this machine: a process with its own interfaces, name, {@code /etc/hosts}, {@code /sys} and
- * {@code /dev/shm}. Other processes start in its namespaces. All of them end with this JVM. Tests that use it need root
- * and have the tag {@code root}.
+ * {@code /dev/shm}. Other processes start in the namespaces of this process. All end with this JVM. Tests with such
+ * hosts need root and have the tag {@code root}.
  */
 public final class TestHost implements AutoCloseable {
 
@@ -41,7 +41,7 @@ public final class TestHost implements AutoCloseable {
         Files.writeString(hosts, "127.0.0.1 localhost\n::1 localhost\n");
         List<String> command = new ArrayList<>(UNSHARE);
         Collections.addAll(command, "sh", "-ec", PREPARE, name, hosts.toString());
-        // it reads from a pipe of this JVM, and ends with it
+        // the process reads from a pipe of this JVM, and ends when the JVM ends
         holder = new ProcessBuilder(command).redirectErrorStream(true).start();
         String said = holder.inputReader().readLine();
         if (!"ready".equals(said)) {
@@ -73,22 +73,22 @@ public final class TestHost implements AutoCloseable {
         other.run("ip link set " + otherName + " up");
     }
 
-    /** Returns the number of a process in the host's namespaces that lives as long as the host. */
+    /** Returns the number of the process that holds the host's namespaces, and lives as long as the host. */
     public long pid() {
         return holder.pid();
     }
 
-    /** Returns its {@code /dev/shm} as a path of this process. */
+    /** Returns the path of the host's {@code /dev/shm} for this process. */
     public Path sharedDirectory() {
         return Path.of("/proc/" + pid() + "/root/dev/shm");
     }
 
-    /** Writes its {@code /etc/hosts}. */
+    /** Replaces the host's {@code /etc/hosts}. */
     public void hosts(String lines) throws IOException {
         Files.writeString(hosts, lines);
     }
 
-    /** Runs a shell script there, which must succeed. Returns its output. */
+    /** Runs a shell script on the host. The script must succeed. Returns its output. */
     public String run(String script) throws IOException, InterruptedException {
         Process shell = start(entering(List.of("sh", "-ec", script)).redirectErrorStream(true));
         String output = new String(shell.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
@@ -97,12 +97,14 @@ public final class TestHost implements AutoCloseable {
         return output;
     }
 
-    /** Starts a program of the tests in a JVM there. Its standard error is this process's. */
+    /**
+     * Starts a program of the tests in a JVM on the host. The program writes errors to this process's standard error.
+     */
     public Process java(Class<?> program, String... arguments) throws IOException {
         return java(Map.of(), program, arguments);
     }
 
-    /** Starts a program as above, with additional variables in its environment. */
+    /** Starts a program in a JVM on the host, with additional environment variables. */
     public Process java(Map<String, String> environment, Class<?> program, String... arguments) throws IOException {
         List<String> command =
                 new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString(),

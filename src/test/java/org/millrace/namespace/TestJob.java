@@ -31,7 +31,7 @@ final class TestJob implements AutoCloseable {
     private static final Pattern WHO = Pattern.compile("(?:^millrace|Millrace: GIN): rank (\\d)");
     private static final String ROUND = "AT ";
 
-    /** A line of a rank, with rank -1 for a line of no rank. */
+    /** A line that a rank printed. {@code rank} is -1 for a line of no rank. */
     record Said(int rank, String text, long time) {
     }
 
@@ -48,9 +48,9 @@ final class TestJob implements AutoCloseable {
     }
 
     /**
-     * Starts ranks of the engine that run the given number of rounds, and waits for their tenth.
+     * Starts ranks of the engine that run the given number of rounds, and waits until they have completed ten.
      *
-     * @param addresses the hosts' addresses without the last number
+     * @param addresses beginning of the hosts' addresses, without the last number
      */
     void startEngine(String addresses, long count, String... settings) throws Exception {
         for (int rank = 0; rank < size; rank++) {
@@ -62,7 +62,7 @@ final class TestJob implements AutoCloseable {
         await("10 rounds", () -> rounds() >= 10);
     }
 
-    /** Starts a C host program. Its ranks move to the hosts. */
+    /** Starts a C host program. Its ranks are processes that enter the namespaces of the hosts. */
     void startHost(HostProgram program, Object... arguments) throws Exception {
         program.withNetwork("socket")
                 .with("MILLRACE_THREADS", "1")
@@ -152,7 +152,7 @@ final class TestJob implements AutoCloseable {
         becomes(time, () -> false);
     }
 
-    /** Checks that all ranks do more rounds than any had done, and that no rank has printed anything else. */
+    /** Checks that all ranks pass the round of the fastest rank, and that no rank has printed an error. */
     void assertGoesOn() {
         long done = furthest();
         await("more rounds than " + done, () -> rounds() > done);
@@ -160,7 +160,7 @@ final class TestJob implements AutoCloseable {
                 said().stream().filter(each -> each.rank >= 0 && !each.text.contains("nothing moves.")).toList());
     }
 
-    /** Returns the ranks in a host's shared files. */
+    /** Returns the traces of the ranks on a host. */
     List<TracedProcess> traces(int host) throws IOException {
         return TraceReader.readAll(network.hosts.get(host).sharedDirectory(), (file, problem) -> {});
     }
@@ -176,12 +176,12 @@ final class TestJob implements AutoCloseable {
         }
     }
 
-    /** Returns the process number from the rank's trace, because the ranks of a host program are its children. */
+    /** Returns a rank's process number. The trace has it, because a host program starts ranks as child processes. */
     long pid(int rank) throws IOException {
         return traces(rank).getFirst().identity().pid();
     }
 
-    /** Returns the verdicts of {@code why} on a host, from that host's traces. */
+    /** Returns the verdicts of {@code millrace why} on a host, from the traces of that host only. */
     List<Verdict> why(int host) throws IOException {
         return Hang.verdicts(() -> traces(host), Duration.ofSeconds(1));
     }

@@ -10,7 +10,7 @@ import java.util.concurrent.TimeUnit;
 
 /**
  * Hosts on one or several networks. Each host has {@code eth0} and {@code eth1} at a bridge, which is a separate host.
- * To drop frames silently, the sender receives an unused hardware address for the receiver.
+ * To drop frames silently, the test gives the sender an unused hardware address for the receiver.
  */
 final class TestNetwork implements AutoCloseable {
 

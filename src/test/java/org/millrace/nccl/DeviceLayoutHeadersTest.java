@@ -62,7 +62,7 @@ class DeviceLayoutHeadersTest {
                 .filter(core::contains)
                 .forEach(name -> ours.put("offsetof(ncclDevCommRequirements, " + name + ")",
                         requirements.byteOffset(PathElement.groupElement(name))));
-        // Finds the offset of the number of contexts: only its first byte is set in a struct that is otherwise zero.
+        // Finds the offset of ginContextCount: sets one byte at a time, and asks the layout for the count.
         MemorySegment struct = Arena.ofAuto().allocate(layout.type());
         for (long at = 0; at < layout.bytes; at++) {
             struct.fill((byte) 0).set(ValueLayout.JAVA_BYTE, at, (byte) 3);

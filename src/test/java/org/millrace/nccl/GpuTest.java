@@ -130,7 +130,7 @@ class GpuTest {
             assertFalse(device.name().isBlank());
             CudaDevice.MemoryInfo memory = device.memoryInfo();
             assertTrue(memory.free() > 0 && memory.free() <= memory.total(), memory.toString());
-            // The structure's value and the driver's value differ by the memory that the driver keeps.
+            // The two totals differ by memory that the driver keeps for itself.
             assertTrue(Math.abs(device.totalMemory() - memory.total()) < memory.total() / 10,
                     device.totalMemory() + " and " + memory.total());
             assertEquals(device, cuda().deviceByPciBusId(device.pciBusId()));
@@ -153,7 +153,7 @@ class GpuTest {
             AtomicInteger called = new AtomicInteger();
             start.record(stream);
             stream.fill(memory.segment(), (byte) 0);
-            // Copies through the device's view of mapped host memory.
+            // Copies to the device address of mapped host memory.
             stream.copy(memory.segment(), out.device());
             stream.copy(back.host(), memory.segment());
             stream.call(HostFunction.once(called::incrementAndGet));

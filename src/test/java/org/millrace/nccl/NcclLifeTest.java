@@ -47,7 +47,7 @@ class NcclLifeTest {
         return stubs.nccl.join(stubs.device(), stubs.nccl.newUniqueId(), 2, 1, NcclConfig.DEFAULT.withBlocking(false));
     }
 
-    /** Returns the names of the calls since the last time. */
+    /** Returns the names of the calls since the last query. */
     private List<String> names() {
         return stubs.calls().stream().map(call -> call.split(" ")[0]).toList();
     }
@@ -119,7 +119,7 @@ class NcclLifeTest {
         stuck.start();
         stubs.ncclStub.awaitBlocked();
         stubs.calls();
-        // close() leaves the communicator to the stuck call, and abort() does not.
+        // Unlike abort(), close() does not touch a communicator with a stuck call.
         c.close();
         assertEquals(List.of(), stubs.calls());
         c.abort();

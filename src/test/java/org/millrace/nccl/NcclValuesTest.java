@@ -66,17 +66,18 @@ class NcclValuesTest {
         assertEquals("ffffffffffffff7f", scalar(1e30, DataType.INT64));
         assertEquals("003c", scalar(1, DataType.FLOAT16));
         assertEquals("803f", scalar(1, DataType.BFLOAT16));
-        // Halfway between two bfloat16 values: rounds to the even one, down and up.
+        // Halfway between two bfloat16 values: rounds to the value with an even last bit, down and up.
         assertEquals("803f", scalar(Float.intBitsToFloat(0x3f808000), DataType.BFLOAT16));
         assertEquals("823f", scalar(Float.intBitsToFloat(0x3f818000), DataType.BFLOAT16));
         assertEquals("ff7f", scalar(Double.NaN, DataType.BFLOAT16));
-        // The value lies above the middle between two binary16 values. A binary32 value is too coarse for the
-        // difference: rounding first to binary32 and then to binary16 would give the lower value, which is even.
+        // The value lies slightly above the middle between two binary16 values. Rounding to binary32 first would lose
+        // the
+        // difference, and then rounding to binary16 would return the lower value, which is even.
         assertEquals("013c", scalar(1 + 0x1p-11 + 0x1p-40, DataType.FLOAT16));
         assertEquals("007c", scalar(1e6, DataType.FLOAT16));
         assertEquals("38", scalar(1, DataType.FLOAT8_E4M3));
         assertEquals("c4", scalar(-3, DataType.FLOAT8_E4M3));
-        assertEquals("38", scalar(1.0625, DataType.FLOAT8_E4M3)); // halfway, to the even one
+        assertEquals("38", scalar(1.0625, DataType.FLOAT8_E4M3)); // halfway: rounds to the value with an even last bit
         assertEquals("3a", scalar(1.1875, DataType.FLOAT8_E4M3));
         assertEquals("01", scalar(0x1p-9, DataType.FLOAT8_E4M3));
         assertEquals("7e", scalar(1e9, DataType.FLOAT8_E4M3));

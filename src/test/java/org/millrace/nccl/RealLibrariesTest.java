@@ -24,8 +24,8 @@ import org.millrace.library.NativeLibrary;
 
 /**
  * The real libnccl and libcudart of this machine, if present. Set their locations with {@code -Dmillrace.nccl.library}
- * and {@code -Dmillrace.cudart.library}. {@code pip download --no-deps nvidia-nccl-cu13} fetches the former. Neither
- * needs a GPU or a driver here.
+ * and {@code -Dmillrace.cudart.library}. {@code pip download --no-deps nvidia-nccl-cu13} fetches libnccl. The tests
+ * need no GPU and no driver.
  */
 class RealLibrariesTest {
 
@@ -109,7 +109,7 @@ class RealLibrariesTest {
         assertEquals(NcclResult.UNHANDLED_CUDA_ERROR, all.result());
         NcclException one;
         try (Arena arena = Arena.ofConfined()) {
-            // Bypasses our own check of the device, which would report the same of CUDA before NCCL is called.
+            // Calls NCCL directly, because Millrace's own check of the device would report the error first.
             MemorySegment out = arena.allocate(ValueLayout.ADDRESS);
             int code = nccl_h.ncclCommInitRank(out, 1, nccl.newUniqueId().write(arena), 0);
             one = assertThrows(NcclException.class, () -> NcclCommunicator.joined(nccl, device, out, 1, 0,

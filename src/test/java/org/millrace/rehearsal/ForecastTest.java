@@ -51,7 +51,7 @@ class ForecastTest {
         assertEquals(expected, actual, expected * 1e-9);
     }
 
-    /** 2(n - 1) hops of a chunk of 1/n. Each hop takes alpha, and beta per byte. */
+    /** An all-reduce has 2(n - 1) hops of 1/n of the data. A hop takes the time alpha, plus the time beta per byte. */
     @ParameterizedTest
     @CsvSource({"2, 32768", "3, 4096", "4, 8192", "64, 65536", "1000, 1000000", "10000, 10000000"})
     void aRingOfSmallChunksTakesAlphaAndBetaForEachHop(int ranks, long bytes) {
@@ -69,7 +69,7 @@ class ForecastTest {
         }
     }
 
-    /** Two frames of a chunk are on the line one after the other, and the hop's delay hides that. */
+    /** The two frames of a chunk use the line one after the other. Only the last hop shows that in the total time. */
     @Test
     void aChunksSecondFrameFollowsTheFirst() {
         Forecast.Row row = row("all_gather", SLOT, costs(NOTHING, NOTHING, 1), "rate=8Gbit,delay=10ms", 1, 5, "ring");
@@ -77,7 +77,7 @@ class ForecastTest {
         assertClose(4 * (10e6 + frame) + frame, row.time());
     }
 
-    /** A proxy works on one frame of each channel, and the number of proxies limits the frames at one time. */
+    /** A proxy works on one frame of each channel at a time. With fewer proxies than channels, frames wait. */
     @ParameterizedTest
     @CsvSource({"1, 8", "2, 4", "8, 1", "16, 1"})
     void proxiesWorkAtOnce(int proxies, int turns) {
@@ -95,7 +95,7 @@ class ForecastTest {
         assertClose(latency, row("all_reduce", 64, costs, "delay=1us", 1, 2, "ring").latency());
     }
 
-    /** The line is the bottleneck. */
+    /** The rate of the line limits the throughput. */
     @Test
     void aLongRingIsAsFastAsTheLine() {
         long bytes = 64L << 20;
@@ -111,12 +111,12 @@ class ForecastTest {
         Forecast.Row apart = row("all_gather", 4096, costs, "delay=1ms", 1, 16, "ring");
         Forecast.Row together = row("all_gather", 4096, costs, "delay=1ms", 8, 16, "ring");
         assertClose(15 * 1e6, apart.latency());
-        assertClose(2 * 1e6, together.latency()); // one or two of 15 hops leave a host
+        assertClose(2 * 1e6, together.latency()); // data passes the link on one or two of its 15 hops
         assertClose(15_000, together.kernel());
         assertEquals(0, row("all_gather", 4096, costs, "delay=1ms", 16, 16, "ring").latency());
     }
 
-    /** The depth counts for the way up, and for the way down. */
+    /** An all-reduce passes the depth of the tree twice: up, and down. */
     @ParameterizedTest
     @CsvSource({"4, 2", "8, 3", "1024, 10", "10000, 13"})
     void aSmallTreeTakesItsDepthTwice(int ranks, int depth) {
@@ -126,7 +126,7 @@ class ForecastTest {
         assertClose(2 * depth * 1000, row.kernel());
     }
 
-    /** A pipeline: it is filled once, and then delivers frames at the rate of its line. */
+    /** A broadcast is a pipeline: after the first frame has passed all hops, frames arrive at the rate of the line. */
     @Test
     void aBroadcastIsAPipe() {
         long frames = 100;
@@ -163,7 +163,9 @@ class ForecastTest {
         assertTrue(hosts.contains("12 ranks are not a multiple of 8"), hosts);
     }
 
-    /** A changing link, or different links per pair: the recording does not contain a frame's link. */
+    /**
+     * The recording does not state the link of each frame. It is refused if its link changes or differs between pairs.
+     */
     @ParameterizedTest
     @ValueSource(strings = {"@changes.txt", "host0-host1: delay=1ms", "delay=1us; host0-*:@slow.txt"})
     void aRecordingBehindLinksThatCannotBeTakenOutIsRefused(String link) {
@@ -177,8 +179,8 @@ class ForecastTest {
     }
 
     /**
-     * Half of the ranks come some time later. The later of two ranks is late three times of four. The latest of many is
-     * always late.
+     * Half of the ranks arrive 1000 ns late. Of two ranks, at least one is late in three of four cases. Of many ranks,
+     * one is always late.
      */
     @Test
     void theMoreRanksThereAreTheLongerTheyWaitForTheLast() {

@@ -104,7 +104,7 @@ class RecordingTest {
         RecordedRun run = RecordingReader.read(directory);
         assertTrue(run.truncated());
         assertEquals(0, run.lost());
-        long capacity = SMALL / RecordFormat.RECORD_BYTES - 1; // the oldest record may be in the middle of an overwrite
+        long capacity = SMALL / RecordFormat.RECORD_BYTES - 1; // without the oldest record
         assertEquals(capacity, run.steps().size());
         assertEquals(frames, run.steps().getLast().end());
         assertEquals(frames - capacity + 1, run.steps().getFirst().end());
@@ -120,7 +120,7 @@ class RecordingTest {
         Recording recording = recording(SMALL);
         Recorder.Steps steps = recording.connection(identity(Direction.SEND, 0, 1, 0));
         steps.served();
-        for (int frame = 1; frame <= 1000; frame++) { // and no thread is ahead
+        for (int frame = 1; frame <= 1000; frame++) { // no thread prepares room for records here
             steps.taken(frame, 1, 2);
             steps.done(frame);
         }
@@ -130,7 +130,7 @@ class RecordingTest {
         assertEquals(1, run.steps().getFirst().end());
     }
 
-    /** Threads start and end, as communicators do. */
+    /** A thread continues the file of an ended thread, because programs start and end communicators repeatedly. */
     @Test
     void aThreadTakesTheFileOfOneThatHasEnded() throws Exception {
         Recording recording = recording(SMALL);
@@ -150,7 +150,7 @@ class RecordingTest {
         }
     }
 
-    /** Under libnccl, an end knows only the communicator and its shared properties with the peer. */
+    /** Under libnccl, an end does not know its peer's rank. Both ends record properties that they share. */
     @Test
     void peersAreFoundByWhatBothEndsHaveInCommon() throws Exception {
         for (int rank = 0; rank < 2; rank++) {

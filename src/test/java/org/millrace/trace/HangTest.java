@@ -28,8 +28,8 @@ class HangTest {
     private static final Duration QUIET = Duration.ofSeconds(1);
 
     /**
-     * Returns one end of a connection that has sent or received the given number of steps and consumed the given
-     * number.
+     * Returns one end of a connection. Its proxy has sent or received {@code done} steps, and its device has consumed
+     * {@code consumed}.
      */
     private static TracedConnection end(long hash, long key, Direction direction, long done, long consumed,
             long lastChange) {
@@ -49,7 +49,7 @@ class HangTest {
                 process -> process.alive() ? ProcessState.RUNNING : ProcessState.DEAD);
     }
 
-    /** Returns two ranks. The second does not take the first rank's data if it has consumed fewer than three steps. */
+    /** Returns two ranks. The first has sent three steps, and the second has consumed the given number of them. */
     private static TracedProcess[] pair(long hash, long pid, boolean alive, long lastChange, long consumed) {
         return new TracedProcess[] {process(pid, 0, true, NOW, end(hash, pid, Direction.SEND, 3, 0, lastChange)),
                 process(pid + 1, 1, alive, alive ? NOW : lastChange,
@@ -70,7 +70,7 @@ class HangTest {
         assertEquals(List.of(), verdicts(pair(7, 10, true, NOW - 20 * SECOND, 3)));
     }
 
-    /** Rank 1 had no core until half a second ago. It may have launched anything since. */
+    /** Rank 1 had no core until half a second ago. It may have launched its operation since then. */
     @Test
     void aProcessWithoutACoreIsNotBlamed() {
         TracedProcess[] ranks = pair(7, 10, true, NOW - 2 * SECOND, 1);
@@ -92,7 +92,7 @@ class HangTest {
                 verdicts.getFirst()::sentence);
     }
 
-    /** The rank earlier saw that the other one did not launch. That is not the reason for its end. */
+    /** The dead rank's last message is a report about another rank. It does not explain the death. */
     @Test
     void theLastMessageOfADeadRankIsNotItsReportAboutOthers() {
         TracedProcess[] ranks = pair(7, 10, false, NOW - 2 * SECOND, 1);
@@ -103,7 +103,7 @@ class HangTest {
         assertTrue(sentence.contains("its last message: the disk is full"), sentence);
     }
 
-    /** A job that died before this one began had the same hash. Tables before v11 have no hash at all. */
+    /** An earlier job died, and its communicator had the same hash. Before v11, tables report no hash at all. */
     @Test
     void deadRanksOfAnotherJobAreNotBlamed() {
         for (long hash : new long[] {0, 7}) {
@@ -156,7 +156,7 @@ class HangTest {
         assertTrue(verdict.sentence().contains("GIN, context 3: 3 descriptors are not completed"), verdict.sentence());
     }
 
-    /** The files are read one after the other, which takes five seconds here. The first rank may continue meanwhile. */
+    /** The trace files are read in sequence, here within five seconds. The first rank may continue meanwhile. */
     @Test
     void aStallBeganBeforeTheFirstFileWasRead() {
         TracedProcess[] ranks = pair(7, 10, true, NOW - SECOND / 2, 1);
@@ -184,7 +184,7 @@ class HangTest {
                 of.agents(), of.communicators(), of.connections(), of.gin(), List.of(silence(state)), of.messages());
     }
 
-    /** Of two hosts, only this one's trace is available. */
+    /** The ranks are on two hosts, and only the trace of one host is available. */
     @Test
     void aSilentNetworkIsNamedBeforeItsConsequences() {
         TracedProcess waiting = process(10, 0, true, NOW, end(7, 10, Direction.SEND, 3, 0, NOW - 12 * SECOND),
@@ -200,7 +200,7 @@ class HangTest {
                 verdicts(silent(waiting, TracedState.CLOSED)).stream().map(Verdict::cause).toList(), "it is over");
     }
 
-    /** No rank waits, or no trace shows it. */
+    /** A silent network is reported although no trace shows a waiting rank. */
     @Test
     void aSilentNetworkIsNamedWithoutAStall() {
         TracedProcess idle = process(10, 0, true, NOW, end(7, 10, Direction.SEND, 3, 3, NOW - SECOND / 2));
@@ -225,10 +225,7 @@ class HangTest {
         assertEquals(Duration.ofSeconds(11), verdict.still());
     }
 
-    /**
-     * The rank has continued between two readings. The first reading's verdict was outdated before it could be
-     * reported.
-     */
+    /** The rank continues between two readings of the traces. The verdict of the first reading is then outdated. */
     @Test
     void aVerdictThatTheSecondReadingDoesNotConfirmIsNotReported() throws IOException {
         Deque<List<TracedProcess>> readings = new ArrayDeque<>();
@@ -244,7 +241,7 @@ class HangTest {
         assertEquals(List.of(), Hang.verdicts(readings::remove, QUIET)); // without a verdict there is no second reading
     }
 
-    /** Returns two ranks of this process. The second has consumed the given number of three steps. */
+    /** Returns two ranks of this process. Three steps were sent, and the second rank has consumed the given number. */
     static TracedProcess[] running(long consumed) {
         return running(consumed, NOW - 2 * SECOND);
     }
@@ -266,8 +263,8 @@ class HangTest {
     }
 
     /**
-     * Returns a rank that has launched broadcasts up to the given one and remembers 32 of them. The wrong one has
-     * another size.
+     * Returns a rank that has launched the broadcasts up to {@code last} and remembers the latest 32. Broadcast
+     * {@code wrong} has another size.
      */
     private static TracedProcess broadcasts(int rank, long last, long wrong, int differs, long differsAt) {
         List<Operation> operations = new ArrayList<>();
@@ -281,9 +278,7 @@ class HangTest {
         return with(bare, bare.identity(), List.of(), List.of(communicator));
     }
 
-    /**
-     * Rank 0 is the root. It is so far ahead that its operation at the time of the mismatch is no longer remembered.
-     */
+    /** Rank 0 is the root. It is so far ahead that it no longer remembers the operation that the others disagree on. */
     @Test
     void aRankThatIsFarAheadRanTheSameOperationAsTheNext() {
         TracedProcess root = broadcasts(0, 8000, -1, -1, -1);
@@ -295,8 +290,8 @@ class HangTest {
     }
 
     /**
-     * Returns a rank with kernels at the given progress that remembers one operation. It may have found a rank to
-     * differ.
+     * Returns a rank that has begun and ended the given numbers of kernels, and remembers its oldest and its last
+     * transfer. {@code differs} is the rank with which it disagrees, -1 for none.
      */
     private static TracedProcess transfers(int rank, long begun, long ended, long enqueued, Operation oldest,
             int differs) {
@@ -329,7 +324,9 @@ class HangTest {
         assertEquals(List.of(Cause.DISAGREEMENT, 2), List.of(verdict.cause(), verdict.rank()));
     }
 
-    /** The others have since enqueued more operations than they remember, except for the operation that they are in. */
+    /**
+     * Ranks 0 and 1 have since enqueued more operations than they remember. They still remember the one that they run.
+     */
     @Test
     void aMissingLaunchIsNamedEvenIfItIsFarBack() {
         Verdict verdict = verdicts(transfers(0, 50, 49, 90, transfer(49, 7, 2), -1),
@@ -338,9 +335,7 @@ class HangTest {
         assertEquals(7, verdict.operation().sequence());
     }
 
-    /**
-     * The rank had reached the twentieth operation, and had not yet stored the end of all operations since the fifth.
-     */
+    /** The dead rank had begun operation 20. It had not yet stored the ends of the operations after the fifth. */
     @Test
     void aDeadRankIsMissingInTheOthersOperation() {
         List<Operation> operations = new ArrayList<>();

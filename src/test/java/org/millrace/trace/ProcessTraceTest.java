@@ -39,7 +39,7 @@ import org.millrace.trace.TraceLayout.GinFields;
 import org.millrace.trace.TracedConnection.Frame;
 import org.millrace.trace.TracedConnection.Standing;
 
-/** A reader gets the values that were written, independent of other content of the file. */
+/** A reader receives the values that were written, independent of other content of the trace file. */
 class ProcessTraceTest {
 
     private static final int SIMPLE = 2;
@@ -109,7 +109,9 @@ class ProcessTraceTest {
         last.forEach(frame -> assertEquals(frame.number() + 1, frame.size()));
     }
 
-    /** An agent stores connections' values later. Frames that are not stored yet are already in the ring. */
+    /**
+     * An agent stores the totals of a connection with delay. The ring of frames already has frames beyond the totals.
+     */
     @Test
     void framesThatAreNotStoredYetAreNotMistakenForOthers() throws IOException {
         ConnectionTrace connection = connection(Direction.SEND);
@@ -199,7 +201,7 @@ class ProcessTraceTest {
         for (int i = 0; i < 100; i++) {
             long number = communicator.enqueued(TraceName.of("all_reduce"), 4000 + i, 16 << 20, 4 << 20, 7, 2, -1, -1);
             TraceMemory.set(communicator.entry(number) + CommunicatorFields.CHANNELS_STARTED_OFFSET, 1L << 1);
-            if (i < 99) { // as native code does
+            if (i < 99) { // native code stores it in the same way
                 TraceMemory.set(communicator.entry(number) + CommunicatorFields.CHANNELS_ENDED_OFFSET, 1L << 1);
             }
         }

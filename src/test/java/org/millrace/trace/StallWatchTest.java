@@ -22,7 +22,7 @@ import org.millrace.trace.Verdict.Cause;
 
 class StallWatchTest {
 
-    /** A look takes some milliseconds from a starting process and from the compiler. */
+    /** A check for stalls costs some milliseconds, so none runs while a process starts and its code is compiled. */
     @Test
     void noLookHappensBeforeAStallIsPossible() {
         Duration quiet = Duration.ofSeconds(10);
@@ -34,7 +34,7 @@ class StallWatchTest {
         assertTrue(watch.isDue(later + quiet.toNanos() / 4));
     }
 
-    /** Every look takes longer than a nanosecond. Where cores are scarce, looks take longer than any limit. */
+    /** The limit is a nanosecond here, so each check for stalls takes longer, as on a machine with few free cores. */
     @Test
     void aVerdictIsReportedHoweverLongTheLookTook() throws IOException {
         List<Verdict> told = new ArrayList<>();
@@ -47,7 +47,9 @@ class StallWatchTest {
         assertEquals(1, told.size());
     }
 
-    /** A directory holds traces of hundreds of ended processes, and a process that is idle looks every few seconds. */
+    /**
+     * A directory may hold traces of hundreds of ended processes, and even an idle process checks it every few seconds.
+     */
     @Test
     void theTraceOfAnEndedProcessIsReadAgainOnlyForACommonCommunicator(@TempDir Path directory) throws IOException {
         ProcessIdentity here = ProcessIdentity.CURRENT;
@@ -78,14 +80,14 @@ class StallWatchTest {
         StallWatch watch = new StallWatch(() -> true, readings::remove, Duration.ofSeconds(1),
                 verdict -> told.add(verdict.cause()));
         for (List<TracedProcess> look : looks) {
-            readings.addAll(List.of(look, look)); // each look reads twice if the first reading has a verdict
+            readings.addAll(List.of(look, look)); // a check reads the traces again if the first reading has a verdict
             watch.look(HangTest.NOW);
             readings.clear();
         }
         return told;
     }
 
-    /** Where cores are scarce, a look may find nothing, and the next look may find the same stall again. */
+    /** On a machine with few free cores a check may miss a stall that the checks before and after it find. */
     @Test
     void aStallIsReportedOnceUntilSomethingMoves() throws IOException {
         List<TracedProcess> still = List.of(HangTest.running(1));
@@ -95,7 +97,7 @@ class StallWatchTest {
         assertEquals(List.of(Cause.NOT_CONSUMED, Cause.NOT_CONSUMED), told(List.of(still, later, later)));
     }
 
-    /** Connections that the silent network stops belong to the same stall, before and after they are lost. */
+    /** Stalled connections over the silent network are part of the reported fault, before and after they are lost. */
     @Test
     void aSilentNetworkIsReportedOnce() throws IOException {
         TracedProcess[] ranks = HangTest.running(1);

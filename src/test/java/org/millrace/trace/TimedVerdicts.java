@@ -6,7 +6,7 @@ import java.lang.management.ThreadMXBean;
 import java.time.Duration;
 import java.util.List;
 
-/** Asks for verdicts, and records the time until the answer and the CPU time within it. */
+/** Determines verdicts, and records the elapsed time and the CPU time of the slowest call. */
 public final class TimedVerdicts {
 
     private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
@@ -16,7 +16,7 @@ public final class TimedVerdicts {
     private long slowest;
     private long busiest;
 
-    /** @param quiet minimum time without progress of a connection that counts */
+    /** @param quiet minimum time without progress after which a connection counts as stalled */
     public TimedVerdicts(Hang.Reading reading, Duration quiet) {
         this.reading = reading;
         this.quiet = quiet;

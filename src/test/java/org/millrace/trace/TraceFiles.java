@@ -13,7 +13,8 @@ public final class TraceFiles {
     private TraceFiles() {}
 
     /**
-     * Returns whether the process that writes a trace has taken its lock, which processes of other namespaces check.
+     * Returns whether a trace states that its process holds the file lock. Processes of other namespaces test this
+     * lock.
      */
     public static boolean isLocked(ByteBuffer header) {
         return header.getInt(TraceLayout.LOCKED_OFFSET) == 1;

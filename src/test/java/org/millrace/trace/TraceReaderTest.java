@@ -21,10 +21,7 @@ class TraceReaderTest {
     @TempDir
     Path directory;
 
-    /**
-     * Data that a process writes after the reference time is also read. The reference time is the time of the first
-     * byte.
-     */
+    /** A reader takes the reference time before it reads the first byte. A process may write data after that time. */
     @Test
     void everythingIsReadAfterTheReferenceTime() throws IOException {
         Path file = directory.resolve(FileName.ours(1, FileName.TRACE).toString());

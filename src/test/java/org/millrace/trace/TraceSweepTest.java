@@ -47,7 +47,7 @@ class TraceSweepTest {
         assertTrue(Files.exists(trace.path()), "its process lives");
     }
 
-    /** The process's number is meaningless here. The lock of its file decides. */
+    /** The number of another container's process is meaningless here, so the lock of the trace file decides. */
     @Test
     void aTraceOfAnotherContainerIsDeletedOnceItsLockIsFree() throws IOException {
         Path shared = Path.of("/dev/shm");
@@ -89,8 +89,8 @@ class TraceSweepTest {
     }
 
     /**
-     * Any user with write access can create files with names of traces. They are not opened, and do not count as
-     * processes.
+     * Any user with write access can create files with names of traces. Such files are not opened, and do not count as
+     * traces of processes.
      */
     @Test
     @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)

@@ -11,8 +11,8 @@ import org.junit.jupiter.api.io.TempDir;
 import org.millrace.CCompiler;
 
 /**
- * The plan and the layout of kernels on GPUs equal those of the emulated device, number for number. Each is the
- * reference for the other.
+ * The C header for kernels on GPUs computes the same plan and layout as the classes for the emulated device. Each is
+ * the reference for the other.
  */
 class ExpertPlanHeaderTest {
 

@@ -8,7 +8,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.device.gin.LsaMemory;
 
-/** Data that DeepEP exchanges before tokens, with its sizes. No two parts overlap. */
+/** Ranges of the window for the data that DeepEP exchanges before tokens. The ranges do not overlap. */
 class HybridLayoutTest {
 
     @ParameterizedTest
