@@ -55,7 +55,7 @@ public final class Main {
         AtomicBoolean over = new AtomicBoolean();
         Runtime.getRuntime().addShutdownHook(new Thread(() -> {
             if (!over.get() && StatusLine.isTerminal(StatusLine.ERR)) {
-                System.err.println(); // ends the line that the terminal's ^C or an unfinished message has begun
+                System.err.println(); // begins a new line after the terminal's ^C or an unfinished message
             }
         }, "millrace-interrupted"));
         int status = run(out, err, arguments);
@@ -63,7 +63,9 @@ public final class Main {
         System.exit(status);
     }
 
-    /** Runs a command. Returns its exit status, which is a failure if its results could not be written. */
+    /**
+     * Runs a command. Returns its exit status; the status of a failure if the command's results could not be written.
+     */
     static int run(StandardOutput out, PrintWriter err, String... arguments) {
         PrintWriter writer = out.writer();
         int status = run(writer, err, arguments);
@@ -81,10 +83,11 @@ public final class Main {
         return run(Map.of(), out, err, arguments);
     }
 
-    /** Runs a command. {@code commands} contains further commands by their names. */
+    /** Runs a command. {@code commands} contains commands by name, in addition to {@link #COMMANDS}. */
     public static int run(Map<String, ?> commands, PrintWriter out, PrintWriter err, String... arguments) {
         try {
-            Millrace.requireNativeAccess(); // before commands and their options initialize the layouts of native memory
+            Millrace.requireNativeAccess(); // called first, because commands and their options initialize layouts of
+                                            // native memory
         } catch (MillraceException denied) {
             err.println(FailureText.prefix() + denied.getMessage());
             return ExitCode.SOFTWARE;
@@ -93,8 +96,8 @@ public final class Main {
         CommandLine line = new CommandLine(command);
         COMMANDS.forEach(line::addSubcommand);
         commands.forEach(line::addSubcommand);
-        line.getSubcommands().get("run").setStopAtPositional(true); // the words after the command of run belong to that
-                                                                    // command
+        line.getSubcommands().get("run").setStopAtPositional(true); // options behind the user's command of run belong
+                                                                    // to the user's command
         return line.setOut(out)
                 .setExpandAtFiles(false)
                 .setUsageHelpAutoWidth(true)

@@ -14,7 +14,7 @@ import picocli.CommandLine.Model.PositionalParamSpec;
 import picocli.CommandLine.Model.UsageMessageSpec;
 import picocli.CommandLine.Spec;
 
-/** {@code millrace man}. Writes all commands and options as one manual page, in the macros of man(7). */
+/** {@code millrace man}. Writes one manual page for all commands and options, in the macros of man(7). */
 @Command(
         name = "man",
         description = {"Write this command line's page for man.",
@@ -88,7 +88,10 @@ final class ManCommand implements Runnable {
         return Arrays.stream(usage.description()).map(line -> escape(String.format(line))).toList();
     }
 
-    /** Escapes text for roff: backslashes, hyphens that are minus signs, and lines that begin like a request. */
+    /**
+     * Escapes text for roff: backslashes, hyphens that stand for minus signs, and lines that roff would read as
+     * requests.
+     */
     private static String escape(String text) {
         String plain = text.replace("\\", "\\e").replace("-", "\\-").replace("\"", "\\(dq");
         return plain.startsWith(".") || plain.startsWith("'") ? "\\&" + plain : plain;

@@ -126,9 +126,8 @@ final class PluginCommand implements Runnable {
     }
 
     /**
-     * Installs the command {@code millrace} in the directory of the jar. It consists of {@code bin/millrace}, its
-     * completion and its manual page. Shells and man find the completion and the page in {@code share} beside
-     * {@code bin}.
+     * Installs the command {@code millrace} in the directory of the jar. Its files are {@code bin/millrace}, and the
+     * completion and the manual page in {@code share} beside {@code bin}, where shells and man find them.
      */
     static final class Launcher {
 

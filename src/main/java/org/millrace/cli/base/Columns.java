@@ -5,8 +5,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * A table. Each column is as wide as its widest cell. Empty columns are left out. If the table exceeds a given width,
- * its last columns are left out, too.
+ * A table. Each column is as wide as its widest cell. Empty columns are left out. If the table is wider than a given
+ * width, its last columns are left out, too.
  */
 public final class Columns {
 
@@ -36,7 +36,7 @@ public final class Columns {
         lines(Integer.MAX_VALUE).forEach(out::println);
     }
 
-    /** Returns the lines of the table, the names first. */
+    /** Returns the lines of the table. The first line has the columns' names. */
     public List<String> lines(int width) {
         int[] widths = new int[names.length];
         for (int i = 0; i < names.length; i++) {

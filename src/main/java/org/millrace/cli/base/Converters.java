@@ -10,7 +10,7 @@ import org.millrace.config.ValueTypes;
 import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.TypeConversionException;
 
-/** Converters that accept the same syntax for command-line options as for settings. */
+/** Converters that give command-line options the syntax of settings. */
 public final class Converters {
 
     private Converters() {}
@@ -34,8 +34,8 @@ public final class Converters {
         }
 
         /**
-         * Returns the allowed values if they are names, otherwise an empty list. The list serves to find a misspelled
-         * name, and a number is not a misspelling of another number.
+         * Returns the allowed values if they are names, for suggestions after a misspelled name. Returns an empty list
+         * if they are numbers.
          */
         private List<String> names() {
             List<String> names = List.of(type.allowed().split(", "));
@@ -75,7 +75,7 @@ public final class Converters {
 
     /**
      * Number of ranks, contexts or channels. It is limited, because each rank, context or channel needs threads,
-     * sockets and memory, and each pair of ranks needs more.
+     * sockets and memory, and each pair of ranks needs additional sockets and memory.
      */
     public static final class Few extends OfValueType<Integer> {
         Few() {

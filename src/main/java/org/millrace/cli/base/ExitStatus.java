@@ -2,7 +2,10 @@ package org.millrace.cli.base;
 
 import java.util.Map;
 
-/** Exit status of a process, as shells and {@link Process#exitValue()} count it. */
+/**
+ * Exit status of a process, as shells and {@link Process#exitValue()} report it: 128 plus the number of a signal that
+ * ended the process.
+ */
 public final class ExitStatus {
 
     private static final int SIGNALED = 128;

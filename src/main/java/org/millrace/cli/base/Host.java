@@ -6,7 +6,10 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
 
-/** Facts about this machine from files of Linux. On other systems the methods return empty results. */
+/**
+ * Facts about this machine from Linux's files in {@code /proc} and {@code /sys}. On other systems the methods return
+ * empty results.
+ */
 public final class Host {
 
     private Host() {}
@@ -20,7 +23,7 @@ public final class Host {
         }
     }
 
-    /** Returns the first line of such a file, stripped; empty if it has none. */
+    /** Returns the first line of a file of {@code /proc} or {@code /sys}, stripped; empty if the file has no line. */
     public static Optional<String> line(String path) {
         return lines(Path.of(path)).stream().findFirst().map(String::strip);
     }

@@ -31,7 +31,7 @@ public final class Json {
 
     private Json() {}
 
-    /** {@return a modifiable object, from names that are each followed by their value, in this order} */
+    /** {@return a modifiable JSON object from alternating names and values, in this order} */
     public static Map<String, Object> object(@Nullable Object... namesAndValues) {
         Map<String, Object> object = new LinkedHashMap<>();
         for (int i = 0; i < namesAndValues.length; i += 2) {
@@ -93,13 +93,13 @@ public final class Json {
 
     private static final class FiniteNumbers extends TypeAdapter<Double> {
 
-        /** Smallest number that is written with an exponent. Without one, its many digits would be hard to read. */
+        /** Smallest number that is written with an exponent, because its many digits would be hard to read. */
         private static final double LONGEST = 1e15;
 
         @Override
         public void write(JsonWriter out, Double value) throws IOException {
             if (Double.isFinite(value)) {
-                // no exponent, so that people can read times, which have many digits
+                // without an exponent, so that people can read times in nanoseconds
                 String plain = new BigDecimal(value.toString()).toPlainString();
                 out.jsonValue(
                         Math.abs(value) < LONGEST ? plain.contains(".") ? plain : plain + ".0" : value.toString());

@@ -61,13 +61,13 @@ public final class MillraceCommand implements Runnable {
         return stackTraces;
     }
 
-    /** Configures logging. Must run before the first logger is created. */
+    /** Configures logging. Call this method before the first logger is created. */
     public void prepareLogging() {
         try {
             Configuration read = Configuration.load(settings);
             configureLogging(read.get(Settings.LOG_LEVEL), read.get(Settings.LOG_SUBSYSTEMS));
         } catch (IllegalArgumentException refused) {
-            // doctor reports unusable settings, and every other command reads the settings again and fails
+            // the command itself reports unusable settings: it reads them again
             configureLogging(Settings.LOG_LEVEL.defaultValue(), Settings.LOG_SUBSYSTEMS.defaultValue());
         }
     }
@@ -79,8 +79,8 @@ public final class MillraceCommand implements Runnable {
     }
 
     /**
-     * Selects Millrace's configuration of Log4j, unless the user has named another. The file is not called
-     * {@code log4j2.xml} or the like, so that a program that uses Millrace as a library never finds it by accident.
+     * Selects Millrace's configuration file of Log4j, unless the user has named another file. The file has no standard
+     * name such as {@code log4j2.xml}, so that a program with Millrace as a library does not use it by accident.
      * Warnings and errors of every subsystem are logged, as in NCCL.
      */
     public static void configureLogging(Settings.LogLevel level, Set<LogSubsystem> subsystems) {

@@ -8,7 +8,7 @@ public final class Paragraph {
     /**
      * Breaks a text between words. A word that is longer than a line, such as a path, stays whole.
      *
-     * @param beginning beginning of the first line; the other lines are indented by its length
+     * @param beginning beginning of the first line; its length is the indentation of the other lines
      * @param text      the text; its line ends are kept
      * @param width     width of a line, in characters
      */

@@ -7,8 +7,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A table of results. It is printed line by line during the measurement, and keeps the lines for programs. Callable
- * from any thread.
+ * A table of results. It is printed line by line during the measurement. It also keeps the lines as values, for a JSON
+ * document. Callable from any thread.
  */
 public final class ResultTable {
 
@@ -53,13 +53,13 @@ public final class ResultTable {
         out.flush();
     }
 
-    /** Prints text between the lines of the table. The lines for programs do not contain it. */
+    /** Prints text between the lines of the table. {@link #rows} does not contain the text. */
     public synchronized void say(String text) {
         out.println(text);
         out.flush();
     }
 
-    /** Returns the lines for programs, in their order. */
+    /** Returns the lines of the table, each with its values by key. */
     public synchronized List<Map<String, Object>> rows() {
         return List.copyOf(rows);
     }

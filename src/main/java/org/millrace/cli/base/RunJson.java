@@ -29,8 +29,8 @@ public final class RunJson {
     }
 
     /**
-     * Returns all settings by name. Each entry has the setting's value, its origin, and a text from which Millrace
-     * would parse this value.
+     * Returns all settings by name. Each entry has the setting's value, the value's origin, and a text that Millrace
+     * parses to this value.
      */
     public static Map<String, Object> settings(Configuration configuration) {
         Map<String, Object> settings = new LinkedHashMap<>();

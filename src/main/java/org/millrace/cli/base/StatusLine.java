@@ -27,8 +27,8 @@ public final class StatusLine {
     }
 
     /**
-     * Returns whether a standard stream is a terminal. {@link System#console()} does not suffice, because it reports on
-     * input and output together, and not on standard error.
+     * Returns whether a standard stream is a terminal. {@link System#console()} does not suffice: it tests input and
+     * output together, and not standard error.
      */
     public static boolean isTerminal(int descriptor) {
         try {

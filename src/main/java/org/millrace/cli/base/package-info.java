@@ -1,6 +1,6 @@
 /**
  * Base of all commands: the options that they share ({@link org.millrace.cli.base.MillraceCommand}), their superclass
- * ({@link org.millrace.cli.base.Subcommand}), and the forms of their results: tables, JSON, units, and the texts of
+ * ({@link org.millrace.cli.base.Subcommand}), and the formats of their results: tables, JSON, units, and the texts of
  * failures.
  */
 @NullMarked

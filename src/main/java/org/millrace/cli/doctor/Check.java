@@ -3,9 +3,9 @@ package org.millrace.cli.doctor;
 import java.util.function.Supplier;
 
 /**
- * Checks one thing that Millrace needs or can use.
+ * A check of one thing that Millrace needs or can use.
  *
- * @param look runs the check, for a few seconds at most; it need not catch unexpected exceptions
+ * @param look runs the check, for a few seconds at most. The caller catches unexpected exceptions
  */
 record Check(String subject, Supplier<CheckResult> look) {
 }

@@ -5,8 +5,8 @@ import java.util.List;
 /**
  * Result of a check.
  *
- * @param summary one line: version and location of a thing that works, reason why it does not work, or places where a
- *                missing thing was searched
+ * @param summary one line: the version and location of the checked thing, the reason why it does not work, or the
+ *                places where it was not found
  * @param advice  steps for the user, one line each; may be empty
  */
 record CheckResult(State state, String summary, List<String> advice) {

@@ -55,14 +55,14 @@ public final class DoctorCommand extends Subcommand {
         try {
             configuration = Configuration.load(parent.settings());
             usable = report.add(new Check("device host", () -> tryOut("host", parent.settings())));
-        } catch (ConfigurationException refused) { // checks that need settings are not possible
+        } catch (ConfigurationException refused) { // without usable settings, no device is tested
             report.add(new Check("settings", () -> CheckResult.unusable(String.valueOf(refused.getMessage()))));
         }
         report.end(configuration, usable);
         return usable ? ExitCode.OK : ExitCode.SOFTWARE;
     }
 
-    /** Tests a device, by its name in {@code MILLRACE_DEVICE}, with a small measurement. */
+    /** Tests a device with a small measurement. {@code device} is its name in {@code MILLRACE_DEVICE}. */
     static CheckResult tryOut(String device, Map<String, String> settings) {
         Map<String, String> all = new LinkedHashMap<>(settings);
         all.put(Settings.DEVICE.name(), device);

@@ -50,7 +50,8 @@ final class DoctorReport {
             result = check.look().get();
         } catch (ConfigurationException refused) {
             result = CheckResult.unusable("not tried: see the settings below");
-        } catch (RuntimeException | LinkageError failure) { // an exception of one check must not prevent the others
+        } catch (RuntimeException | LinkageError failure) { // an exception in one check must not prevent the other
+                                                            // checks
             result = CheckResult.unusable("the check failed: " + FailureText.of(failure));
         }
         found.put(check.subject(), result);
@@ -75,7 +76,7 @@ final class DoctorReport {
         out.flush();
     }
 
-    /** Returns which of the given subjects do not work, according to the checks so far. */
+    /** Returns the given subjects that do not work according to the checks so far, as text. */
     String notWorking(Set<String> subjects) {
         return found.entrySet()
                 .stream()

@@ -29,12 +29,12 @@ import org.millrace.net.ucx.UcxNetwork.UcxUnavailableException;
 import org.millrace.net.ucx.UcxNetwork;
 
 /**
- * Checks of the software for GPUs, beginning with the driver. A library is loaded in this process only after a separate
+ * Checks of the software for GPUs, from the driver to NCCL. A library is loaded in this process only after a separate
  * process has loaded it without a crash.
  */
 final class GpuChecks {
 
-    /** Subjects that a device with GPUs needs. The emulated device needs none of them. */
+    /** Subjects of the checks that must succeed for a device with GPUs. The emulated device needs none of them. */
     static final Set<String> NEEDED = Set.of("driver", "CUDA runtime", "GPUs", "NCCL");
 
     private static final Path DRIVER = Path.of("/proc/driver/nvidia");
@@ -134,7 +134,11 @@ final class GpuChecks {
         return CheckResult.works("NVIDIA's driver " + version);
     }
 
-    /** Checks a native library, unless it must not be loaded in this process. */
+    /**
+     * Checks a native library.
+     *
+     * @param harm reason why this process must not load the library; empty if it may
+     */
     static CheckResult library(Optional<CheckResult> harm, Supplier<NativeLibrary.Report> loaded) {
         return harm.orElseGet(() -> library(loaded.get()));
     }
@@ -147,7 +151,7 @@ final class GpuChecks {
                     .toList();
             return new CheckResult(CheckResult.State.WORKS, report.version() + ", " + report.path(), passed);
         }
-        // The first sentence names the problem, and the others name the remedies.
+        // The first sentence names the problem. The other sentences name the remedies.
         List<String> sentences = new ArrayList<>(List.of(report.problem().split("(?<=[^.])\\. (?=[A-Z])")));
         String summary = (report.path() == null ? "" : report.path() + ": ") + sentences.removeFirst();
         return new CheckResult(report.missing() ? CheckResult.State.MISSING : CheckResult.State.UNUSABLE, summary,
@@ -188,7 +192,7 @@ final class GpuChecks {
                         + gpu.getFileName());
             }
         } catch (IOException absent) {
-            // as if the driver listed no GPU
+            // treated like a driver that lists no GPU
         }
         gpus.sort(null);
         return gpus;
@@ -196,7 +200,7 @@ final class GpuChecks {
 
     /**
      * Returns a check for each implementation of communicators on the class path. Excludes the emulated device, which
-     * doctor tests with a measurement.
+     * {@link DoctorCommand} tests with a measurement.
      *
      * @param missing returns the subjects of {@link #NEEDED} that do not work; called after their checks have run
      */

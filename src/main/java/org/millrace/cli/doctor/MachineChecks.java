@@ -70,7 +70,7 @@ final class MachineChecks {
         return incomplete == null ? CheckResult.works(java) : CheckResult.unusable(java, incomplete);
     }
 
-    /** Checks the conditions for a JVM of this Java that the plugin starts inside another program. */
+    /** Checks whether the plugin can start a JVM of the Java at {@code home} inside a program without Java. */
     static CheckResult jvmInPrograms(Path home, Map<String, String> environment) {
         StringBuilder options = new StringBuilder();
         for (String variable : List.of("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS")) {
@@ -117,8 +117,8 @@ final class MachineChecks {
     }
 
     /**
-     * Reports how many threads the plugin would run in a program with this environment, and whether its slots would lie
-     * in the GPU's memory.
+     * Reports the number of threads that the plugin would run in a program with this environment, and whether slots
+     * would lie in GPU memory.
      */
     static CheckResult proxyThreads() {
         try {
@@ -129,7 +129,10 @@ final class MachineChecks {
         }
     }
 
-    /** Reports main memory, the limit of the control group, and the Java heap, which contains no operands. */
+    /**
+     * Reports main memory, the limit of the control group, and the size of the Java heap. Operands lie outside the
+     * heap.
+     */
     static CheckResult memory() {
         StringBuilder summary = new StringBuilder();
         Host.field("/proc/meminfo", "MemTotal")
@@ -143,7 +146,9 @@ final class MachineChecks {
         return CheckResult.works(summary.toString());
     }
 
-    /** Converts a value of {@code /proc/meminfo}, such as {@code 24684096 kB}. The unit kB stands for KiB there. */
+    /**
+     * Converts a value of {@code /proc/meminfo}, such as {@code 24684096 kB}. In this file the unit kB stands for KiB.
+     */
     private static String kibibytes(String field) {
         return amount(Long.parseLong(field.split(" ")[0]) * 1024);
     }
@@ -160,7 +165,7 @@ final class MachineChecks {
                     "until then processes of one host talk over TCP, and there is no trace for millrace top, unless "
                             + "MILLRACE_TRACE_DIRECTORY names another directory");
         }
-        // not by the FileStore, which is unknown if the root is not a mount point (chroot)
+        // not from the FileStore, which Java cannot find if the root is not a mount point (chroot)
         long free = directory.toFile().getUsableSpace();
         String summary = directory + ": " + amount(free) + " free of " + amount(directory.toFile().getTotalSpace());
         return free <= LITTLE ? CheckResult.unusable(summary + ", which is too little", MORE)
@@ -200,7 +205,7 @@ final class MachineChecks {
     }
 
     /**
-     * Checks whether ncclCommGetAsyncError reports a lost peer to a program under the plugin. Otherwise the result
+     * Checks whether ncclCommGetAsyncError reports a lost peer to a program that uses the plugin. If not, the result
      * names the consequence.
      */
     static CheckResult lostPeers(Configuration settings) {
@@ -250,7 +255,10 @@ final class MachineChecks {
         return !limit.equals("unlimited");
     }
 
-    /** Returns a soft limit by its name. The file has columns of fixed width: name, soft limit, hard limit, unit. */
+    /**
+     * Returns a soft limit by its name in {@code /proc/self/limits}. The columns of this file have a fixed width: name,
+     * soft limit, hard limit, unit.
+     */
     private static Optional<String> soft(String name) {
         Pattern pattern = Pattern.compile(Pattern.quote(name) + "\\s+(\\S+)\\s.*");
         return Host.lines(LIMITS)
@@ -261,7 +269,9 @@ final class MachineChecks {
                 .findFirst();
     }
 
-    /** Checks the addresses for connections to other hosts. One address is usual, and each of several is a rail. */
+    /**
+     * Checks the addresses for connections to other hosts. Usually there is one. If there are several, each is a rail.
+     */
     static CheckResult rails(Map<String, String> settings) {
         Configuration configuration = Configuration.load(settings);
         try {
@@ -277,7 +287,9 @@ final class MachineChecks {
         }
     }
 
-    /** Checks the address of this host's name. The other ranks find rank 0 by such a name. */
+    /**
+     * Checks that this host's name stands for an address of this host, because other ranks find rank 0 by this name.
+     */
     static CheckResult hostName(String name, Map<String, String> settings) {
         Configuration configuration = Configuration.load(settings);
         try {

@@ -29,7 +29,7 @@ enum Probe {
     CUDA(Settings.CUDART_LIBRARY),
     /** The library libucp, including the network cards that it supports. */
     UCX(Settings.UCX_LIBRARY),
-    /** NCCL network plugin that the settings choose as the network, if any. */
+    /** The NCCL network plugin that the settings choose as the network, if any. */
     NET_PLUGIN(Settings.NETWORK.name() + "=" + Settings.PLUGIN_PREFIX, configuration -> {
         String network = configuration.get(Settings.NETWORK);
         return network.startsWith(Settings.PLUGIN_PREFIX)
@@ -50,8 +50,8 @@ enum Probe {
     }
 
     /**
-     * Returns the library's path in the settings; null if they contain none, or if a setting is not usable. Another
-     * check of doctor reports unusable settings.
+     * Returns the library's path in the settings; null if they contain no path, or if a setting is not usable. Another
+     * check reports unusable settings.
      */
     @Nullable
     String path(Map<String, String> overrides) {

@@ -1,6 +1,6 @@
 /**
- * {@code millrace doctor}, which reports the usable parts of this machine, with one
- * {@link org.millrace.cli.doctor.Check} for each, and changes nothing.
+ * {@code millrace doctor} reports the parts of this machine that Millrace can use, with one
+ * {@link org.millrace.cli.doctor.Check} for each. It changes nothing.
  */
 @NullMarked
 package org.millrace.cli.doctor;

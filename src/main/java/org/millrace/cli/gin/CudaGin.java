@@ -44,8 +44,8 @@ record CudaGin(GinPlan.OnGpus plan, Map<String, String> settings) {
      * Runs all ranks and prints a table.
      *
      * @param kernels origin of the kernels
-     * @param command returns the command of a rank. The first arguments are the rendezvous and the compiled kernels,
-     *                and the last is the rank number. The process of the command calls {@link #work}
+     * @param command returns the command of a rank from the rendezvous, the path of the compiled kernels and the rank
+     *                number. The command's process calls {@link #work}
      * @param table   receives the results
      * @param err     receives the failures
      * @return whether all data arrived and was right
@@ -92,7 +92,7 @@ record CudaGin(GinPlan.OnGpus plan, Map<String, String> settings) {
      * Runs one rank in its own process.
      *
      * @param rank       number of the rank
-     * @param rendezvous rendezvous with the other ranks
+     * @param rendezvous address where the ranks meet
      * @param image      compiled kernels
      */
     public void work(int rank, String rendezvous, Path image) {
@@ -113,8 +113,8 @@ record CudaGin(GinPlan.OnGpus plan, Map<String, String> settings) {
     }
 
     /**
-     * Prints a line of the table when all ranks have measured it. The line has the time of the slowest rank and the
-     * total number of wrong bytes.
+     * Prints a line of the table when all ranks have measured it. The line has the slowest rank's time and the sum of
+     * all wrong bytes.
      */
     private static final class CaseResults implements RankRun.Listener<GinEvent> {
 
@@ -161,10 +161,7 @@ record CudaGin(GinPlan.OnGpus plan, Map<String, String> settings) {
             }
         }
 
-        /**
-         * Stores a rank's note. When the last note has arrived, prints all notes in the order of the ranks, because
-         * ranks end in any order.
-         */
+        /** Stores a rank's note. When the last rank's note has arrived, prints all notes in the order of the ranks. */
         private void note(String text, int rank) {
             notes[rank] = text;
             if (Arrays.stream(notes).noneMatch(Objects::isNull)) {

@@ -28,16 +28,16 @@ public final class CudaGinRank implements RankWorker {
     private static final int SIGNALS = 2;
     /** Maximum time that one kernel waits for other ranks. The run as a whole has its own deadline. */
     private static final Duration TIMEOUT = Duration.ofSeconds(60);
-    /** Maximum time for the kernels that are enqueued together. Each of them waits at most {@link #TIMEOUT}. */
+    /** Maximum time for kernels that are enqueued together. Each of the kernels waits at most {@link #TIMEOUT}. */
     private static final Duration DEADLINE = TIMEOUT.multipliedBy(2);
     private static final int WARMUP_SHARE = 5;
     /**
-     * Minimum number of warm-up rounds of the first line, if its puts are small. Until the JIT compiler has compiled
-     * the agents, the line would be up to 50 % slower.
+     * Minimum number of warm-up rounds of the first line, if its puts are small. Without them, the line would be up to
+     * 50 % slower, because the agents' code would not be compiled.
      */
     private static final int FIRST_WARMUP = 30_000;
     private static final long FIRST_WARMUP_BYTES = 64 << 10;
-    /** Number of bytes behind the target's data that no put may change. */
+    /** Number of bytes behind the target's data that must stay unchanged. */
     private static final int MARGIN = 256;
     private static final byte UNTOUCHED = 0x5a;
 
@@ -71,7 +71,7 @@ public final class CudaGinRank implements RankWorker {
                 measure(member, reporter);
             } catch (Throwable thrown) {
                 reporter.fail(thrown);
-                member.fail(thrown); // so that the other ranks do not wait for this one
+                member.fail(thrown); // the other ranks then do not wait for this rank
                 throw thrown;
             }
         }
@@ -139,7 +139,7 @@ public final class CudaGinRank implements RankWorker {
                     double nanos = end.millisSince(begin) * 1e6 / line.iterations() / (all ? 1 : 2);
                     reporter.tell(new GinEvent.Measured(rank, index, takesPart() ? nanos : 0, wrong(line.bytes())));
                 }
-                barrier(); // no rank closes its windows while a peer's kernel may still put to them
+                barrier(); // a peer's kernel may still put to this rank's windows, which are closed next
                 await();
             }
         }
@@ -240,8 +240,8 @@ public final class CudaGinRank implements RankWorker {
     }
 
     /**
-     * Names of this process's threads, including native ones. Linux keeps their first 15 characters. NCCL names its
-     * threads only with {@code NCCL_SET_THREAD_NAME=1}.
+     * Names of this process's threads, including native ones. Linux keeps the first 15 characters of a name. NCCL names
+     * its threads only with {@code NCCL_SET_THREAD_NAME=1}.
      */
     public static final class ThreadNames {
 
@@ -254,7 +254,7 @@ public final class CudaGinRank implements RankWorker {
          * Counts this process's threads whose names have a prefix.
          *
          * @param prefix the prefix; characters beyond the length that Linux keeps are ignored
-         * @return current number of such threads; empty if names cannot be read
+         * @return number of threads with this prefix; empty if names cannot be read
          */
         public static OptionalInt count(String prefix) {
             String kept = prefix.substring(0, Math.min(prefix.length(), LONGEST));

@@ -188,7 +188,7 @@ public final class GinCommand extends Subcommand {
             return onGpus(plan, settings);
         }
         require(device.equals("host"), "--device " + device + ": there are host and cuda");
-        // checked here, so that only this process reports an error, and not every rank
+        // checked here, so that this process reports an error once, instead of every rank
         EngineProvider.requireUsable(Configuration.load(settings));
         ResultTable table = new ResultTable(spec.commandLine().getOut());
         table.say(
@@ -231,8 +231,8 @@ public final class GinCommand extends Subcommand {
     }
 
     /**
-     * Returns the command of each rank: the arguments of this process, and further arguments that make the process a
-     * rank. The rank derives the same plan from them.
+     * Returns the command of each rank: the arguments of this process, from which the rank derives its plan, and
+     * further arguments that make the process a rank.
      */
     private IntFunction<List<String>> worker(String rendezvous, Path image) {
         return rank -> {
@@ -249,8 +249,8 @@ public final class GinCommand extends Subcommand {
     record GinRun(GinPlan plan, Map<String, String> settings, ResultTable table) {
 
         /**
-         * Runs all ranks. Rank 0 prints the results. Then prints for each rank the number of descriptors that its agent
-         * served.
+         * Runs all ranks. Rank 0 prints the results. Then the number of descriptors that each rank's agent served is
+         * printed.
          */
         List<RankRun.Failure> run(Duration deadline) {
             @Nullable
@@ -293,7 +293,7 @@ public final class GinCommand extends Subcommand {
                         reporter.tell(new GinEvent.Noted(number, rank.communicator().served().toString()));
                     } catch (Throwable thrown) {
                         reporter.fail(thrown);
-                        rank.communicator().fail(thrown); // so that the other ranks do not wait for this one
+                        rank.communicator().fail(thrown); // the other ranks then do not wait for this rank
                         throw thrown;
                     }
                 }

@@ -15,7 +15,7 @@ sealed interface GinEvent extends RankEvent {
     record Measured(int rank, int index, double nanos, long wrong) implements GinEvent {
     }
 
-    /** A line for the user, printed when all ranks have sent theirs. */
+    /** A line for the user. The lines of all ranks are printed together. */
     record Noted(int rank, String text) implements GinEvent {
     }
 }

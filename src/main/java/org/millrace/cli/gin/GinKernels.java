@@ -20,8 +20,8 @@ import org.millrace.cuda.PinnedMemory;
 import org.millrace.nccl.NcclDeviceCommunicator;
 
 /**
- * The loaded kernels of {@code gin.cu}. Each launch passes a maximum wait. After that time a kernel stores the number
- * of the awaited signal in pinned memory and ends.
+ * The loaded kernels of {@code gin.cu}. Each launch passes a maximum wait. A kernel that has waited for so long stores
+ * the number of the awaited signal in pinned memory (the outcome) and ends.
  */
 final class GinKernels implements AutoCloseable {
 
@@ -29,7 +29,7 @@ final class GinKernels implements AutoCloseable {
     private static final LaunchShape ONE_THREAD = LaunchShape.of(1, 1);
     private static final LaunchShape ONE_WARP = LaunchShape.of(1, 32);
     private static final int OUTCOME_WORDS = 4;
-    /** First word of an outcome if the kernel waited for the signal of the barrier. */
+    /** First word of the outcome if the kernel waited for the barrier's signal. */
     private static final int BARRIER = 2;
     private static final VarHandle WORD = ValueLayout.JAVA_LONG.varHandle();
 
@@ -132,14 +132,16 @@ final class GinKernels implements AutoCloseable {
     }
 
     /**
-     * Returns a word of the outcome. The acquire load of word 0 pairs with the kernel's fence between its store to word
-     * 0 and its earlier stores to the other words.
+     * Returns a word of the outcome. The acquire load of word 0 pairs with the kernel's fence. The kernel stores the
+     * other words before this fence, and word 0 after it.
      */
     private long word(int index) {
         return (long) WORD.getAcquire(outcome.host(), (long) index * Long.BYTES);
     }
 
-    /** Allocates pinned host memory, which the device copies at full speed. Valid until this object is closed. */
+    /**
+     * Allocates pinned host memory, so that the device copies at full speed. It is valid until this object is closed.
+     */
     MemorySegment pinned(CudaDevice device, long bytes) {
         return PinnedMemory.allocate(device, bytes, arena).host();
     }

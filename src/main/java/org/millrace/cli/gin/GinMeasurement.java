@@ -22,7 +22,7 @@ abstract class GinMeasurement {
     final GinPlan plan;
     final GinRank.LocalWindow source;
     final GinRank.LocalWindow target;
-    /** Host implementation of NCCL's device functions, by context. */
+    /** For each context, the host implementation of NCCL's device functions. */
     final HostGin[] gins;
     final GinTeam world;
     private final GinBarrier barrier;
@@ -91,13 +91,16 @@ abstract class GinMeasurement {
         barrier.sync();
     }
 
-    /** Reports that this rank has checked its data. Returns when the peers may write again. */
+    /**
+     * Tells the peers that this rank has checked its data. Returns when all ranks have done so and puts may change the
+     * data again.
+     */
     void checked() {
         barrier.sync();
     }
 
     /**
-     * Compares received bytes with the expected one. Throws an exception if one differs.
+     * Compares each received byte with the expected byte. Throws an exception if one differs.
      *
      * @param from text for the message that names the origin of the data
      */

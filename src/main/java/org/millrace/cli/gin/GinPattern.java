@@ -33,7 +33,7 @@ enum GinPattern {
         return name().toLowerCase(Locale.ROOT);
     }
 
-    /** Every rank puts a part of its window to each rank, itself included. The puts are spread over the contexts. */
+    /** Every rank puts a part of its window to each rank, including itself. The puts are spread over the contexts. */
     static final class AllToAll extends GinMeasurement {
 
         AllToAll(GinPlan plan, GinRank rank, Arena arena, ResultTable table) {
@@ -89,7 +89,7 @@ enum GinPattern {
         }
     }
 
-    /** Ranks 0 and 1 put, or send signals without data, back and forth. */
+    /** Ranks 0 and 1 take turns to put, or to send signals without data. */
     static final class PingPong extends GinMeasurement {
 
         private long rounds;
@@ -152,7 +152,10 @@ enum GinPattern {
             gins[0].flush();
         }
 
-        /** Sends one signal each way. Rank 0 therefore writes again only after rank 1 has checked its data. */
+        /**
+         * Sends one signal in each direction. Rank 0 therefore puts again only after rank 1 has checked the received
+         * data.
+         */
         @Override
         void checked() {
             rounds(0, 1);
@@ -160,10 +163,10 @@ enum GinPattern {
     }
 
     /**
-     * Many blocks put to all other ranks at once, as fast as their queues have room. This is the load of a token
-     * exchange, where the rate of descriptors counts and not their latency. One thread runs all blocks of a rank, one
-     * after the other. Each block has a context, and its own part of every window. Its last put to a rank carries a
-     * signal.
+     * Many blocks put to all other ranks at once, as fast as the queues have room. This load resembles a token
+     * exchange, where the rate of descriptors matters, and not the latency. One thread runs all blocks of a rank, one
+     * after the other. Each block has a context and its own part of every window. The last put of a block to a rank
+     * carries a signal.
      */
     static final class Flood extends GinMeasurement {
 
@@ -222,13 +225,14 @@ enum GinPattern {
                     }
                 }
                 if (!moved) {
-                    Thread.yield(); // lets the agent run, which may share this core
+                    Thread.yield(); // the agent's thread may have only this core
                 }
             }
             signals += peers;
             for (int block = 0; block < blocks; block++) {
                 int context = block % gins.length;
-                if (block < gins.length) { // the blocks of a context use one signal, so the first of them waits for all
+                if (block < gins.length) { // the blocks of a context share a signal, and the first block waits for all
+                                           // of them
                     int sharing = (blocks - block + gins.length - 1) / gins.length;
                     gins[context].waitSignal(0, signals * sharing);
                 }

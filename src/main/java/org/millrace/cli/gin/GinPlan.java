@@ -11,7 +11,7 @@ import org.millrace.cli.base.Json;
 record GinPlan(GinPattern pattern, int ranks, long minBytes, long maxBytes, int iterations, int contexts, int blocks,
         GinDescriptorFormat format) {
 
-    /** Maximum number of bytes to transfer for each size. It limits the rounds of large sizes. */
+    /** Maximum number of bytes to transfer for each size. It limits the number of rounds of large sizes. */
     private static final long VOLUME = 1L << 28;
 
     /** Returns the sizes of the puts in bytes, in ascending order; 0 stands for a signal without data. */
@@ -45,7 +45,7 @@ record GinPlan(GinPattern pattern, int ranks, long minBytes, long maxBytes, int 
     /**
      * Plan of a measurement on GPUs.
      *
-     * @param all      whether every rank puts a part to each; otherwise ranks 0 and 1 put or signal back and forth
+     * @param all      whether every rank puts a part to each rank; otherwise ranks 0 and 1 take turns to put or signal
      * @param ranks    number of ranks
      * @param contexts number of GIN contexts to request
      * @param cases    lines of the table, in order

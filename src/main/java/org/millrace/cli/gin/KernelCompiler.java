@@ -14,25 +14,26 @@ import org.millrace.MillraceException;
 import org.millrace.cuda.CudaDevice;
 
 /**
- * Compiles the kernels with nvcc and the headers of the installed NCCL. They are compiled on the user's machine,
- * because the structures that kernels and NCCL share change with the release.
+ * Compiles the kernels with nvcc and the headers of the installed NCCL. The kernels are compiled on the user's machine,
+ * because the structures that they share with NCCL depend on NCCL's release.
  */
 final class KernelCompiler {
 
     private static final String SOURCE = "gin.cu";
     private static final long LIMIT_SECONDS = 180;
     private static final int SHOWN_LINES = 20;
-    /** First version of NCCL that has GIN in its device functions. */
+    /** First version of NCCL with device functions for GIN. */
     private static final int FIRST_WITH_GIN = 22807;
 
     private KernelCompiler() {}
 
     /**
-     * Checks that kernels for a release can use GIN. For an older release the compiler would write many messages.
+     * Checks that kernels for a release of NCCL can use GIN. For an older release the compiler would write many
+     * messages.
      *
      * @param version version code of the release
      * @param text    the version as text
-     * @param library path of the loaded library
+     * @param library path of the loaded libnccl
      */
     static void requireGin(int version, String text, Path library) {
         if (version < FIRST_WITH_GIN) {
@@ -48,7 +49,7 @@ final class KernelCompiler {
      * @param device    GPU that will run the kernels
      * @param nvcc      compiler; null to search for one
      * @param include   directory of nccl_device.h; null to search for it
-     * @param library   loaded libnccl; the headers may lie in a directory beside its own
+     * @param library   path of the loaded libnccl; the headers may lie in a directory beside the library's directory
      * @return the image
      */
     static Path compile(Path directory, CudaDevice device, @Nullable Path nvcc, @Nullable Path include, Path library) {
@@ -60,7 +61,8 @@ final class KernelCompiler {
         }
         Path image = directory.resolve("gin.cubin");
         String architecture = "sm_" + device.computeCapability().replace(".", "");
-        // The option leaves out NCCL's own backend for NICs. It includes DOCA's headers, which are rarely installed.
+        // GDAKI, NCCL's own backend for network cards, is left out, because it includes DOCA's headers, which are
+        // rarely installed.
         run(directory, List.of(compiler.toString(), "-cubin", "-O2", "-std=c++17", "-arch=" + architecture,
                 "-DNCCL_GIN_GDAKI_ENABLE=0", "-I" + headers, unpack(directory).toString(), "-o", image.toString()));
         return image;

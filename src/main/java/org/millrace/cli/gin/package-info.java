@@ -1,6 +1,6 @@
 /**
- * {@code millrace gin}, which measures GPU-initiated networking: puts of the emulated device, or of kernels that are
- * compiled from {@code src/main/cuda/gin.cu}.
+ * {@code millrace gin} measures GIN: puts by the emulated device, or by kernels that are compiled from {@code
+ * src/main/cuda/gin.cu}.
  */
 @NullMarked
 package org.millrace.cli.gin;

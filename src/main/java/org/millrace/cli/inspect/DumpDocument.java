@@ -15,8 +15,8 @@ import org.millrace.trace.TracedProcess.TracedAgent;
 import org.millrace.trace.TracedProcess;
 
 /**
- * All data of processes' traces, by the schema in {@code see-inside.md}. Times are milliseconds since 1970. The time of
- * an event that has not happened is null, and so is an unknown number.
+ * All data of processes' traces, by the schema in {@code see-inside.md}. Times are milliseconds since 1970. Null stands
+ * for an unknown number, and for the time of an event that has not happened.
  */
 final class DumpDocument {
 

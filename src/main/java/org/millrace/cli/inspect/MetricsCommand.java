@@ -64,7 +64,8 @@ public final class MetricsCommand extends InspectCommand {
         int colon = text.lastIndexOf(':');
         try {
             if (colon < 1) {
-                throw new IllegalArgumentException("no address"); // an empty address would stand for this host
+                throw new IllegalArgumentException("no address"); // otherwise an empty address would stand for this
+                                                                  // host
             }
             return new InetSocketAddress(
                     LocalAddress.NamedHost.of(text.substring(0, colon), SocketOptions.defaults()).listenAt(),
@@ -101,7 +102,10 @@ public final class MetricsCommand extends InspectCommand {
         }
     }
 
-    /** Writes the traces of processes in OpenMetrics' text format 1.0, with the samples of each metric together. */
+    /**
+     * Writes the traces of processes in OpenMetrics' text format 1.0. The samples of a metric follow each other, as the
+     * format requires.
+     */
     static final class OpenMetrics {
 
         static final String CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8";

@@ -50,8 +50,8 @@ final class Processes {
     }
 
     /**
-     * Returns which processes from {@link #read} are alive, or were alive in an earlier call. Returns all of them if
-     * the user has named processes.
+     * Returns the processes from {@link #read} that are alive, or were alive in an earlier call. If the user has named
+     * processes, returns all processes from {@code read}.
      */
     List<TracedProcess> living(List<TracedProcess> read) {
         read.stream().filter(TracedProcess::alive).map(TracedProcess::file).forEach(lived::add);
@@ -62,7 +62,7 @@ final class Processes {
         return pids;
     }
 
-    /** Reads all traces, even if the user has named processes. */
+    /** Reads the traces of all processes, even if the user has named some. */
     List<TracedProcess> readAll() {
         return readAll(directory());
     }
@@ -76,7 +76,10 @@ final class Processes {
         }
     }
 
-    /** Returns the result of {@link #read}. Throws an exception if the user has named processes and none exists. */
+    /**
+     * Returns the result of {@link #read}. Throws an exception if the user has named processes and none of them has a
+     * trace.
+     */
     List<TracedProcess> readNamed() {
         return pids.isEmpty() ? read() : require();
     }
@@ -119,13 +122,16 @@ final class Processes {
 
     /**
      * Returns the state of a process that writes nothing to its trace. It is "silent" for a process of another PID
-     * namespace, because the end of such a process may not be detected.
+     * namespace, because this process may be unable to detect its end.
      */
     private static String quiet(TracedProcess process) {
         return process.identity().isOfThisNamespace() ? "stopped" : "silent";
     }
 
-    /** Returns a process's rank according to its communicators, or else its launcher; empty if it is unknown. */
+    /**
+     * Returns a process's rank according to its communicators, otherwise according to its launcher; empty if the rank
+     * is unknown.
+     */
     static String rank(TracedProcess process, List<TracedLink> links) {
         return links.stream()
                 .filter(link -> link.process() == process && link.rank() >= 0)

@@ -85,14 +85,14 @@ public final class TopCommand extends InspectCommand {
 
     /**
      * Exclusive use of the terminal. New content replaces the previous content, and keys are read without Enter. The
-     * original state is restored on close, and when the process ends.
+     * terminal's original state is restored on close, and when the process ends.
      */
     static final class Terminal implements AutoCloseable {
 
         static final int USUAL_WIDTH = 80;
         /**
-         * Escape sequence that moves the cursor to the top left. The following sequences clear the rest of a line and
-         * of the screen.
+         * Escape sequence that moves the cursor to the top left. The next two constants clear the rest of a line and of
+         * the screen.
          */
         private static final String HOME = "\u001b[H";
         private static final String CLEAR_LINE = "\u001b[K";

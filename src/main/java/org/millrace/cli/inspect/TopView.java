@@ -36,8 +36,8 @@ final class TopView {
     /**
      * Creates a view of two readings.
      *
-     * @param earlier earlier reading of the same processes. The rates of a process that is missing in it are averages
-     *                since the process's start
+     * @param earlier earlier reading of the same processes. If a process is missing in it, the process's rates are
+     *                averages since its start
      */
     TopView(List<TracedProcess> earlier, List<TracedProcess> now) {
         processes = now;
@@ -77,7 +77,7 @@ final class TopView {
                 .sum();
     }
 
-    /** Returns the lines of the view within a width and a height. Shows the busiest connections. */
+    /** Returns the lines of the view within a width and a height. If not all connections fit, the busiest are shown. */
     List<String> lines(int width, int height) {
         List<String> lines = new ArrayList<>();
         lines.add(cut("millrace top: " + Units.count(processes.size(), "process", "processes") + ", " + connections(),
@@ -87,7 +87,7 @@ final class TopView {
         List<String> contexts = gin.lines(width, Math.max(2, (height - lines.size()) / 2));
         int room = Math.max(1, height - lines.size() - contexts.size() - 3);
         if (sorted.size() > room) {
-            // active connections first, then those with the shortest idle time
+            // the busiest connections first, and idle connections by the time since their last step, shortest first
             sorted.sort(Comparator.comparingDouble((TracedLink link) -> -bytesPerSecond(link))
                     .thenComparingDouble(TracedLink::standsSeconds));
             sorted = sorted.subList(0, room);
@@ -128,7 +128,8 @@ final class TopView {
     }
 
     /**
-     * Returns a process's rate of bytes; empty if all its connections are direct, because their bytes are not counted.
+     * Returns the rate of the bytes that a process sends or receives; empty if all its connections are direct. Bytes of
+     * direct connections, which GPUs copy without a proxy, are not counted.
      */
     private String rate(TracedProcess process, boolean sends) {
         List<TracedLink> own = links.stream().filter(link -> link.process() == process).toList();
@@ -165,7 +166,7 @@ final class TopView {
                 .orElse("");
     }
 
-    /** Returns an operation in words: all_reduce #4933 16M. */
+    /** Returns an operation as text: its name, number and size in bytes, for instance {@code all_reduce #4933 16M}. */
     static String text(Operation operation) {
         return operation.name()
                 + (operation.peer() >= 0 ? (operation.name().equals("receive") ? " from " : " to ") + operation.peer()
@@ -196,7 +197,7 @@ final class TopView {
         return table;
     }
 
-    /** Returns the network of a connection, and its purpose unless it serves collectives. */
+    /** Returns a connection's network, and the connection's purpose unless it serves collectives. */
     private static String network(ConnectionIdentity identity) {
         return identity.network() + (identity.kind() == 1 ? " p2p" : "");
     }

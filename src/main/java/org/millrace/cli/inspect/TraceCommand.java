@@ -40,21 +40,21 @@ public final class TraceCommand extends InspectCommand {
 
     /**
      * The last steps in the format of Chrome's trace viewer, which Perfetto reads as well. The viewer shows a process
-     * for each rank, a row for each channel and direction, and a row for each communicator's operations. Spans that
-     * have not ended yet end at the time of the reading. Viewers require that spans of a row nest. A span that begins
-     * before another has ended therefore moves to a further row of the same name. Times are microseconds since the
-     * first span began, because a double cannot hold nanoseconds since 1970. {@code otherData} has the time of that
-     * first span.
+     * for each rank, a row for each channel and direction, and a row for each communicator's operations. A span that
+     * has not ended yet ends at the time of the reading. Viewers require that the spans of a row nest. A span that
+     * begins before an earlier span has ended is therefore put on a further row with the same name. Times are
+     * microseconds since the first span began, because a double cannot hold nanoseconds since 1970. {@code otherData}
+     * has the absolute time of the first span.
      */
     static final class ChromeTrace {
 
         private static final int OPERATION_ROWS = 1_000_000;
         private static final int GIN_ROWS = 2_000_000;
-        /** Distance between the row numbers of two connections, and so the maximum number of rows of a connection. */
+        /** Maximum number of rows of a connection. The first rows of two connections are so far apart. */
         private static final int LANES = 256;
         /**
          * Maximum time by which a span's beginning is moved to avoid a further row, in nanoseconds. Recorded times are
-         * inexact, because the clock is not read for each of them.
+         * inexact, because one reading of the clock serves several events.
          */
         private static final long TOLERANCE_NANOS = 1_000;
         /**
@@ -130,8 +130,8 @@ public final class TraceCommand extends InspectCommand {
         }
 
         /**
-         * Adds a span for a queue, from the queue's last change. A trace contains only the counters of a queue, and not
-         * its descriptors. The span has not ended if descriptors are still in flight.
+         * Adds a span for a queue of GIN, which begins with the queue's last change. A trace contains only the queue's
+         * counters, and not its descriptors. The span has not ended if descriptors are still in flight.
          */
         private void add(TracedProcess process, int row, TracedGin context, Queue queue) {
             Map<String, Object> what = Json.object("taken", queue.taken(), "completed", queue.completed());
@@ -165,7 +165,7 @@ public final class TraceCommand extends InspectCommand {
                 add(process, first + lane, span, begun, end);
             }
             if (free.isEmpty() && first < OPERATION_ROWS) {
-                name("thread_name", process, first, name); // shows the row of an idle connection, too
+                name("thread_name", process, first, name); // makes the viewer show the row of an idle connection, too
             }
         }
 

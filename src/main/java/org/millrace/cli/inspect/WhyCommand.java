@@ -81,8 +81,8 @@ public final class WhyCommand extends InspectCommand {
     }
 
     /**
-     * Returns the verdicts to report. Omits verdicts on jobs that have ended if another job stalls, unless the user has
-     * named processes.
+     * Returns the verdicts to report. If a job stalls, verdicts on other jobs that have ended are omitted, unless the
+     * user has named processes.
      */
     static List<Verdict> told(List<Verdict> verdicts, boolean named) {
         List<Verdict> stalls = verdicts.stream().filter(verdict -> verdict.cause() != Cause.ENDED).toList();

@@ -12,8 +12,8 @@ import org.millrace.Registration;
 import org.millrace.cli.run.RunDeadline;
 
 /**
- * One rank's part of collectives on random operands. The rank can compare its results with a reference that is
- * independent of the measured code. Used by one thread.
+ * One rank's part of collectives on random operands. The rank can compare its results with a {@link Reference}, which
+ * is independent of the measured code. Used by one thread.
  */
 public final class CheckedCollectives implements AutoCloseable {
 
@@ -43,8 +43,8 @@ public final class CheckedCollectives implements AutoCloseable {
     }
 
     /**
-     * Returns the send and receive operands for the given number of elements. The number is rounded down so that it
-     * divides into equal parts for all ranks.
+     * Returns the send and receive operands for the given number of elements. If operands have a part for each rank,
+     * the number is rounded down to a multiple of the parts.
      */
     public OperandBuffers place(CollectiveCall call, DataType type, Reduction reduction, long elements,
             boolean inPlace) {
@@ -89,8 +89,8 @@ public final class CheckedCollectives implements AutoCloseable {
 
     /**
      * Returns a condition that is true on all ranks if the given condition is true on any rank. All ranks must evaluate
-     * the returned condition together. Ranks that stop after a certain time must agree, because an operation that only
-     * some ranks begin never completes.
+     * the returned condition together. Ranks need it to stop together, because an operation that only some ranks begin
+     * never completes.
      */
     BooleanSupplier forAny(BooleanSupplier question) {
         return () -> memory.exchange(question.getAsBoolean() ? 1 : 0,

@@ -10,15 +10,16 @@ import org.millrace.Operation;
 import org.millrace.ReduceOp;
 
 /**
- * An operation as the ranks of a communicator call it, with the required result of each rank. In each method,
- * {@code count} is the count that is passed to the call, as in nccl-tests' table.
+ * An operation that the ranks of a communicator call, with the required result of each rank. In each method, {@code
+ * count} is the count that the call receives, as in nccl-tests' table.
  */
 public record CollectiveCall(Operation operation, int ranks) {
 
     static final int ROOT = 0;
 
     /**
-     * A part of a rank's result. The parts of a result are listed in the order of their positions.
+     * A part of a rank's result: {@code count} elements from the index {@code first} of an operand. A result's parts
+     * are listed in the order of their positions.
      *
      * @param source rank that owns the copied operand; {@link #ALL} for the reduction of all ranks' operands
      */
@@ -36,8 +37,8 @@ public record CollectiveCall(Operation operation, int ranks) {
     }
 
     /**
-     * Enqueues the operation once. It is in place if the positions of {@code send} and {@code receive} in one operand
-     * are those of {@link Operation#sendOffset} and {@link Operation#receiveOffset}.
+     * Enqueues the operation once. The operation is in place if {@code send} and {@code receive} are the ranges of one
+     * operand at {@link Operation#sendOffset} and {@link Operation#receiveOffset}.
      */
     void enqueue(Communicator communicator, MemorySegment send, MemorySegment receive, long count, DataType type,
             ReduceOp op, DeviceStream stream) {
@@ -58,7 +59,8 @@ public record CollectiveCall(Operation operation, int ranks) {
     }
 
     /**
-     * Returns the required content of a rank's receive operand. For a gather or a reduce only the root has a result.
+     * Returns the required content of a rank's receive operand. For a gather or a reduce, ranks other than the root
+     * have no result.
      */
     List<Part> result(int rank, long count) {
         return switch (operation) {
@@ -74,7 +76,7 @@ public record CollectiveCall(Operation operation, int ranks) {
         };
     }
 
-    /** Returns the same range of every rank's operand, in the order of the ranks. */
+    /** Returns the given range of every rank's operand, in the order of the ranks. */
     private List<Part> copied(long first, long count) {
         return IntStream.range(0, ranks).mapToObj(source -> Part.copied(source, first, count)).toList();
     }

@@ -36,7 +36,7 @@ public final class CompareCommand extends Subcommand {
     /** Content of one file: its results by size, type and operation. */
     private record Run(Path file, Map<?, ?> document, Map<String, Map<?, ?>> rows) {
 
-        /** Returns the circumstances of the run and the routes of its data. */
+        /** Returns a text with the circumstances of the run and the routes of its data. */
         String about() {
             Object net = document.get("settings") instanceof Map<?, ?> settings
                     && settings.get("MILLRACE_NET") instanceof Map<?, ?> entry ? entry.get("text") : "unknown";
@@ -135,7 +135,8 @@ public final class CompareCommand extends Subcommand {
     }
 
     /**
-     * Returns the text of four columns: median of A, median of B, their difference, and the noise of the difference.
+     * Returns the text of four columns: the median of the runs A, the median of the runs B, the difference, and the
+     * difference's noise.
      */
     private static String times(List<Run> runs, String key, String place) {
         double[] a = each(runs, (first, _) -> first, key, place);
@@ -149,7 +150,7 @@ public final class CompareCommand extends Subcommand {
                 number("%+.1f%%", median(difference)), runs.size() == 2 ? "-" : number("%.1f%%", noise));
     }
 
-    /** Returns a value for each pair of a run A and a run B. The values are in ascending order. */
+    /** Returns a value for each pair of one run of A and one run of B, in ascending order. */
     private static double[] each(List<Run> runs, DoubleBinaryOperator value, String key, String place) {
         return IntStream.range(0, runs.size() / 2)
                 .mapToDouble(pair -> value.applyAsDouble(runs.get(2 * pair).microseconds(key, place),

@@ -108,7 +108,7 @@ enum FloatFormat {
         };
     }
 
-    /** Returns the number that the low bits of the argument encode. */
+    /** Returns the number that the low bits of {@code bits} encode. */
     abstract double decode(long bits);
 
     /** Returns the bits of a number that is normal and exact in this format. */
@@ -123,9 +123,7 @@ enum FloatFormat {
         return roundoff;
     }
 
-    /**
-     * Returns the smallest number above zero. For results near zero, the largest rounding error is half of this number.
-     */
+    /** Returns the smallest number above zero. Half of it is the largest rounding error of results near zero. */
     double smallest() {
         return smallest;
     }

@@ -22,7 +22,7 @@ final class Measurement {
     private final Communicator communicator;
     private final CheckedCollectives collectives;
     private final PerfWarmUp warmUp;
-    /** Number of wrong elements that have not been added to a line of the table. */
+    /** Number of wrong elements that were found since the last line of the table. */
     private long wrongSoFar;
     private long checked;
 
@@ -91,16 +91,14 @@ final class Measurement {
         return new PerfEvent.CaseResult(nanos, wrong);
     }
 
-    /** Detects a busy JIT compiler. On a machine with few cores it is busy for seconds. */
+    /** Detects a busy JIT compiler. On a machine with few cores the compiler is busy for seconds. */
     private static final class CompilerWatch {
 
         /**
-         * Minimum time between two observations, in milliseconds. The compilation of a large method takes less time.
+         * Minimum time between two observations, in milliseconds. It is longer than the compilation of a large method.
          */
         private static final long LOOK_MILLIS = 300;
-        /**
-         * The compiler counts as idle if it compiled for less than this fraction of the time between two observations.
-         */
+        /** The compiler is busy if it compiled for more than one BUSY_PARTS-th of the time between two observations. */
         private static final long BUSY_PARTS = 10;
 
         private final @Nullable CompilationMXBean compiler = ManagementFactory.getCompilationMXBean();
@@ -120,7 +118,7 @@ final class Measurement {
         }
     }
 
-    /** Runs operations. If each one is checked, waits for it before the next one, otherwise only for the last. */
+    /** Runs operations. If each operation is checked, waits for each, otherwise only for the last. */
     private void run(OperandBuffers buffers, int index, int operations) {
         if (plan.checking() != PerfPlan.Checking.EVERY) {
             collectives.run(buffers, operations);
@@ -132,7 +130,7 @@ final class Measurement {
         }
     }
 
-    /** Describes the run times of kernels, from the device's records of the most recent ones. */
+    /** Describes the run times of kernels, from the device's records of the last kernels. */
     private static final class KernelTimes {
 
         private KernelTimes() {}

@@ -7,7 +7,7 @@ import org.millrace.Operation;
 /**
  * An operation with its type and count, and the operands of one rank.
  *
- * @param count count that is passed to the call
+ * @param count count that the call receives
  */
 record OperandBuffers(CollectiveCall call, DataType type, Reduction reduction, long count, MemorySegment send,
         MemorySegment receive, boolean inPlace) {

@@ -10,8 +10,8 @@ import org.millrace.DeviceStream;
 import org.millrace.cli.run.RunDeadline;
 
 /**
- * Fills and checks device memory from the host, in pieces, so that the host needs no second copy of large operands. On
- * the emulated device the copies are plain copies of host memory.
+ * Fills and checks device memory from the host, one piece after the other, so that the host needs no copy of a whole
+ * operand. On the emulated device the copies are plain copies of host memory.
  */
 final class OperandMemory {
 
@@ -55,7 +55,7 @@ final class OperandMemory {
         });
     }
 
-    /** Fills memory with the byte {@link #POISON}, so that it cannot be mistaken for a result. */
+    /** Fills memory with the byte {@link #POISON}, so that the memory's old content cannot pass for a result. */
     void poison(MemorySegment memory) {
         forEachPiece(memory, (piece, target, offset) -> upload(piece.fill(POISON), target));
     }
@@ -85,7 +85,8 @@ final class OperandMemory {
         MemorySegment expected = copy.asSlice(0, piece.byteSize());
         reference.fill(expected, source, first, piece.byteSize() / bytes);
         long different = 0;
-        // Searches for each next difference. Differences are usually few, and otherwise the time does not matter.
+        // Searches for the next difference each time. Usually differences are few; if they are many, the time does
+        // not matter.
         for (long at = 0; at < piece.byteSize(); at += bytes) {
             long mismatch = MemorySegment.mismatch(piece, at, piece.byteSize(), expected, at, piece.byteSize());
             if (mismatch < 0) {

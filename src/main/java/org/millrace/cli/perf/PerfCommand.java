@@ -57,8 +57,8 @@ public final class PerfCommand extends Subcommand {
         Configuration configuration = Configuration.load(settings);
         long seed = options.seed == null ? ThreadLocalRandom.current().nextLong(Integer.MAX_VALUE) : options.seed;
         PerfPlan plan = options.plan(seed, configuration.get(Settings.FAULT).isPresent());
-        Fault.PlantedFaults.leaveToCaller(); // a rank in its own process does not know whether a fault has happened in
-                                             // another one
+        Fault.PlantedFaults.leaveToCaller(); // not checked at the end of each process, because a fault may have
+                                             // happened in another rank's process
         if (options.workerRank != null) {
             RankMain.run(options.workerRank,
                     new PerfWorker(plan, options.workerRank, options.workerRendezvous, settings));
@@ -67,8 +67,8 @@ public final class PerfCommand extends Subcommand {
         String device = requireDevice(settings);
         processes = options.processes || device.equals(GPU);
         if (device.equals(EMULATED)) {
-            EngineProvider.requireUsable(configuration); // here, so that only this process reports an error, and not
-                                                         // every rank
+            EngineProvider.requireUsable(configuration); // checked here, so that this process reports an error once,
+                                                         // instead of every rank
         }
 
         PerfResults results = new PerfResults(plan);
@@ -94,7 +94,7 @@ public final class PerfCommand extends Subcommand {
 
     /**
      * Returns a failure for each planted fault of the settings that happened at no rank, because the run has not tested
-     * it. Returns none for devices other than the emulated device and GPUs.
+     * this fault. Returns no failure for devices other than the emulated device and GPUs.
      */
     private static List<RankRun.Failure> missedFaults(String device, Configuration configuration, PerfResults results) {
         if (!device.equals(EMULATED) && !device.equals(GPU)) {
@@ -126,7 +126,10 @@ public final class PerfCommand extends Subcommand {
         return settings;
     }
 
-    /** Returns the device. Called before ranks start, so that only this process reports an unknown device. */
+    /**
+     * Returns the device. Called before ranks start, so that an unknown device is reported once, instead of by every
+     * rank.
+     */
     private static String requireDevice(Map<String, String> settings) {
         try {
             return Millrace.provider(settings).device();
@@ -152,8 +155,8 @@ public final class PerfCommand extends Subcommand {
     }
 
     /**
-     * Returns the environment variables that set a rank's host id. On GPUs each rank has its own host id by default.
-     * Elsewhere it has one only if the user asks for it.
+     * Returns the environment variables that set a rank's host id. On GPUs each rank has a separate host id by default.
+     * On other devices it has one only if the user asks for it.
      */
     private Map<String, String> variables(int rank, Map<String, String> settings) {
         boolean emulated = !requireDevice(settings).equals(GPU);
@@ -165,8 +168,8 @@ public final class PerfCommand extends Subcommand {
     }
 
     /**
-     * Returns the arguments of a rank: the arguments of this process, and further arguments that make the process a
-     * rank. The rank derives the same plan from them.
+     * Returns the arguments of a rank: the arguments of this process, from which the rank derives its plan, and further
+     * arguments that make the process a rank.
      */
     private List<String> workerArguments(PerfPlan plan, int rank, String rendezvous) {
         List<String> arguments = new ArrayList<>(spec.root().commandLine().getParseResult().originalArgs());

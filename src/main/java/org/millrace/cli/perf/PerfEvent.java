@@ -21,7 +21,7 @@ public sealed interface PerfEvent extends RankEvent {
     record Profiled(int rank, int index, String text) implements PerfEvent {
     }
 
-    /** A planted fault has happened in the rank's process. All processes use the same text for a fault. */
+    /** A planted fault has happened in the rank's process. The text of a fault is equal in all processes. */
     record FaultHappened(int rank, String fault) implements PerfEvent {
     }
 

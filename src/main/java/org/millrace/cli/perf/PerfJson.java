@@ -10,8 +10,8 @@ import org.millrace.cli.base.RunJson;
 import org.millrace.config.Configuration;
 
 /**
- * Results of a measurement for programs: the content of the table, and the environment and settings of the run. Times
- * are nanoseconds, sizes bytes, and bandwidths GB/s.
+ * JSON document of a measurement: the content of the table, and the environment and settings of the run. Times are
+ * nanoseconds, sizes bytes, and bandwidths GB/s.
  */
 final class PerfJson {
 

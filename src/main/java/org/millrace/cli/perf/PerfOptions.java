@@ -23,7 +23,7 @@ import picocli.CommandLine.Spec.Target;
 import picocli.CommandLine.Spec;
 import picocli.CommandLine.TypeConversionException;
 
-/** The options of {@code perf}. An option that nccl-tests has too has the same name here. */
+/** The options of {@code perf}. Options that nccl-tests has too have nccl-tests' names. */
 final class PerfOptions {
 
     private static final int DEFAULT_FACTOR = 2;
@@ -227,7 +227,8 @@ final class PerfOptions {
                         sizes, collective.parts(ranks), iterations == null ? 0 : iterations,
                         warmup == null ? -1 : warmup),
                 checking(faultPlanted), data, deadline, profile, register,
-                // Ranks agree on the end of an automatic warm-up by an operation, which a planted fault may falsify.
+                // In an automatic warm-up, ranks agree by an operation to end it, and a planted fault may falsify
+                // this operation.
                 warmup == null && !faultPlanted);
     }
 
@@ -244,7 +245,7 @@ final class PerfOptions {
         }
     }
 
-    /** Returns a description of the options in one line, in the form of nccl-tests. */
+    /** Returns a description of the options in one line, in the format of nccl-tests. */
     String describe(PerfPlan plan, boolean asProcesses) {
         PerfPlan.Case first = plan.cases().getFirst();
         PerfPlan.Case last = plan.cases().getLast();

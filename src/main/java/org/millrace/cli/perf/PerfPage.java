@@ -16,7 +16,7 @@ import org.millrace.cli.base.Json;
 
 /**
  * An HTML page of measurements. It shows time and bandwidth by size, with a line for each run, and all values in a
- * sortable table. It contains all its resources, including uPlot's script, and loads nothing from the network.
+ * sortable table. The page contains all its resources, including uPlot's script, and loads nothing from the network.
  */
 final class PerfPage {
 
@@ -32,7 +32,7 @@ final class PerfPage {
                 || !(run.get("environment") instanceof Map<?, ?> environment)) {
             throw new IllegalArgumentException("no results of 'millrace perf --json'");
         }
-        // one line for each pair of type and operation, because --type all and --op all measure several
+        // one line of the chart for each pair of type and operation, because --type all and --op all measure several
         Map<String, List<Object>> lines = new LinkedHashMap<>();
         for (Object each : rows) {
             Map<?, ?> row = (Map<?, ?>) each;

@@ -7,13 +7,13 @@ import org.millrace.DataType;
 import org.millrace.Operation;
 
 /**
- * Plan of a measurement. It is the same for every rank. Each rank derives the plan from the command line alone, so that
- * ranks need not exchange it.
+ * Plan of a measurement. Each rank derives the plan from the command line alone, so that all ranks have the same plan
+ * without exchanging it.
  */
 public record PerfPlan(Operation collective, int ranks, List<Case> cases, Checking checking, long seed,
         Duration deadline, boolean profile, boolean register, boolean warmsUp) {
 
-    /** Selection of the operations whose results are compared with a reference. */
+    /** The operations with results that are compared with a reference. */
     public enum Checking {
         /** No operation, so that the run only measures times. */
         NONE,
@@ -29,8 +29,8 @@ public record PerfPlan(Operation collective, int ranks, List<Case> cases, Checki
     /**
      * One line of the table.
      *
-     * @param count  number of elements of one rank's larger operand. The count that is passed to the call is smaller if
-     *               the other operand is only a part of this one
+     * @param count  number of elements of one rank's larger operand. The call receives a smaller count if the other
+     *               operand has only the size of a part
      * @param warmup number of operations before the timed ones; an upper bound if the plan warms up automatically
      */
     public record Case(int index, DataType type, Reduction reduction, long count, int warmup, int iterations) {
@@ -46,8 +46,8 @@ public record PerfPlan(Operation collective, int ranks, List<Case> cases, Checki
     }
 
     /**
-     * The sizes of nccl-tests, from the smallest to the largest. Each follows from the previous one by a factor or a
-     * step.
+     * Sizes as in nccl-tests, from the smallest to the largest. Each size is the previous size multiplied by a factor
+     * or increased by a step.
      *
      * @param max    upper limit of all sizes, in bytes
      * @param factor quotient of a size and the previous size; 1 if {@code step} is used
@@ -67,9 +67,9 @@ public record PerfPlan(Operation collective, int ranks, List<Case> cases, Checki
     }
 
     /**
-     * Bounds for the default number of timed operations of a line. The JIT compiler takes the cores for a few
-     * milliseconds. With 20,000 operations, this hardly changes the average of operations that take microseconds. For
-     * large operands, a line moves at most BYTES_PER_LINE for each rank, but runs at least 4 operations.
+     * Bounds for the default number of timed operations of a line. The JIT compiler uses the cores for a few
+     * milliseconds, which hardly changes the average of 20,000 operations that take microseconds. For large operands, a
+     * line moves at most BYTES_PER_LINE for each rank, but runs at least 4 operations.
      */
     private static final long BYTES_PER_LINE = 256L << 20;
     private static final int MAX_ITERATIONS = 20_000;
@@ -81,17 +81,17 @@ public record PerfPlan(Operation collective, int ranks, List<Case> cases, Checki
     private static final int WARMUP_OF_THE_FIRST = 10_000;
     /**
      * Number of warm-up operations of the sizes from FIRST_OF_LOOPS to LAST_OF_LOOPS. These sizes run loops that
-     * smaller ones never enter, so that the JIT compiler is busy again. Larger sizes run no other loops.
+     * smaller sizes never enter, so that the JIT compiler is busy again. Larger sizes add no loops.
      */
     private static final int WARMUP_OF_LOOPS = 2000;
     private static final long FIRST_OF_LOOPS = 64 << 10;
     private static final long LAST_OF_LOOPS = 4 << 20;
     private static final int WARMUP_SHARE = 5;
-    /** Number of operations of the automatic warm-up before the first line. It is enough to start the JIT compiler. */
+    /** Number of operations of the automatic warm-up before the first line, enough to start the JIT compiler. */
     private static final int STARTERS = 300;
     /**
      * Number of operations of the automatic warm-up before the first line, if small operations are measured. The JIT
-     * compiler needs this number. Compiled operations take a tenth of the time.
+     * compiler compiles their code only after so many operations. Compiled operations take a tenth of the time.
      */
     private static final int STARTERS_OF_SMALL = 30_000;
 
@@ -101,8 +101,8 @@ public record PerfPlan(Operation collective, int ranks, List<Case> cases, Checki
     }
 
     /**
-     * Returns the default number of warm-up operations of a line of the first type and reduction. Used if the user has
-     * chosen neither this number nor the number of timed operations.
+     * Returns the default number of warm-up operations of a line of the first type and reduction. It applies if the
+     * user has chosen neither this number nor the number of timed operations.
      */
     private static int warmup(boolean first, int timed, long bytes) {
         if (first && timed == MAX_ITERATIONS) {
@@ -113,8 +113,8 @@ public record PerfPlan(Operation collective, int ranks, List<Case> cases, Checki
 
     /**
      * Returns the lines of the table: all types, for each type all reductions, and for each reduction all sizes. Sizes
-     * are rounded down to a multiple of the type's size and of the operand's parts. If two sizes become equal, one line
-     * measures both.
+     * are rounded down to a multiple of the type's size and of the number of parts. If two sizes become equal, they
+     * have one line.
      *
      * @param parts  number of equal parts of the larger operand
      * @param warmup number of operations before the timed ones; negative for the default
@@ -141,15 +141,15 @@ public record PerfPlan(Operation collective, int ranks, List<Case> cases, Checki
         return cases;
     }
 
-    /** Returns a number of warm-up operations that moves at most BYTES_PER_LINE with the given size, and at least 1. */
+    /** Returns the given number of warm-up operations, reduced so that they move at most BYTES_PER_LINE; at least 1. */
     static int bounded(int operations, long bytes) {
         return Math.clamp(BYTES_PER_LINE / Math.max(1, bytes), 1, operations);
     }
 
     /**
      * Returns the number of operations of the smallest size before the first line; 0 if the plan does not warm up
-     * automatically. After a large number, more operations follow until the JIT compiler is idle. The number is small
-     * if the first line has few warm-up operations, or if each operation is checked.
+     * automatically. The number is small if the first line has few warm-up operations, or if each operation is checked.
+     * Otherwise it is large, and more operations follow until the JIT compiler is idle.
      */
     int starters() {
         return !warmsUp ? 0
@@ -162,7 +162,7 @@ public record PerfPlan(Operation collective, int ranks, List<Case> cases, Checki
         return new CollectiveCall(collective, ranks);
     }
 
-    /** Returns the quotient of the larger operand's count and the count that is passed to the call. */
+    /** Returns the quotient of the larger operand's count and the count that the call receives. */
     int parts() {
         return collective.parts(ranks);
     }

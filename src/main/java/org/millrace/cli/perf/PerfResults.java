@@ -18,7 +18,7 @@ import org.millrace.net.link.Fault;
 
 /**
  * Combines the measurements of the ranks. Every rank reports its cases in the order of the plan, so lines are completed
- * in this order too.
+ * in the order of the plan.
  */
 public final class PerfResults {
 
@@ -63,7 +63,7 @@ public final class PerfResults {
         }
     }
 
-    /** Returns the ranks' reports of a line's kernels; empty if none were requested. */
+    /** Returns the ranks' texts about the kernels of a line; empty if the user has not asked for them. */
     Collection<String> profile(Row row) {
         return profiles.get(row.line().index()).values();
     }
@@ -91,8 +91,8 @@ public final class PerfResults {
     }
 
     /**
-     * Combines the routes that the ranks have reported for one operation, because each rank knows only its own side.
-     * Values that differ between ranks are joined with a plus sign. Empty if no rank has reported a route.
+     * Combines the routes that the ranks have reported for one operation, because each rank knows only its own
+     * transports. Values that differ between ranks are joined with a plus sign. Empty if no rank has reported a route.
      */
     private static Optional<Route> route(List<Route> told) {
         if (told.isEmpty()) {
@@ -117,7 +117,7 @@ public final class PerfResults {
         return true;
     }
 
-    /** Returns the process, host and device of a rank; null if it has not joined. */
+    /** Returns the process, host and device of a rank; null if the rank has not joined. */
     PerfEvent.@Nullable Joined joined(int rank) {
         return joined[rank];
     }
@@ -163,8 +163,8 @@ public final class PerfResults {
     private double busFactor() {
         int ranks = plan.ranks();
         return switch (plan.collective()) {
-            case ALL_REDUCE -> 2.0 * (ranks - 1) / ranks; // a ring moves every byte twice, except for the rank's own
-                                                          // part
+            case ALL_REDUCE -> 2.0 * (ranks - 1) / ranks; // a ring carries every byte over a link twice, except for the
+                                                          // part of one rank
             case ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL, GATHER, SCATTER -> (ranks - 1.0) / ranks;
             case BROADCAST, REDUCE, SEND_RECEIVE -> 1;
         };

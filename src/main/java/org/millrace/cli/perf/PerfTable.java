@@ -88,7 +88,9 @@ final class PerfTable implements RankRun.Listener<PerfEvent> {
                 "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)", "");
     }
 
-    /** Prints a line of the table. If its route differs from the previous line's route, first prints the route. */
+    /**
+     * Prints a line of the table. If the line's route differs from the previous line's route, first prints the route.
+     */
     void print(PerfResults.Row row) {
         if (!row.route().equals(route)) {
             route = row.route();

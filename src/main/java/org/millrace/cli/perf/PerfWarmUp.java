@@ -7,8 +7,8 @@ import java.util.function.LongSupplier;
 import java.util.function.UnaryOperator;
 
 /**
- * The automatic warm-up of a measurement, which runs operations in rounds. Its time is added up over all lines. When
- * the total reaches two seconds on one rank, the warm-up ends for all ranks together.
+ * The automatic warm-up of a measurement, which runs operations in rounds. When the time of all its rounds reaches two
+ * seconds on one rank, the warm-up ends on all ranks together.
  */
 final class PerfWarmUp {
 
@@ -23,10 +23,9 @@ final class PerfWarmUp {
     private long spentNanos;
 
     /**
-     * Creates a warm-up that has taken no time yet.
+     * Creates a warm-up.
      *
-     * @param forAny converts a condition of one rank to a condition of all ranks, which is true if any rank's condition
-     *               is true
+     * @param forAny converts each rank's condition to a common condition, which is true if any rank's condition is true
      */
     PerfWarmUp(LongSupplier nanoTime, UnaryOperator<BooleanSupplier> forAny) {
         this.nanoTime = nanoTime;
@@ -35,12 +34,13 @@ final class PerfWarmUp {
     }
 
     /**
-     * Runs at least one operation, so that a line's connections and memory have been used. The size of rounds doubles,
-     * so that a warm-up of slow operations ends soon after its time.
+     * Runs at least one operation, so that connections and memory are used before a line is measured. The number of
+     * operations in a round doubles, so that a warm-up of slow operations ends soon after its time.
      *
      * @param operations number of operations to run if the time suffices
      * @param bytes      size of an operation
-     * @param more       whether to run more operations after that number, within half of the time; collective
+     * @param more       whether to run more than {@code operations}, within half of the time; all ranks evaluate it
+     *                   together
      * @param round      runs a number of operations and waits for them
      */
     void run(int operations, long bytes, BooleanSupplier more, IntConsumer round) {

@@ -17,8 +17,8 @@ import org.millrace.net.link.Fault;
 public final class PerfWorker implements RankWorker {
 
     /**
-     * Extra time beyond the deadline of the parent process. Normally the parent ends the run, with a better message.
-     * The longer deadline applies if the parent cannot do so.
+     * Extra time beyond the deadline of the parent process. Normally the parent ends the run first, with a better
+     * message. This deadline applies if the parent cannot end the run.
      */
     private static final Duration SLACK = Duration.ofSeconds(10);
 
@@ -42,8 +42,8 @@ public final class PerfWorker implements RankWorker {
 
     @Override
     public void run(Reporter reporter) {
-        // Shared, because the emulated device's threads read and write the operands. The arena is closed last, when
-        // no thread accesses the operands any longer.
+        // A shared arena, because the emulated device's threads access the operands. It is closed last, when no
+        // thread accesses the operands any longer.
         try (Arena arena = Arena.ofShared();
                 Communicator communicator = Millrace.join(rendezvous, rank, plan.ranks(), settings)) {
             joined = communicator;
@@ -61,7 +61,7 @@ public final class PerfWorker implements RankWorker {
 
     /**
      * Reports the planted faults that have happened since the start of this rank. If ranks are threads, this includes
-     * faults of other ranks. This does no harm, because a fault need only have happened at one of them.
+     * faults of other ranks. These reports do no harm, because a fault need only happen at one rank.
      */
     private void tellOfFaults(Reporter reporter) {
         Fault.PlantedFaults.counts().forEach((fault, count) -> {
@@ -81,16 +81,15 @@ public final class PerfWorker implements RankWorker {
     }
 
     /**
-     * Measures. After a failure, aborts the communicator before the stream and the communicator are closed. Their
-     * close() would otherwise wait for operations that may never end.
+     * Measures. After a failure, aborts the communicator before the stream and the communicator are closed. Without the
+     * abort, close() would wait for operations that may never end.
      */
     private void measure(Communicator communicator, DeviceStream stream, Arena arena, Reporter reporter) {
         try (CheckedCollectives collectives =
                 new CheckedCollectives(communicator, stream, arena, plan.largestBytes(), deadline, plan.register())) {
             new Measurement(plan, communicator, collectives).run(reporter);
         } catch (Throwable failure) {
-            reporter.fail(failure); // reported before the abort, which makes the peers fail, so that the cause is the
-                                    // first report
+            reporter.fail(failure); // reported first, because the abort makes the peers fail and report too
             communicator.abort();
             throw failure;
         }

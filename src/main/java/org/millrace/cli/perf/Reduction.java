@@ -3,7 +3,7 @@ package org.millrace.cli.perf;
 import java.util.Locale;
 import org.millrace.ReduceOp;
 
-/** Reductions that can be measured, by the names of nccl-tests. */
+/** Reductions that can be measured, with their names in nccl-tests. */
 public enum Reduction {
     SUM,
     PROD,

@@ -29,8 +29,8 @@ abstract class Reference {
     abstract long element(int rank, long index);
 
     /**
-     * Returns whether bits are a right result of reducing one element of all ranks. Only as many low bits as the
-     * element has are compared.
+     * Returns whether the low bits of {@code bits} are a right result of the reduction of all ranks' elements at
+     * {@code index}.
      */
     abstract boolean isRight(long bits, long index);
 
@@ -74,7 +74,7 @@ abstract class Reference {
         private final int ranks;
         private final RandomOperands operands;
         private final boolean unsigned;
-        /** Number of high bits of a long that the type does not use. */
+        /** Number of high bits of a {@code long} that an element of the type does not use. */
         private final int spare;
 
         IntegerReference(DataType type, Reduction reduction, int ranks, RandomOperands operands) {
@@ -92,8 +92,8 @@ abstract class Reference {
         }
 
         /**
-         * Returns random bits. For an average the numbers are so small that their sum does not wrap around. The average
-         * would otherwise depend on which rank divides.
+         * Returns random bits. For an average the numbers are so small that their sum does not wrap around. Otherwise
+         * the average would depend on where the division takes place.
          */
         @Override
         long element(int rank, long index) {
@@ -126,7 +126,7 @@ abstract class Reference {
             return unsigned ? Long.compareUnsigned(a, b) : Long.compare(a, b);
         }
 
-        /** Returns the low bits as a number of this type. */
+        /** Returns the low bits as a number of this type, sign-extended if the type is signed. */
         private long extend(long bits) {
             return unsigned ? bits << spare >>> spare : bits << spare >> spare;
         }
@@ -147,8 +147,8 @@ abstract class Reference {
         private final RandomOperands operands;
         private final int fractionBits;
         /**
-         * Largest relative error of a result. The unit is the sum of the elements' magnitudes. The value is (1 + u)^n -
-         * 1 for n roundings with error u, plus the reference's own error.
+         * Largest error of a result, relative to the sum of the elements' magnitudes. For n roundings with the error u,
+         * it is (1 + u)^n - 1, plus the reference's own error.
          */
         private final double relative;
         /** Largest absolute error, for numbers that are too small for the relative error. */
@@ -189,8 +189,8 @@ abstract class Reference {
         }
 
         /**
-         * Returns a number that is exact in this type, with random fraction bits. Even ranks have numbers from 1 to 2,
-         * and odd ranks from ½ to 1, so that products stay near 1. Half of all numbers are negative.
+         * Returns a number that is exact in this type, with random fraction bits. Even ranks have magnitudes from 1 to
+         * 2, and odd ranks magnitudes from ½ to 1, so that products stay near 1. Half of all numbers are negative.
          */
         private double value(int rank, long index) {
             long bits = operands.bits(rank, index);
@@ -223,7 +223,7 @@ abstract class Reference {
                 expected /= ranks;
                 magnitude /= ranks;
             }
-            return Math.abs(actual - expected) <= relative * magnitude + absolute; // a comparison with NaN is false
+            return Math.abs(actual - expected) <= relative * magnitude + absolute; // false for NaN
         }
     }
 }

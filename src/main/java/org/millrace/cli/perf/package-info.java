@@ -1,8 +1,9 @@
 /**
- * {@code millrace perf}, which measures collectives and checks their results, in the form of NVIDIA's nccl-tests. A
- * {@link org.millrace.cli.perf.PerfPlan} defines the measurement. One {@link org.millrace.cli.perf.PerfWorker} for each
- * rank carries it out and reports {@link org.millrace.cli.perf.PerfEvent}s. {@link org.millrace.cli.perf.PerfResults}
- * combines the events, and {@code PerfTable} prints them. {@code millrace compare} compares saved results.
+ * {@code millrace perf} measures collectives and checks their results, with the options and the table of NVIDIA's
+ * nccl-tests. A {@link org.millrace.cli.perf.PerfPlan} defines the measurement. One
+ * {@link org.millrace.cli.perf.PerfWorker} for each rank carries it out and reports
+ * {@link org.millrace.cli.perf.PerfEvent}s. {@link org.millrace.cli.perf.PerfResults} combines the events, and {@code
+ * PerfTable} prints the results. {@code millrace compare} compares saved results.
  */
 @NullMarked
 package org.millrace.cli.perf;

@@ -13,7 +13,7 @@ import org.millrace.rehearsal.RecordedRun.Step;
 import org.millrace.rehearsal.RecordedRun;
 
 /**
- * Writes a recording in a format of other programs. It writes line by line, because a recording may have millions of
+ * Writes a recording in a format that other programs read, line by line, because a recording may have millions of
  * steps. Times are microseconds since the recording began.
  */
 final class RecordingExport {
@@ -25,7 +25,6 @@ final class RecordingExport {
     private final PrintWriter out;
     private final long begin;
 
-    /** Creates an export to a writer. */
     public RecordingExport(RecordedRun run, PrintWriter out) {
         this.run = run;
         this.out = out;

@@ -15,8 +15,8 @@ import org.millrace.rehearsal.RecordedRun.Call;
 import org.millrace.rehearsal.RecordedRun;
 
 /**
- * Repeats the operations of a recorded rank. The data is zeros, because new memory is filled with zeros and sums of
- * zeros stay zero.
+ * Repeats the operations of a recorded rank. All data is zero: new memory is filled with zeros, and sums of zeros stay
+ * zero.
  */
 final class Replay {
 
@@ -33,7 +33,7 @@ final class Replay {
     /**
      * Creates the replay of a rank.
      *
-     * @param arena    shared arena; closed after the stream
+     * @param arena    shared arena, which the caller closes after the stream
      * @param speed    quotient of the recorded pauses and the replayed pauses
      * @param deadline deadline of each operation
      */
@@ -103,7 +103,7 @@ final class Replay {
             if (left > 2 * LATE_NANOS) {
                 LockSupport.parkNanos(left - LATE_NANOS);
             } else {
-                Thread.yield(); // lets other ranks run, if there are fewer cores than ranks
+                Thread.yield(); // other ranks may need this core
             }
         }
     }

@@ -133,8 +133,8 @@ public final class ReplayCommand extends Subcommand {
             RankMain.run(workerRank, new Worker(plan, settings));
             return ExitCode.OK; // the parent process determines the exit status
         }
-        LinkNetwork.require(Configuration.load(settings), // here, so that only this process reports an error, and not
-                                                          // every rank
+        LinkNetwork.require(Configuration.load(settings), // checked here, so that this process reports an error once,
+                                                          // instead of every rank
                 IntStream.range(0, plan.size())
                         .mapToObj(rank -> ProcessRanks.hostName(rank / ranksPerHost))
                         .distinct()
@@ -244,8 +244,8 @@ public final class ReplayCommand extends Subcommand {
     }
 
     /**
-     * Returns the time from a rank's first call to the end of its last operation, in nanoseconds, for the rank with the
-     * longest time. Returns 0 if the ends are unknown.
+     * Returns the longest time that a rank took from its first call to the end of its last operation, in nanoseconds; 0
+     * if the ends are unknown.
      */
     private static long span(ReplayPlan plan, int without) {
         long longest = 0;
@@ -298,8 +298,8 @@ public final class ReplayCommand extends Subcommand {
         }
 
         /**
-         * Replays. After a failure, aborts the communicator before the stream is closed. The stream's close() would
-         * otherwise wait for operations that may never end.
+         * Replays. After a failure, aborts the communicator before the stream is closed. Without the abort, the
+         * stream's close() would wait for operations that may never end.
          */
         private void replay(Communicator made, DeviceStream stream, Arena arena, Reporter reporter) {
             try {
@@ -307,7 +307,7 @@ public final class ReplayCommand extends Subcommand {
                 replay.warmUp(plan.warmUp());
                 replay.run(plan.launches(workerRank));
             } catch (Throwable failure) {
-                reporter.fail(failure); // reported before the abort, which makes the peers fail
+                reporter.fail(failure); // reported first, because the abort makes the peers fail and report too
                 made.abort();
                 throw failure;
             }

@@ -15,17 +15,17 @@ import org.millrace.rehearsal.RecordedRun.Call;
 import org.millrace.rehearsal.RecordedRun;
 
 /**
- * Operations that each rank of a recorded communicator repeats. Some ranks may lack records at the beginning or the
- * end. The operations of all ranks then begin and end with a collective that all ranks have recorded.
+ * Operations that each rank of a recorded communicator repeats. Records of a rank may be missing at the beginning or
+ * the end. The operations of all ranks then begin and end with a collective that all ranks have recorded.
  */
 final class ReplayPlan {
 
     /**
-     * Operations of one kernel.
+     * Operations of one kernel, after a pause of the program.
      *
-     * @param afterEnd whether the program called the operations after its previous operations had ended
-     * @param nanos    duration of the program's pause, in nanoseconds. It begins with the end of the previous
-     *                 operations if {@code afterEnd}, otherwise with their call
+     * @param afterEnd whether the program waited for its previous operations before the pause
+     * @param nanos    duration of the pause, in nanoseconds. It begins with the end of the previous operations if
+     *                 {@code afterEnd}, otherwise with their call
      */
     public record Launch(List<Call> calls, boolean afterEnd, long nanos) {
     }
@@ -57,7 +57,7 @@ final class ReplayPlan {
      * Creates a plan to repeat a recording.
      *
      * @param which   communicator; empty for the communicator with the most operations
-     * @param overlap whether the program did not wait for its operations, so that its pauses overlap with them
+     * @param overlap whether the program continues while its operations run, so that its pauses overlap with them
      * @throws MillraceException if required records are missing; the message names them
      */
     public static ReplayPlan of(RecordedRun run, Optional<Long> which, boolean overlap) {
@@ -77,8 +77,9 @@ final class ReplayPlan {
     }
 
     /**
-     * Keeps only the calls from the first to the last collective that all ranks have recorded. Keeps all calls if no
-     * records are missing.
+     * Keeps only the calls from the first to the last collective that all ranks have recorded.
+     *
+     * @param isPartOfAll whether records are missing; if none are, all calls are kept
      */
     private void align(boolean isPartOfAll) {
         long first = 0;
@@ -119,7 +120,7 @@ final class ReplayPlan {
         throw new MillraceException("collective " + sequence + " is missing: it was not recorded");
     }
 
-    /** Checks that each send of a rank has a receive of its peer. Without one, the replay would wait forever. */
+    /** Checks that each send of a rank has a receive of its peer. Without a receive, the replay would wait forever. */
     private void requireThatTransfersMeet() {
         Map<List<Integer>, Integer> open = new HashMap<>();
         calls.forEach((rank, own) -> own.stream().filter(Call::isTransfer).forEach(call -> {
@@ -152,7 +153,7 @@ final class ReplayPlan {
     }
 
     /**
-     * {@return one collective of each kind and size, to run before the replay, because the first run of each takes
+     * {@return one collective of each kind and size, for the warm-up, because the first run of a collective takes
      * longer}
      */
     public List<Call> warmUp() {
@@ -162,7 +163,7 @@ final class ReplayPlan {
 
     /**
      * {@return operations that a rank repeats, by kernel. If the kernels are unknown, all sends and receives between
-     * two collectives form one kernel. They may have been a group in which sends and receives need each other}
+     * two collectives form one kernel, because they may have been a group}
      */
     public List<Launch> launches(int rank) {
         List<List<Call>> groups = new ArrayList<>();

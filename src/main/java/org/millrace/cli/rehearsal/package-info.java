@@ -1,6 +1,6 @@
 /**
- * {@code millrace record}, {@code replay} and {@code simulate}, which read the recordings of
- * {@code org.millrace.rehearsal}.
+ * {@code millrace record}, {@code replay} and {@code simulate}. They read the recordings of {@code
+ * org.millrace.rehearsal}.
  */
 @NullMarked
 package org.millrace.cli.rehearsal;

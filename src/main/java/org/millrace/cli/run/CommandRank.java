@@ -11,12 +11,14 @@ import org.millrace.MillraceException;
 import org.millrace.cli.base.ExitStatus;
 
 /**
- * A command that runs as one rank, in a process of this host. A second process, which rank.sh starts, ends the command
- * when the launcher ends.
+ * A command that runs as one rank, in a process of this host. The script rank.sh also starts a second process, which
+ * ends the command when this launcher ends.
  */
 final class CommandRank {
 
-    /** Maximum wait for the end of the rank's output. Processes that an ended rank has started may keep it open. */
+    /**
+     * Maximum wait for the end of the rank's output. Processes that an ended rank has started may keep the output open.
+     */
     private static final Duration OUTPUT_TIMEOUT = Duration.ofSeconds(2);
 
     private final int rank;
@@ -71,14 +73,14 @@ final class CommandRank {
     private void awaitEnd(List<Thread> readers) {
         try {
             int status = process.waitFor();
-            close(); // ends the processes that the rank has started and not ended
+            close(); // ends processes that the rank has started and left running
             RunDeadline deadline = RunDeadline.after(OUTPUT_TIMEOUT);
             for (Thread reader : readers) {
                 reader.join(deadline.remaining());
             }
             ranks.ended(this, status);
         } catch (InterruptedException spurious) {
-            Thread.currentThread().interrupt(); // impossible: no other object knows this thread and can interrupt it
+            Thread.currentThread().interrupt(); // impossible: only this object has this thread and could interrupt it
         }
     }
 
@@ -86,18 +88,20 @@ final class CommandRank {
         return "its process (pid " + process.pid() + ") ended: " + ExitStatus.text(status);
     }
 
-    /** Sends a signal to the rank, and to the processes that it has started unless the signal is USR1. */
+    /** Sends a signal to the rank. Every signal except USR1 is also sent to the processes that the rank has started. */
     synchronized void signal(String name) {
         try {
             OutputStream input = process.getOutputStream();
             input.write((name + "\n").getBytes(StandardCharsets.US_ASCII));
             input.flush();
         } catch (IOException gone) {
-            // the rank has ended, and the thread "end" reports that
+            // the rank has ended, and the thread "end" reports its end
         }
     }
 
-    /** Ends the rank and the processes that it has started: SIGTERM first, SIGKILL after the grace. Idempotent. */
+    /**
+     * Ends the rank and the processes that it has started: SIGTERM first, SIGKILL after the time of grace. Idempotent.
+     */
     synchronized void close() {
         try {
             process.getOutputStream().close();

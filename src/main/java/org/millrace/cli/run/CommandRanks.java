@@ -48,7 +48,7 @@ final class CommandRanks implements Ranks {
     private @Nullable Signals signals;
     private boolean stopped;
     private int status;
-    /** First ending signal, and the deadline for the ranks' end; both are null until such a signal has arrived. */
+    /** First ending signal, and the deadline for the ranks' end; both are null until an ending signal has arrived. */
     private @Nullable String ending;
     private @Nullable RunDeadline end;
 
@@ -90,7 +90,7 @@ final class CommandRanks implements Ranks {
         }
     }
 
-    /** Records that a rank's process has ended and that all its output is passed on. */
+    /** Records that a rank's process has ended, after all its output was passed on. */
     synchronized void ended(CommandRank rank, int code) {
         int number = rank.rank();
         if (code == 0) {
@@ -115,17 +115,20 @@ final class CommandRanks implements Ranks {
         events.accept(new RankEvent.Failed(rank, message, "", true));
     }
 
-    /** Returns the status of the first rank that did not end with 0; 0 if all did. */
+    /** Returns the exit status of the first rank that did not end with 0; 0 if all ranks ended with 0. */
     synchronized int status() {
         return status;
     }
 
-    /** Returns the ending signal that was passed on to the ranks; null if none has arrived. */
+    /** Returns the first ending signal, which was passed on to the ranks; null if no ending signal has arrived. */
     synchronized @Nullable String ending() {
         return ending;
     }
 
-    /** Passes a signal on to all ranks. After a second ending signal, or after the grace, the ranks are killed. */
+    /**
+     * Passes a signal on to all ranks. After a second ending signal, or the time of grace after the first, the ranks
+     * are killed.
+     */
     void pass(String signal) {
         synchronized (this) {
             boolean again = ending != null && ENDING.contains(signal);
@@ -187,8 +190,8 @@ final class CommandRanks implements Ranks {
 
     /**
      * Makes signals of this process call a function instead of ending the process. Uses {@code sun.misc.Signal} of
-     * {@code jdk.unsupported}, because Java has no other API for signals. Accesses it by reflection, because the
-     * compiler warns about direct access. Without that module, signals end this process as usual.
+     * {@code jdk.unsupported}, because Java has no other API for signals. Accesses this class by reflection, because
+     * the compiler warns about direct access. Without this module, signals end this process as usual.
      */
     static final class Signals implements AutoCloseable {
 
@@ -214,7 +217,7 @@ final class CommandRanks implements Ranks {
                     }
                 }
             } catch (ReflectiveOperationException absent) {
-                // the signals end this process, and the ranks end with it
+                // without handlers the signals end this process, and the ranks end with it
             }
         }
 
@@ -262,7 +265,7 @@ final class CommandRanks implements Ranks {
 
         /**
          * Passes on the output of a rank until it ends. A carriage return also ends a line, so that a progress display
-         * of the rank is passed on at once.
+         * is passed on at once.
          *
          * @throws UncheckedIOException if the output cannot be written
          */

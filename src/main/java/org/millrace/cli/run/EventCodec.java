@@ -6,8 +6,9 @@ import com.google.gson.JsonParseException;
 import java.util.Optional;
 
 /**
- * Encodes events as lines of text, which a rank in its own process writes to its standard output. A line consists of a
- * prefix, the name of the event's class, and the event's components in JSON. A line without the prefix is not an event.
+ * Encodes events as lines of text, which a rank in a separate process writes to its standard output. A line consists of
+ * a prefix, the name of the event's class, and the event's components in JSON. Lines without the prefix are the rank's
+ * other output.
  */
 final class EventCodec {
 

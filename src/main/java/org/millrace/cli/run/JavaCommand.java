@@ -16,13 +16,13 @@ import org.millrace.config.Settings;
 public final class JavaCommand {
 
     /**
-     * Name of the main class. It is a text, because a reference would close a cycle: the main class uses the commands.
+     * Name of the main class. A reference to the class would close a cycle, because the main class uses the commands.
      */
     private static final String MAIN = "org.millrace.cli.Main";
 
     /**
-     * System property with further options, separated by blanks, for every JVM that this class starts. Tests use it:
-     * they start many JVMs that live for about a second, in which C2's work does not pay off. The name is not
+     * System property with further options, separated by blanks, for every JVM that this class starts. Tests use it,
+     * because they start many JVMs that run for about a second: too short for the JIT compiler C2. The name is not
      * {@code millrace.*}, because that prefix marks settings.
      */
     public static final String OPTIONS = "org.millrace.cli.java.options";
@@ -33,7 +33,7 @@ public final class JavaCommand {
     public static List<String> of(List<String> arguments) {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-        // a JVM that has run out of memory then ends at once; it could not report that, and the parent would wait
+        // a JVM without memory could not report its failure, and the parent would wait
         command.add("-XX:+ExitOnOutOfMemoryError");
         // drops debuggers and profilers, because this process already uses their ports
         ManagementFactory.getRuntimeMXBean()
@@ -53,7 +53,7 @@ public final class JavaCommand {
     }
 
     /**
-     * Returns the command for one of several ranks of this host. If there are more ranks than cores, each has fewer
+     * Returns the command for one of several ranks of this host. With more ranks than cores, each rank's JVM uses fewer
      * threads and less memory, unless the user has chosen a collector or a heap size.
      */
     public static List<String> ofRank(int ranks, List<String> arguments) {
@@ -67,7 +67,7 @@ public final class JavaCommand {
 
     /**
      * Returns a process builder for a command. Moves secret settings from the command's arguments to the environment.
-     * All users of the host can read the arguments, but only the same user can read the environment.
+     * All users of the host can read a process's arguments, but only the process's user can read its environment.
      */
     public static ProcessBuilder builder(List<String> command) {
         List<String> words = new ArrayList<>();
@@ -104,8 +104,8 @@ public final class JavaCommand {
     }
 
     /**
-     * Returns whether this process was started by {@code java -jar}. The launcher then makes the jar the whole class
-     * path, and its command begins with the jar.
+     * Returns whether this process was started by {@code java -jar}. Java's launcher then makes the jar the whole class
+     * path, and {@code sun.java.command} begins with the jar.
      */
     private static boolean isJar(String classPath) {
         return !classPath.contains(File.pathSeparator) && classPath.endsWith(".jar")

@@ -20,7 +20,9 @@ import org.millrace.config.Settings;
 /** Ranks that are separate processes. */
 public final class ProcessRanks implements Ranks {
 
-    /** Maximum time for ranks to end after each of three steps: the end of their input, SIGTERM, and SIGKILL. */
+    /**
+     * Maximum time for ranks to end after each of three steps: the close of their standard input, SIGTERM, and SIGKILL.
+     */
     private static final Duration TIMEOUT = Duration.ofSeconds(3);
 
     private final List<RankProcess> processes = new ArrayList<>();
@@ -32,7 +34,8 @@ public final class ProcessRanks implements Ranks {
     private boolean stopped;
 
     /**
-     * Creates the ranks. {@code variables} are added to a rank's environment, unless this process has set them already.
+     * Creates the ranks. {@code variables} are added to a rank's environment, except for variables that this process's
+     * environment contains.
      */
     public ProcessRanks(int size, IntFunction<List<String>> command, IntFunction<Map<String, String>> variables,
             Consumer<RankEvent> events, PrintWriter err) {
@@ -76,9 +79,8 @@ public final class ProcessRanks implements Ranks {
     /**
      * Returns the environment variables of a host with GPUs. NCCL connects ranks of one host by NVLink or shared
      * memory, without a network and a proxy to measure. A separate host id makes each rank a host. A user who wants all
-     * ranks on one host sets {@code NCCL_HOSTID} to any value. The variables also make NCCL name its threads, so that
-     * they can be distinguished. Kernels are loaded eagerly. If they were loaded at launch, CUDA might wait for running
-     * kernels, which may in turn wait for copies.
+     * ranks on one host sets {@code NCCL_HOSTID} to any value. The variables also make NCCL name its threads, and make
+     * CUDA load kernels eagerly. A load at launch might wait for running kernels, which may in turn wait for copies.
      */
     public static Map<String, String> hostWithGpus(int number) {
         Map<String, String> variables = new HashMap<>(host(number));
@@ -86,7 +88,7 @@ public final class ProcessRanks implements Ranks {
         return variables;
     }
 
-    /** Returns the environment variables of a host. Ranks with the same variables are on the same host. */
+    /** Returns the environment variables of a host. Ranks with equal variables count as ranks of one host. */
     public static Map<String, String> host(int number) {
         return Map.of(Settings.HOST_ID.name(), hostName(number));
     }
@@ -101,11 +103,12 @@ public final class ProcessRanks implements Ranks {
 
     /**
      * A rank in a separate process. The rank writes events to its standard output. All other output is passed on with
-     * the rank as a prefix. The process ends when its standard input ends, so that it never outlives this process.
+     * the rank as a prefix. The rank's process ends when its standard input ends, so that it never outlives this
+     * process.
      */
     private static final class RankProcess {
 
-        /** Beginning of the last message of a JVM that {@link JavaCommand} started and that has no memory left. */
+        /** Beginning of the last message of a JVM that has no memory left, see {@link JavaCommand}. */
         private static final String OUT_OF_MEMORY = "java.lang.OutOfMemoryError";
 
         private final int rank;
@@ -178,12 +181,12 @@ public final class ProcessRanks implements Ranks {
                 try {
                     return process.waitFor();
                 } catch (InterruptedException spurious) {
-                    // impossible: no other object knows this thread and can interrupt it
+                    // impossible: only this object has this thread and could interrupt it
                 }
             }
         }
 
-        /** Closes the process's standard input. The rank then aborts. */
+        /** Closes the process's standard input, so that the rank aborts. */
         void askToEnd() {
             try {
                 process.getOutputStream().close();

@@ -30,23 +30,23 @@ import org.millrace.plugin.StartupCache;
 
 /**
  * Startup cache for the ranks of {@code millrace run} if their command is {@code java} with jars on its class path. A
- * separate process in the background creates the cache after the first run. That process does not run the user's
- * program. A JVM that records its classes for a cache takes longer to end, and fails where recording is impossible.
- * There is one cache for each Java, class path and set of relevant options, in the user's directory for caches. In case
- * of doubt, ranks start without a cache and without an error.
+ * separate process in the background creates the cache after the first run, from a training program. The user's program
+ * is not used, because a JVM that records a cache takes longer to end, and fails if it cannot record. There is one
+ * cache for each combination of Java, class path and relevant options, in the user's directory for caches. In case of
+ * doubt, ranks start without a cache and without an error.
  */
 final class RankCache {
 
     private static final int MAX_CACHES = 8;
     /**
-     * Time after which an unfinished cache is created anew. It is long, because the process that creates the cache has
-     * the lowest priority. It is also the time limit of that process.
+     * Time limit of the process that creates a cache, and time after which an unfinished cache is created anew. It is
+     * long, because this process has the lowest priority.
      */
     private static final Duration DEADLINE = Duration.ofMinutes(10);
 
     /**
      * Options with which the ranks of a host share the memory pages of a cache, 8 MB for each rank. The JVM then maps
-     * the cache at the address that the cache was created for.
+     * the cache at the address that it was created for.
      */
     private static final List<String> SHARED = List.of("-XX:+UnlockDiagnosticVMOptions", "-XX:ArchiveRelocationMode=0");
 
@@ -54,13 +54,13 @@ final class RankCache {
     private static final Set<String> WITH_VALUE =
             Set.of("--add-modules", "--add-opens", "--add-exports", "--add-reads", "--enable-native-access");
     /**
-     * Options that must be the same when a cache is created and used. Other options are dropped for the creation,
-     * because they may open ports and write files.
+     * Options that must be equal when a cache is created and when it is used. Other options are dropped for the
+     * creation, because they may open ports and write files.
      */
     private static final Pattern KEPT = Pattern
             .compile("--(add-(modules|opens|exports|reads)|enable-native-access)=.*|--enable-preview|-Xm[nsx]\\w+"
                     + "|-XX:[+-](Use(?!Shared)|Unlock)\\w+|-XX:\\w*(HeapSize|RAM|Alignment)\\w*=.*");
-    /** Options that exclude a cache: modules, agents, the user's own archives, and options in files. */
+    /** Options that exclude the use of a cache: modules, agents, the user's own archives, and options in files. */
     private static final Pattern REFUSED = Pattern.compile("@.*|--.*|-[pm]|-(agent|javaagent"
             + "|X(run|share|debug|bootclasspath)).*|-XX:.*(AOT|Archive|Shared|Flags=|OptionsFile).*");
 
@@ -72,7 +72,7 @@ final class RankCache {
     /**
      * Creates the description of a cache.
      *
-     * @param java command that creates the cache: a Java with the kept options and the class path
+     * @param java beginning of the command that creates the cache: Java with the kept options and the class path
      */
     private RankCache(List<String> words, Path file, List<String> java) {
         this.words = words;
@@ -109,7 +109,7 @@ final class RankCache {
                 stamp.append("%n%s %d %s".formatted(each, Files.size(each), Files.getLastModifiedTime(each)));
             }
             UUID name = UUID.nameUUIDFromBytes(stamp.toString().getBytes(StandardCharsets.UTF_8));
-            command.addAll(SHARED); // a JVM that does not know these options fails and creates no cache
+            command.addAll(SHARED); // a JVM that does not support these options fails and creates no cache
             command.addAll(List.of("-cp", String.join(File.pathSeparator, entries)));
             return new RankCache(words, directory.resolve(name + ".aot"), command);
         } catch (IOException | UncheckedIOException | InvalidPathException none) {
@@ -117,7 +117,7 @@ final class RankCache {
         }
     }
 
-    /** Returns the path of the Java that a word starts; null if the word starts another program. */
+    /** Returns the path of the Java that the first word of a command starts; null if it starts another program. */
     private static @Nullable Path java(String word, Map<String, String> environment) throws IOException {
         if (!Path.of(word).endsWith("java")) {
             return null;
@@ -140,8 +140,8 @@ final class RankCache {
     }
 
     /**
-     * Adds the kept options of a command to a list. Returns the command's class path. The path is empty if none is
-     * given, and Java then uses the current directory. It is also empty if the options exclude a cache.
+     * Adds the kept options of a command to {@code kept}. Returns the command's class path. The result is empty if the
+     * command has no class path, so that Java uses the current directory, or if its options exclude a cache.
      */
     private static String read(List<String> words, Map<String, String> environment, List<String> kept) {
         List<String> options = new ArrayList<>();
@@ -165,7 +165,7 @@ final class RankCache {
             } else if (REFUSED.matcher(option).matches()) {
                 return "";
             } else if (!option.isEmpty() && !option.startsWith("-")) {
-                break; // the main class
+                break; // this word is the main class, and the program's arguments follow
             }
         }
         return classPath;
@@ -211,7 +211,7 @@ final class RankCache {
             return words;
         }
         List<String> with = new ArrayList<>(words);
-        // the JVM ignores a cache that does not match it, without a message
+        // the JVM ignores a cache that it cannot use, and the log options suppress the message
         with.addAll(1, List.of("-XX:AOTCache=" + file, "-Xlog:aot*=off", "-Xlog:cds*=off"));
         with.addAll(1, SHARED);
         return with;
@@ -219,7 +219,7 @@ final class RankCache {
 
     /**
      * Starts a process that creates the cache, unless the cache exists. An empty file marks a cache that is being
-     * created, or a failed attempt. Such an attempt is not repeated for a while.
+     * created, or a failed attempt. A failed attempt is repeated only after {@link #DEADLINE}.
      */
     void makeInBackground() {
         try {

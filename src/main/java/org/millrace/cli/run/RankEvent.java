@@ -5,8 +5,8 @@ import java.io.StringWriter;
 import org.millrace.cli.base.FailureText;
 
 /**
- * Report of a rank to the process that started it. Every command adds its own records. {@link EventCodec} must be able
- * to write the components of each record.
+ * Report of a rank to the process that started it. Every command adds its own records, with components that
+ * {@link EventCodec} can write.
  */
 public interface RankEvent {
 
@@ -17,7 +17,8 @@ public interface RankEvent {
     }
 
     /**
-     * Last event of a rank that failed. {@code died} is true if its process ended without reporting the failure itself.
+     * Last event of a rank that failed. {@code died} is true if the rank's process ended without a report of the
+     * failure.
      */
     record Failed(int rank, String message, String trace, boolean died) implements RankEvent {
 

@@ -9,19 +9,17 @@ import java.time.Duration;
 public final class RankMain {
 
     /**
-     * Time for the communicator to notify its peers. It is shorter than the time that the parent process waits, so that
-     * the parent need not kill this process.
+     * Time for the communicator to notify its peers. The parent process waits longer, so that it need not kill this
+     * process.
      */
     private static final Duration TIMEOUT = Duration.ofSeconds(2);
 
     private RankMain() {}
 
-    /**
-     * Runs the rank until it ends or the parent process ends. Never throws, because a failure is reported as an event.
-     */
+    /** Runs the rank until it ends or the parent process ends. Does not throw: a failure is reported as an event. */
     public static void run(int rank, RankWorker worker) {
         PrintStream events = System.out;
-        System.setOut(System.err); // standard output carries only events, and other output in it would corrupt them
+        System.setOut(System.err); // standard output carries only events, which other output would corrupt
         Thread.ofPlatform().daemon().name("parent-watch").start(() -> {
             awaitEnd(System.in);
             endEarly(worker);
@@ -51,7 +49,7 @@ public final class RankMain {
                 // the parent writes nothing
             }
         } catch (IOException gone) {
-            // treated as the end of the stream
+            // a read error is treated like the end of the stream
         }
     }
 }

@@ -13,19 +13,19 @@ import org.millrace.bootstrap.RemoteFailure;
 import org.millrace.config.ValueTypes;
 
 /**
- * Runs ranks until all have ended. It starts them, receives their reports, and ends all of them when one fails or the
+ * Runs ranks until all have ended. Starts the ranks, receives their reports, and ends all ranks when one fails or the
  * deadline passes. Every command with ranks uses this loop. Used by one thread.
  */
 public final class RankRun<E extends RankEvent> {
 
-    /** Reason why a run ended early: a sentence, and a stack trace, which may be empty. */
+    /** Reason why a run ended early: a sentence, and a stack trace; the stack trace may be empty. */
     public record Failure(String message, String trace) {
     }
 
     /** Receives the ranks' reports for a command. Called on the thread that runs the loop. */
     public interface Listener<E extends RankEvent> {
 
-        /** Handles a report that is not a rank's last one. */
+        /** Handles a report, except for the last report of a rank. */
         void heard(E event);
 
         /** Called when no event has arrived for some time. */
@@ -44,8 +44,8 @@ public final class RankRun<E extends RankEvent> {
     private static final Duration TICK = Duration.ofMillis(500);
     /**
      * Maximum time to collect further failures after the first. The failure of one rank makes other ranks fail, and the
-     * report of the failure that came first may arrive last. The ranks are ended when all reports are collected, or
-     * after this time.
+     * report of the original failure may arrive last. The ranks are ended when all reports are collected, or after this
+     * time.
      */
     private static final Duration SETTLE = Duration.ofSeconds(2);
     /** Time for the threads or processes of finished ranks to end. */
@@ -111,7 +111,7 @@ public final class RankRun<E extends RankEvent> {
             Thread.currentThread().interrupt();
             return List.of(new Failure("the run was interrupted", ""));
         }
-        // a rank whose process died is the cause of the other failures, so its message is the first
+        // the death of a rank's process causes the other failures, so its message is the first
         return failed.stream()
                 .sorted(Comparator.comparing(failure -> !failure.died()))
                 .map(failure -> new Failure(

@@ -2,18 +2,18 @@ package org.millrace.cli.run;
 
 import java.util.function.Consumer;
 
-/** Work of one rank, which runs as a thread or as a process. */
+/** Work of one rank, on a thread or in a process. */
 public interface RankWorker {
 
-    /** Does all the work. An exception that it throws is reported to the other ranks and the user. */
+    /** Does all the work. A thrown exception is reported to the user, and the run ends the other ranks. */
     void run(Reporter reporter) throws Exception;
 
-    /**
-     * Ends the work early: the rank's communicator fails, and with it the current operation. Callable from any thread.
-     */
+    /** Ends the work early: makes the rank's communicator and its current operation fail. Callable from any thread. */
     void abort();
 
-    /** Passes on the reports of one rank, and ensures that the last one is Finished or Failed. Used by one thread. */
+    /**
+     * Passes on the reports of one rank, and ensures that the last report is Finished or Failed. Used by one thread.
+     */
     final class Reporter {
 
         private final int rank;
@@ -31,7 +31,7 @@ public interface RankWorker {
                 if (!failed) {
                     events.accept(new RankEvent.Finished(rank));
                 }
-            } catch (Throwable failure) { // the other ranks must learn of any failure
+            } catch (Throwable failure) { // every failure must be reported, so that the other ranks end
                 fail(failure);
             }
         }
@@ -40,7 +40,7 @@ public interface RankWorker {
             events.accept(event);
         }
 
-        /** Reports the first failure. Ignores later ones, because failures of the cleanup add no information. */
+        /** Reports the first failure. Ignores later failures, because failures of the cleanup add no information. */
         public void fail(Throwable failure) {
             if (!failed) {
                 failed = true;

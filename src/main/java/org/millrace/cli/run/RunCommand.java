@@ -40,8 +40,8 @@ public final class RunCommand extends Subcommand {
 
     private static final int SECRET_BYTES = 32;
     /**
-     * Deadline of a run for which the user sets none. It is longer than any run, and short enough for arithmetic
-     * without overflow.
+     * Deadline of a run without a deadline of the user's: longer than any run, and short enough for arithmetic without
+     * overflow.
      */
     private static final Duration NO_LIMIT = Duration.ofDays(36_500);
 
@@ -150,7 +150,7 @@ public final class RunCommand extends Subcommand {
         return settings;
     }
 
-    /** Returns the environment variables that are the same for all ranks. An empty value removes a variable. */
+    /** Returns the environment variables that all ranks have in common. An empty value removes a variable. */
     private Map<String, String> common(Map<String, String> settings) {
         Map<String, String> common = new LinkedHashMap<>();
         // removes the variable of an outer torchrun, because torchrun's store does not serve these ranks
@@ -195,7 +195,7 @@ public final class RunCommand extends Subcommand {
         return IntStream.range(0, ranks).mapToObj(rank -> ProcessRanks.hostName(rank / each)).toList();
     }
 
-    /** Returns a port that is free now. Rank 0 binds it a moment later. */
+    /** Returns a TCP port that is free now. Rank 0 binds it a moment later. */
     private static int freePort() {
         try (ServerSocket socket = new ServerSocket(0)) {
             return socket.getLocalPort();

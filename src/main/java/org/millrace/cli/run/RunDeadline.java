@@ -2,7 +2,7 @@ package org.millrace.cli.run;
 
 import java.time.Duration;
 
-/** Time limit, and the time at which it passes. */
+/** Time limit of a run, and the time of {@link System#nanoTime} at which the limit passes. */
 public record RunDeadline(Duration allowed, long nanoTime) {
 
     public static RunDeadline after(Duration allowed) {

@@ -20,15 +20,15 @@ import org.millrace.file.PrivateFile;
 import org.millrace.file.SharedDirectory;
 
 /**
- * Resources that a run creates on the machine: the ranks, and a private directory where they meet. They are removed
- * however the run ends.
+ * Resources that a run creates on the machine: the ranks, and a private directory where they meet. They are removed at
+ * every kind of end of the run.
  */
 final class RunScope implements AutoCloseable {
 
     private static final String PREFIX = "millrace-perf-";
     /**
-     * Name of a file that is locked as long as the run exists. The system releases the lock when the process is killed,
-     * in any container.
+     * Name of a file that is locked as long as the run exists. The operating system releases the lock when the process
+     * ends, even if it is killed, and other containers see the lock.
      */
     private static final String OWNER = "owner";
 
@@ -58,7 +58,7 @@ final class RunScope implements AutoCloseable {
 
     /**
      * Creates a directory that only its owner can read. If the directory for temporary files is not writable, the new
-     * directory lies in memory.
+     * directory lies in shared memory.
      */
     private static Path newDirectory() throws IOException {
         String name = PREFIX + ProcessHandle.current().pid() + "-";
@@ -73,8 +73,8 @@ final class RunScope implements AutoCloseable {
     }
 
     /**
-     * Locks the file under a temporary name, and then renames it to {@link #OWNER}. A directory without a file of that
-     * name is therefore still being created.
+     * Locks a file under a temporary name, and then renames it to {@link #OWNER}. A directory without this file is
+     * therefore still being created.
      */
     private static FileChannel lock(Path directory) throws IOException {
         Path making = directory.resolve(OWNER + ".new");
@@ -89,7 +89,7 @@ final class RunScope implements AutoCloseable {
         }
     }
 
-    /** Deletes the directories of this user's killed runs. */
+    /** Deletes the directories that killed runs of this user have left. */
     private static void deleteLeftOvers(Path own) {
         try (DirectoryStream<Path> all = Files.newDirectoryStream(own.getParent(), PREFIX + "*")) {
             for (Path each : all) {
@@ -98,12 +98,12 @@ final class RunScope implements AutoCloseable {
                 }
             }
         } catch (IOException | DirectoryIteratorException unreadable) {
-            // the run does not need the cleanup of other runs' directories
+            // this run does not depend on the cleanup of other runs' directories
         }
     }
 
     private static boolean isLeftOver(Path directory) {
-        // excludes directories of this process: closing a second channel would release the process's own lock
+        // directories of this process are excluded: a second channel's close would release the process's own lock
         boolean own = directory.getFileName().toString().startsWith(PREFIX + ProcessHandle.current().pid() + "-");
         try {
             if (own || !Files.isDirectory(directory, LinkOption.NOFOLLOW_LINKS) || !PrivateFile.isOurs(directory)) {
@@ -133,7 +133,7 @@ final class RunScope implements AutoCloseable {
         try {
             Runtime.getRuntime().removeShutdownHook(hook);
         } catch (IllegalStateException shuttingDown) {
-            // the hook runs too, and finds nothing to clean
+            // the process is ending, so the shutdown hook runs too; it finds nothing to clean
         }
     }
 
@@ -154,7 +154,7 @@ final class RunScope implements AutoCloseable {
         try (Stream<Path> files = Files.walk(directory)) {
             deepestFirst = files.sorted(Comparator.reverseOrder()).toList();
         } catch (IOException | UncheckedIOException gone) {
-            return; // the directory was deleted before
+            return; // the directory is already deleted
         }
         for (Path path : deepestFirst) {
             try {

@@ -30,8 +30,8 @@ public final class ThreadRanks implements Ranks {
 
     @Override
     public void start() {
-        // Loads Log4j before the ranks need it. Log4j would print a stack trace if a rank were interrupted while it
-        // loads Log4j.
+        // Loads Log4j before the ranks need it. If a rank were interrupted while it loads Log4j, Log4j would print a
+        // stack trace.
         LogManager.getContext(false);
         threads.forEach(Thread::start);
     }
