@@ -1,13 +1,13 @@
 /*
  * Answers ncclCommGetAsyncError with ncclRemoteError for a communicator that has lost a peer. NCCL does not detect the
  * loss, because it does not poll connections that were taken over. After the first loss, and not before, the program's
- * calls of that function are redirected to this file. The redirection changes the entry in the import table of each
- * object that calls the function. The entry is found by the object's relocations. A function pointer from dlsym still
- * calls NCCL's own function.
+ * calls of that function are redirected to this file: the entry for the function changes in the import table of each
+ * object that calls it. The object's relocations show the entry. A function pointer from dlsym still calls NCCL's own
+ * function.
  *
- * A communicator is identified by its hash. NCCL passes the hash to a network. The hash also lies in NCCL's structure
- * behind the communicator's pointer, at one offset for each version. The offset is searched once, in the memory of a
- * communicator that NCCL has accepted as valid.
+ * A communicator is identified by its hash. NCCL passes the hash to a network. NCCL's structure behind the
+ * communicator's pointer also contains the hash, at one offset for each version. The offset is searched once, in the
+ * memory of a communicator that NCCL has accepted as valid.
  */
 #define _GNU_SOURCE
 #include "async_error.h"
@@ -24,7 +24,9 @@
 #include <unistd.h>
 
 #define COMMUNICATORS 4096
-/* NCCL's structure has one MiB, and its hash lies after its first page. */
+/*
+ * Maximum number of bytes to search for the hash. NCCL's structure has one MiB, and the hash lies after its first page.
+ */
 #define MOST_BYTES (16 << 20)
 #define PIECE_BYTES (16 << 10)
 #define NONE 0
@@ -33,7 +35,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct communicator {
-  void *context; /* null: the place is free */
+  void *context; /* null if the entry is free */
   uint64_t hash;
   int lost;
   int answered;
@@ -45,7 +47,7 @@ static int lost_count;
 
 static ncclDebugLogger_t logger;
 
-/* Load address of the libnccl that called. Its functions are redirected. It stays loaded. */
+/* Load address of the libnccl that calls the plugin, with functions to redirect. libnccl stays loaded. */
 static void *nccl;
 
 /* Offset of the hash; NONE until it is found. */
@@ -117,7 +119,7 @@ void millraceCommunicatorEnds(void *context) {
   pthread_mutex_unlock(&lock);
 }
 
-/* Returns the program's reaction since then. */
+/* Sets or clears the loss of communicators with a hash. Returns the program's reaction since the loss. */
 static int set_all_lost(uint64_t hash, int lost) {
   int answered = NOT_ASKED;
   pthread_mutex_lock(&lock);
@@ -144,8 +146,8 @@ static ssize_t read_safely(void *to, const void *from, size_t bytes) {
 }
 
 /*
- * Searches the memory of a communicator for its hash. A structure with several known hashes is ambiguous and ignored.
- * For example, it may keep the hash of the communicator from which it was created.
+ * Searches the memory of a communicator for its hash. A structure that contains several known hashes is skipped,
+ * because it may also keep the hash of the communicator from which it was created.
  */
 static void find_offset(ncclComm_t comm) {
   uint64_t piece[PIECE_BYTES / sizeof(uint64_t)], hash = 0;
@@ -168,10 +170,10 @@ static void find_offset(ncclComm_t comm) {
   offset = found;
 }
 
-/* Records that the program asks about a communicator or gives it up. Returns whether it has lost a peer. */
+/* Records that the program queries a communicator or abandons it. Returns whether the communicator has lost a peer. */
 static int note(ncclComm_t comm, int answered) {
   int lost = 0;
-  /* A communicator that is given up may be lost only later, or may already be known as lost. */
+  /* The record of an abandoned communicator is also needed if the loss is reported later. */
   if (answered == TOLD && !__atomic_load_n(&lost_count, __ATOMIC_ACQUIRE))
     return 0;
   pthread_mutex_lock(&lock);
@@ -201,8 +203,8 @@ static ncclResult_t async_error(ncclComm_t comm, ncclResult_t *error) {
 }
 
 /*
- * The other ranks continue in a new communicator. The connections of this one stay until it is destroyed, and no rank
- * waits for them any longer.
+ * ncclCommShrink. The other ranks continue in a new communicator, and no rank waits for the old one any longer. The
+ * connections of the old one stay until it is destroyed.
  */
 static ncclResult_t shrink(ncclComm_t comm, int *excluded, int count, ncclComm_t *made, ncclConfig_t *config,
                            int flags) {
@@ -214,7 +216,7 @@ static ncclResult_t shrink(ncclComm_t comm, int *excluded, int count, ncclComm_t
 
 /* Parameters and results of a scan of the loaded objects. */
 struct look {
-  int answer;      /* whether to redirect calls, or only to count them */
+  int answer;      /* whether to redirect calls, and not only to count them */
   int ambiguous; /* whether the target of an unresolved import is unknown */
   int others;      /* number of imports of another library's function */
   int found;
@@ -229,11 +231,13 @@ static int is_import_of(const struct millraceObject *object, size_t symbol, cons
          (strcmp(called, name + 1) == 0 || strcmp(called, name) == 0);
 }
 
-/* Handles one entry of an import table. Returns whether a call through it is answered here, or would be. */
+/*
+ * Handles one entry of an import table. Returns whether a call through the entry arrives here, or would if redirected.
+ */
 static int lead(struct look *look, const struct millraceObject *object, uintptr_t *slot, int function) {
   uintptr_t now = __atomic_load_n(slot, __ATOMIC_RELAXED);
   uintptr_t own = (uintptr_t)functions[function].own, instead = (uintptr_t)functions[function].instead;
-  /* An import that is resolved at its first call points into the object itself until then. */
+  /* An import that is resolved at its first call contains an address within its own object until then. */
   int unresolved = millraceObjectHas(object, (void *)now) && !look->ambiguous;
   if (now == instead)
     return 1;
@@ -256,7 +260,7 @@ static int lead_all(struct look *look, const struct millraceObject *object, cons
   return led;
 }
 
-/* Returns the number of symbols that an object's relocations use. Its imports are among them. */
+/* Returns the number of symbols that an object's relocations use. The imports are among these symbols. */
 static size_t symbols_of(const ElfW(Rela) *const *relocations, const size_t *bytes) {
   size_t symbols = 0;
   for (int table = 0; table < 2; table++)
@@ -298,9 +302,9 @@ static int visit(struct dl_phdr_info *info, size_t size, void *argument) {
 }
 
 /*
- * Returns the load address of the library that defines a function. In a program at fixed addresses, a function whose
- * address it takes has the address of the program's own jump in all objects. The symbol of this jump has no definition.
- * The function then belongs to the first later object that defines it.
+ * Returns the load address of the library that defines a function. If a program at fixed addresses takes the address of
+ * the function, all objects see a jump within the program. The symbol of this jump has no definition. The definition is
+ * then in the first later object that has one.
  */
 static const void *definer(void *function, const char *name) {
   Dl_info info = {0};
@@ -348,8 +352,8 @@ static const char *obstacle(const void *library) {
 }
 
 /*
- * Finds the objects that call ncclCommGetAsyncError. If answer is set, redirects these calls, and calls of
- * ncclCommShrink, to this file. The report contains the objects' names, or the reason why no object was found. Returns
+ * Finds the objects that call ncclCommGetAsyncError. If answer is set, redirects their calls of this function and of
+ * ncclCommShrink to this file. The report contains the objects' names, or the reason why no object was found. Returns
  * the number of objects.
  */
 static int askers(const void *library, int answer, char *report, size_t size) {

@@ -21,7 +21,7 @@ int millraceNcclVersion(const void *code) {
     library = dlopen(NULL, RTLD_LAZY); /* the program itself cannot be found by name */
   if (!library)
     return 0;
-  /* A handle also finds symbols of the library's dependencies, which may include another NCCL. */
+  /* The search also covers the library's dependencies, which may include another NCCL. */
   void *symbol = dlsym(library, "ncclGetVersion");
   ncclResult_t (*getVersion)(int *) = symbol;
   if (!symbol || millraceLibrary(symbol) != found.dli_fbase || getVersion(&version) != ncclSuccess)
@@ -34,7 +34,7 @@ static int begins_with(const char *name, const char *prefix) {
   return strncmp(name, prefix, strlen(prefix)) == 0;
 }
 
-/* A program with a statically linked RCCL also needs HIP. The link map stays valid while its library calls. */
+/* Recognizes RCCL in a program, too: such a program needs HIP. The link map stays valid while its library calls. */
 const char *millraceRccl(const void *code) {
   Dl_info found;
   struct link_map *map = NULL;

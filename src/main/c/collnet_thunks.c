@@ -1,6 +1,6 @@
 /*
- * Forwards the operations of NCCL's collective network tables to Java. NCCL initializes the network table of a
- * communicator before this one, and finalizes it before this one. Nothing has to be opened here.
+ * Forwards the operations of NCCL's collective network tables to Java. For each communicator, NCCL initializes the
+ * network table before this table, and finalizes the network table first too. These tables therefore open nothing.
  */
 #include "collnet_thunks.h"
 
@@ -52,7 +52,7 @@ ncclResult_t collNetIallreduce9(void *collComm, void *sendData, void *recvData, 
                    recvMhandle, request);
 }
 
-/* NCCL never passes a window in several parts. Its own layer for v8 refuses such a window. */
+/* The window is one part, because NCCL passes no other and its own layer for v8 refuses several. */
 ncclResult_t collNetIallgather8(void *collComm, void *sendData, int nRecvParts, ncclNetSGE_v8_t *recvParts,
                                 size_t bytesPerRank, size_t windowOffset, size_t windowBytes,
                                 void *sendMhandle, void **request) {

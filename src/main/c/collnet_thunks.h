@@ -7,7 +7,7 @@
 
 #include "net_thunks.h"
 
-/* Fields that are equal in all versions. The network table has the same device. */
+/* Fields that are equal in all versions. The device is the same as in the network table. */
 #define MILLRACE_COLLNET_COMMON                                                                       \
   .name = "Millrace", .devices = netDevices, .connect = collNetConnect,                               \
   .reduceSupport = collNetReduceSupport, .regMr = collNetRegMr, .deregMr = collNetDeregMr,            \

@@ -44,7 +44,10 @@ static int quota_of(const char *directory) {
   return quota > 0 && period > 0 ? (int)((quota + period - 1) / period) : INT_MAX;
 }
 
-/* Returns the quota of the process's control group, of version 2 or 1. A container sees its own group as the root. */
+/*
+ * Returns the cores of the quota of the process's control group, of version 2 or 1. In a container, the root directory
+ * of control groups is the container's own group.
+ */
 static int quota(void) {
   char text[4096], directory[PATH_MAX], *rest = NULL;
   int least = quota_of("/sys/fs/cgroup"), here;
@@ -81,22 +84,23 @@ void millraceAddCompilerOptions(struct millraceOptions *options) {
   int usable = cores();
   if (usable < FEW_CORES && !encrypts()) {
     /*
-     * C2 needs seconds, during which it would delay the threads that move data, and its code is only a little faster.
+     * C2's code is only a little faster, and C2 needs seconds to compile it. Meanwhile it would delay the threads that
+     * move data.
      */
     millraceAddOption(options, "-XX:TieredStopAtLevel=1", NULL);
     return;
   }
-  /* Creates all compiler threads at the start, because their priority is lowered once. */
+  /* Creates all compiler threads at the start, because their priority is lowered only once. */
   millraceAddOption(options, "-XX:-UseDynamicNumberOfCompilerThreads", NULL);
   if (usable < MANY_CORES)
     millraceAddOption(options, "-XX:CICompilerCount=3", NULL);
 }
 
 /*
- * Linux treats a core that runs only SCHED_IDLE threads as free for other threads. Beside threads that poll, however,
- * such a thread gets no core for seconds. If its process is killed, the thread cannot exit, the sockets stay open, and
- * peers do not learn of the death. SCHED_IDLE is therefore not used with few cores, because threads may poll on all of
- * them.
+ * Linux treats a core that runs only SCHED_IDLE threads as free for other threads. On a core with a polling thread,
+ * however, a SCHED_IDLE thread may not run for seconds. If its process is killed, the thread cannot exit, the sockets
+ * stay open, and peers do not learn of the death. SCHED_IDLE is therefore not used with few cores, because threads may
+ * poll on all of them.
  */
 void millraceLowerCompilers(void) {
   int idle = cores() >= FEW_CORES;

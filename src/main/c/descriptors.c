@@ -1,10 +1,10 @@
 /*
- * Hides the descriptors of the JVM and UCX from other programs. Both open nearly all descriptors without O_CLOEXEC and
- * have no option for it. An executed program, or a forked process, would keep our sockets alive after this process is
- * killed, and peers would not learn of its end. The libraries' references to open, socket and similar functions are
- * therefore bound to the functions here. These open with close-on-exec from the start, because a flag that is set later
- * comes too late for a thread that forks meanwhile. They also record open descriptors, so that a forked child can close
- * them.
+ * Hides the descriptors of the JVM and UCX from other programs. The JVM and UCX open nearly all descriptors without
+ * O_CLOEXEC and have no option for it. An executed program or a forked process would inherit the sockets. After this
+ * process is killed, they would stay open there, and peers would not learn of its end. The libraries' references to
+ * open, socket and similar functions are therefore bound to the functions in this file. These open with close-on-exec,
+ * because a flag that is set later comes too late for a thread that forks meanwhile. They also record open descriptors,
+ * so that a forked child can close them.
  *
  * The JDK starts programs with files and pipes that libjava opens and the program inherits. In a JVM that the shim did
  * not start, libjava's references are not changed.
@@ -41,8 +41,8 @@
 #define MOST_DESCRIPTORS (1 << 16)
 
 /*
- * Open descriptors, by number; inode 0 for none. The file is recorded, because the number may belong to another file by
- * now. A library can close a descriptor in ways that are not detected here, for instance by closedir.
+ * File of each open descriptor, by the descriptor's number; inode 0 for none. The file shows whether the number belongs
+ * to another file by now, because a library can close a descriptor in ways that are not detected here (closedir).
  */
 static struct {
   dev_t device;
@@ -86,7 +86,7 @@ static void close_in_child(void) {
 static int own_open(const char *path, int flags, ...) {
   va_list arguments;
   va_start(arguments, flags);
-  mode_t mode = va_arg(arguments, mode_t); /* without meaning if the caller passed none */
+  mode_t mode = va_arg(arguments, mode_t); /* has no meaning if the caller passed no mode */
   va_end(arguments);
   return note(open(path, flags | O_CLOEXEC, mode));
 }
@@ -193,7 +193,7 @@ static const struct {
     {"dlopen", own_dlopen},
 };
 
-/* Returns the replacement of a library's function; null if it stays. */
+/* Returns the replacement of a function that a library calls; null if the library keeps the function. */
 static void *replacement(const char *name, int libjava) {
   for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
     if (!strcmp(name, functions[i].name))
@@ -232,7 +232,7 @@ static int starts_with(const char *text, const char *start) {
   return strncmp(text, start, strlen(start)) == 0;
 }
 
-/* The dynamic linker of glibc has made a dynamic section's addresses absolute. The dynamic linker of musl has not. */
+/* glibc's dynamic linker has made the addresses in a dynamic section absolute. That of musl has not. */
 static const void *address_in(const struct dl_phdr_info *info, ElfW(Addr) value) {
   return (const void *)(value < info->dlpi_addr ? info->dlpi_addr + value : value);
 }
@@ -271,7 +271,7 @@ static int bind_library(struct dl_phdr_info *info, size_t size, void *unused) {
   return 0;
 }
 
-/* One pass at a time, because dl_iterate_phdr holds the dynamic linker's lock. */
+/* Calls from several threads exclude each other, because dl_iterate_phdr holds the dynamic linker's lock. */
 static void bind_all(void) {
   dl_iterate_phdr(bind_library, NULL);
 }

@@ -1,6 +1,7 @@
 /*
- * Replacements of NCCL's own functions for a net plugin that Java loads. The plugin's threads may log at any time, and
- * its own threads should not enter a JVM. Lines are kept here until Java fetches them.
+ * Functions of NCCL that a network plugin expects, for a plugin that Java loads instead of NCCL. The plugin's threads
+ * may log at any time, and such a thread should not enter a JVM. This file therefore keeps the lines until Java fetches
+ * them.
  */
 #include "shim.h"
 
@@ -39,8 +40,8 @@ MILLRACE_EXPORT __attribute__((format(printf, 5, 6))) void millraceForeignLog(nc
 }
 
 /*
- * Copies the oldest line that was not fetched into text, which has room for LINE_BYTES. Returns its level, or 0 if
- * there was no line.
+ * Copies the oldest pending line into text, which has room for LINE_BYTES. Returns the level of the line, or 0 if no
+ * line is pending.
  */
 MILLRACE_EXPORT int millraceForeignLine(char *text) {
   int level = 0;

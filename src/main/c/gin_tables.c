@@ -2,8 +2,8 @@
  * The GIN tables: v11 of NCCL 2.28, v12 of 2.29, v13 of 2.30.3 and 2.30.4, v14 since 2.30.5, v15 of inspected later
  * releases. NCCL finds them in the library of its network. The functions of host-started operations stay null.
  * ginProgress also stays null, because NCCL calls it only for plugins that leave the kernels' queues to NCCL's own
- * proxy. Without v13, NCCL 2.30.3 and 2.30.4 would take v12, and would treat their kernels' descriptors as those in
- * 2.29.
+ * proxy. Without v13, NCCL 2.30.3 and 2.30.4 would use v12, and would treat the descriptors of their kernels as
+ * descriptors of 2.29.
  */
 #include "gin_thunks.h"
 
@@ -44,14 +44,14 @@ MILLRACE_EXPORT const ncclGin_v12_t ncclGinPlugin_v12 = {
     MILLRACE_GIN_COMMON, .init = ginInit, .getProperties = getProperties11, .connect = connect12,
     .createContext = createContext12, .regMrSym = ginRegMrSym};
 
-/* RMA of these two releases registers through this table, with file descriptors if the plugin accepts them. */
+/* NCCL 2.30.3 and 2.30.4 register memory for RMA through this table, by file descriptor if the plugin accepts that. */
 static ncclResult_t getProperties13(int dev, ncclNetProperties_v12_t *props) {
   MILLRACE_FORWARD(ginGetProperties, 13, dev, props);
 }
 
 static ncclResult_t createContext13(void *collComm, ncclGinConfig_v13_t *config, void **ginCtx,
                                     ncclNetDeviceHandle_t **devHandle) {
-  const int backendVersion = 1; /* number of these two releases' kernels in later releases */
+  const int backendVersion = 1; /* NCCL 2.30.5 and later identify the kernels of 2.30.3 and 2.30.4 by this number */
   MILLRACE_FORWARD_SHIELDED(ginCreateContext, 13, collComm, config->nSignals, config->nCounters,
                             config->nContexts, config->queueDepth, backendVersion, ginCtx, devHandle);
 }
@@ -83,9 +83,9 @@ MILLRACE_EXPORT const ncclGin_v14_t ncclGinPlugin_v14 = {
     .regMrSymDmaBuf = ginRegMrSymDmaBuf};
 
 /*
- * Inspected releases of NCCL and the size of v15's properties in them: {version, bytes}. Sources of NCCL contain two
- * sizes: two flags (2 bytes), and two flags before barrierOptions (8 bytes). In an unknown release neither write is
- * safe. The longer one overruns NCCL's structure, and the shorter one leaves a field of it uninitialized.
+ * Inspected releases of NCCL with the size of v15's properties: {version, bytes}. Sources of NCCL contain two sizes:
+ * two flags (2 bytes), or two flags and barrierOptions (8 bytes). In an unknown release neither size is safe to write.
+ * The longer one overruns NCCL's structure, and the shorter one leaves a field of it uninitialized.
  */
 #ifndef MILLRACE_GIN_V15_RELEASES
 #define MILLRACE_GIN_V15_RELEASES
@@ -95,7 +95,7 @@ static const struct {
   size_t propertyBytes;
 } inspected15[] = {MILLRACE_GIN_V15_RELEASES{0, 0}};
 
-/* Returns the size of the properties that the NCCL of this code allocates; 0 if it is unknown. */
+/* Returns the size of v15's properties that the calling NCCL allocates; 0 if it is unknown. */
 static size_t property_bytes15(const void *code) {
   int version = millraceNcclVersion(code);
   size_t i = 0;

@@ -50,8 +50,8 @@ ncclResult_t ginCloseListen(void *listenComm) {
 }
 
 /*
- * NCCL calls it with every query of a communicator's state, several times for each collective. It therefore does not
- * call Java.
+ * NCCL calls this function with every query of a communicator's state, several times for each collective. The function
+ * therefore reads C memory and does not call Java.
  */
 ncclResult_t ginQueryLastError(void *ginCtx, bool *hasError) {
   const struct millraceGinContext *context = ginCtx;

@@ -1,4 +1,4 @@
-/* The entries that the GIN and RMA tables share. */
+/* The entries that the GIN tables and the RMA tables share. */
 #ifndef MILLRACE_GIN_THUNKS_H
 #define MILLRACE_GIN_THUNKS_H
 
@@ -9,13 +9,13 @@
 #include "nccl/gin_v14.h"
 #include "nccl/gin_v15.h"
 
-/* Memory is accessed by its address, even if NCCL also passes a file descriptor. */
+/* Registers memory by its address, even if NCCL also passes a file descriptor. */
 #define MILLRACE_GIN_COMMON                                                                         \
   .name = "Millrace", .devices = ginDevices, .listen = ginListen,                                    \
   .deregMrSym = ginDeregMrSym, .destroyContext = ginDestroyContext, .closeColl = ginCloseColl,      \
   .closeListen = ginCloseListen, .queryLastError = ginQueryLastError, .finalize = ginFinalize
 
-/* Target of a ginCtx. Java writes it. C reads error, so that a query costs no upcall. */
+/* Structure behind a ginCtx. Java writes it. C reads error, so that a query needs no upcall. */
 struct millraceGinContext {
   /* Not 0 once an operation of the context's group failed. Java's volatile store pairs with the acquire load here. */
   const int *error;

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* ld.so has made most entries absolute, but not those in the kernel's own object. */
+/* ld.so has made most addresses in dynamic sections absolute, but not those of the kernel's own object (the vDSO). */
 static const void *address_of(const struct millraceObject *object, const ElfW(Dyn) *entry) {
   return (const void *)(entry->d_un.d_ptr < object->base ? object->base + entry->d_un.d_ptr : entry->d_un.d_ptr);
 }
@@ -58,7 +58,7 @@ uintptr_t *millraceImport(const struct millraceObject *object, const ElfW(Rela) 
              : NULL;
 }
 
-/* ld.so makes a protected page read-only when it has finished the object. Before that, it may still write there. */
+/* A protected page may still be writable while ld.so loads the object. ld.so then makes the page read-only itself. */
 static int is_read_only(uintptr_t address) {
   FILE *maps = fopen("/proc/self/maps", "re");
   char line[512], mode[5] = "";

@@ -1,4 +1,4 @@
-/* The import tables of loaded objects. An object calls functions of other objects through their entries. */
+/* The import tables of loaded objects. An object calls a function of another object through an entry of its table. */
 #ifndef MILLRACE_IMPORTS_H
 #define MILLRACE_IMPORTS_H
 
@@ -16,7 +16,7 @@
 #define MILLRACE_ABSOLUTE R_X86_64_64
 #endif
 
-/* An object in memory. The first table of relocations has functions that may be resolved at their first call. */
+/* A loaded object. Its first relocation table has the functions that may be resolved at their first call. */
 struct millraceObject {
   uintptr_t base, begin, end, relro_begin, relro_end;
   const ElfW(Sym) *symbols;

@@ -57,7 +57,7 @@ static int usable(struct search *search, const char *origin, const char *home) {
     note(search, "%s%s (%s: no " LIBJVM " there)", separator(search), origin, home);
     return 0;
   }
-  char real[PATH_MAX]; /* the path by which the JVM finds itself */
+  char real[PATH_MAX]; /* the JVM determines its own location by this path */
   if (realpath(library, real) && strchr(real, ':')) {
     note(search, "%s%s (%s: a Java cannot run in a folder with a colon in its path)", separator(search), origin, real);
     return 0;

@@ -36,7 +36,8 @@ static const char *const defaults[] = {
     "-XX:CompileCommand=quiet",
     "-XX:CompileCommand=exclude,jdk.internal.classfile.impl.*::*",
     /*
-     * The JDK's selector makes an Integer of the descriptor of each ready stream. Cached Integers avoid the allocation.
+     * For each ready stream, the JDK's selector creates an Integer with the descriptor. A cached Integer avoids the
+     * allocation.
      */
     "-Djava.lang.Integer.IntegerCache.high=4095",
     /* Log lines pass through NCCL's logger. */
@@ -53,8 +54,8 @@ static const char *const defaults[] = {
 #define OLDEST_JAVA_WITH_CACHE 25
 
 /*
- * Number of bytes at the end of a jar that are hashed. They contain its directory, with the checksum of every file in
- * it.
+ * Number of bytes at the end of a jar that are hashed. They contain the jar's directory, with a checksum of every
+ * file.
  */
 #define STAMP_BYTES (1 << 20)
 
@@ -169,8 +170,8 @@ static const char *collectorIn(const char *given) {
 }
 
 /*
- * Omits our collector if other options choose one. Among other choices, the choice in the plugin's own variable
- * prevails.
+ * Chooses the plugin's collector only if no other option chooses one. If several variables choose collectors, the
+ * plugin's own variable prevails.
  */
 static void addCollector(struct millraceOptions *options) {
   const char *first = collectorIn(optionsIn(FIRST_OPTIONS)), *last = collectorIn(optionsIn(LAST_OPTIONS));
@@ -208,7 +209,10 @@ void millraceTellOptions(ncclDebugLogger_t logFunction) {
                   "NET/Millrace: the JVM is started with %s=%.400s, too", variables[i], optionsIn(variables[i]));
 }
 
-/* Returns whether other options concern archives. The JVM accepts no second archive, and terminates with some pairs. */
+/*
+ * Returns whether the user's options or the environment's concern class archives. The JVM accepts no second archive,
+ * and terminates with some pairs.
+ */
 static int othersChooseArchive(void) {
   static const char *const variables[] = {USERS_OPTIONS, FIRST_OPTIONS, LAST_OPTIONS};
   static const char *const words[] = {"AOT", "-Xshare", "Archive"};
@@ -220,8 +224,8 @@ static int othersChooseArchive(void) {
 }
 
 /*
- * Returns whether a file belongs to this machine alone. Another machine can truncate or delete a file of a network file
- * system, and a process that has mapped it then dies of SIGBUS. StartupCache has the same list.
+ * Returns whether a file is on a local file system. On a network file system another machine can truncate or delete the
+ * file, and a process that has mapped it then dies of SIGBUS. StartupCache has the same list of local file systems.
  */
 static int isLocal(int file) {
   static const unsigned int types[] = {
@@ -251,7 +255,7 @@ static int copyToMemory(int file) {
 }
 
 /*
- * Stores the option with a path of the cache that the JVM can map safely. Returns 0, or -1 without such a cache.
+ * Stores the option for the cache, with a path that the JVM can map safely. Returns 0, or -1 if there is no such path.
  */
 static int locateCache(const char *directory, struct millraceOptions *options) {
   char name[64], path[PATH_MAX];
@@ -278,7 +282,7 @@ void millraceAddCache(const char *directory, int release, struct millraceOptions
   if (locateCache(directory, options) != 0)
     return;
   millraceAddOption(options, options->cache, NULL);
-  /* A cache that does not fit needs no report. The start is slower, and nothing else differs. */
+  /* A cache that does not match is not reported, because only the start becomes slower. */
   millraceAddOption(options, "-Xlog:aot*=off", NULL);
   millraceAddOption(options, "-Dorg.millrace.cache=given", NULL);
 }

@@ -13,7 +13,7 @@ struct millraceOptions {
   JavaVMOption options[MILLRACE_MAX_OPTIONS];
   int count;
   char classPath[8192]; /* -Djava.class.path=... */
-  const char *jar;      /* the path in it */
+  const char *jar;      /* the path in classPath */
   char openJar[32];     /* another name of the jar */
   char cache[4200];     /* -XX:AOTCache=... */
   int cacheCopy;        /* descriptor of the cache's copy in memory, -1 if the JVM maps the file */
@@ -26,8 +26,8 @@ struct millraceOptions {
 const char *millraceLocatePlugin(char *directory, size_t size);
 
 /*
- * Returns the options of every JVM and of every cache, ending with a null ('millrace plugin install' calls this
- * function). Both must have the same options.
+ * Returns the options of every JVM, ending with a null. A cache must be created with the same options, so 'millrace
+ * plugin install' also calls this function.
  */
 __attribute__((visibility("default"))) const char *const *millraceJavaOptions(void);
 
@@ -35,8 +35,8 @@ __attribute__((visibility("default"))) const char *const *millraceJavaOptions(vo
 int millraceJvmOptions(const char *directory, struct millraceOptions *options);
 
 /*
- * Writes the name of a jar's cache, which depends on the jar's content. A JVM does not compare the content, and would
- * run another jar's classes. Returns 0, or -1 if the jar cannot be read.
+ * Writes the name of a jar's cache, which depends on the jar's content. A JVM does not compare that content with the
+ * cache, and would run the classes of another jar. Returns 0, or -1 if the jar cannot be read.
  */
 __attribute__((visibility("default"))) int millraceCacheName(const char *jar, char *name, size_t size);
 
@@ -46,7 +46,7 @@ __attribute__((visibility("default"))) int millraceCacheName(const char *jar, ch
  */
 void millraceAddCache(const char *directory, int release, struct millraceOptions *options);
 
-/* Adds the user's options last, so that they prevail. Returns 0, or -1 with options->problem if they exceed a limit. */
+/* Adds the user's options last, so that they prevail. Returns 0, or -1 with options->problem if they are too long. */
 int millraceAddUsersOptions(struct millraceOptions *options);
 
 /* Writes the names of the variables that contain options, for an error message. */

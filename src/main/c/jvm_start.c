@@ -26,11 +26,11 @@ typedef jint (*createVm_t)(JavaVM **, void **, void *);
 
 enum state { NOT_STARTED, STARTING, STARTED, FAILED, FORKED };
 
-/* Guarded by lock. The reason is one line that describes the failure. */
+/* State of the JVM, guarded by lock. The reason is one line that describes the failure. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed; /* waits by CLOCK_MONOTONIC, so that setting the clock does not end a wait */
 static pthread_once_t prepared = PTHREAD_ONCE_INIT;
-static pid_t starter_pid;      /* process that contains the JVM */
+static pid_t starter_pid;      /* process in which the JVM was started, which differs from a forked child */
 static enum state state = NOT_STARTED;
 static char reason[900];
 
@@ -59,8 +59,8 @@ __attribute__((format(printf, 1, 2))) static void fail(const char *format, ...) 
 }
 
 /*
- * Collects the JVM's own messages during the start. Afterwards they take their usual way, and messages for a file
- * always do (-Xlog:...:file=).
+ * Collects the JVM's own messages during the start. Later messages go to their usual output, and messages for a file
+ * (-Xlog:...:file=) always do.
  */
 static jint JNICALL listen_to_vm(FILE *stream, const char *format, va_list arguments) {
   if (__atomic_load_n(&state, __ATOMIC_RELAXED) != STARTING || (stream != stdout && stream != stderr))
@@ -82,8 +82,8 @@ static const char *why(void) {
 }
 
 /*
- * A JVM that cannot initialize itself terminates the process. That is the host's decision, so the starting thread is
- * suspended forever instead. After the start, the JVM may terminate the process.
+ * A JVM that cannot initialize itself calls exit. The plugin must not end the host's process, so this function suspends
+ * the starting thread forever instead. After the start, the JVM may end the process.
  */
 static void rest_if_starting(void) {
   if (__atomic_load_n(&state, __ATOMIC_RELAXED) != STARTING)
@@ -118,7 +118,7 @@ static void describe_exception(JNIEnv *env, char *text, size_t size) {
   (*env)->ExceptionClear(env);
 }
 
-/* Lets Java install its functions. The message of a failure contains where. */
+/* Lets Java install its functions. On failure, the message begins with where. */
 static void call_java(JNIEnv *env, const char *where) {
   char text[500];
   jclass entry = (*env)->FindClass(env, "org/millrace/plugin/PluginEntry");
@@ -167,7 +167,7 @@ static void start_vm(ncclDebugLogger_t logFunction) {
     fail("%s", problem);
     return;
   }
-  /* These come first, because the JVM may complain about each later option. */
+  /* The hooks for messages and exit come first, because the JVM may report an error in each later option. */
   options.count = 0;
   millraceAddOption(&options, "vfprintf", (void *)listen_to_vm);
   millraceAddOption(&options, "exit", (void *)on_exit_of_vm);
@@ -243,7 +243,7 @@ static void make_condition(void) {
   pthread_condattr_destroy(&attributes);
 }
 
-/* A child has the JVM's memory without its threads, so a caller would wait forever. */
+/* A forked child has the JVM's memory without its threads, so a caller would wait forever. */
 static void leave_to_parent(void) {
   millraceForget();
   if (state == STARTING || state == STARTED) {
@@ -263,7 +263,7 @@ static void after_fork_in_parent(void) {
   pthread_mutex_unlock(&lock);
 }
 
-/* This thread holds the lock. Threads that waited for the condition do not exist in the child. */
+/* This thread has held the lock since before the fork. No thread of the child waits for the condition. */
 static void after_fork_in_child(void) {
   make_condition();
   leave_to_parent();
@@ -278,7 +278,7 @@ static void prepare(void) {
 ncclResult_t millraceStart(ncclDebugLogger_t logFunction) {
   pthread_once(&prepared, prepare);
   millraceWarnThrough(logFunction);
-  /* clone(2) and _Fork() call no handlers */
+  /* clone(2) and _Fork() do not call the fork handlers, so the child is detected here */
   pid_t started_by = __atomic_load_n(&starter_pid, __ATOMIC_RELAXED);
   if (started_by && started_by != getpid() && millraceInstalled())
     leave_to_parent();

@@ -1,7 +1,7 @@
 /*
- * Deletes files in shared memory that would otherwise remain. These are this process's own files if it exits without
- * closing them, because the JVM does not observe C's exit. They also include files of dead processes. Each file name
- * contains its owner, see org.millrace.file.FileName.
+ * Deletes files in shared memory that would otherwise remain. One kind is this process's own files, if it exits without
+ * closing them, because the JVM does not observe an exit by C. The other kind is files of dead processes. Each file
+ * name contains its owner; see org.millrace.file.FileName.
  */
 #define _GNU_SOURCE
 #include "shim.h"
@@ -23,8 +23,8 @@ struct process {
 };
 
 /*
- * Reads the state, the number of threads and the start time of a process from /proc. Returns 0 if it does not exist,
- * and a negative number if this is unknown.
+ * Reads the state, the number of threads and the start time of a process from /proc. Returns 0 if no such process
+ * exists, and a negative number if that is unknown.
  */
 static int look(long pid, char *state, long *threads, long *start) {
   char path[64], text[1024];
@@ -45,7 +45,7 @@ static int find_self(struct process *self) {
   long threads;
   self->pid = getpid();
   ssize_t length = readlink("/proc/self", link, sizeof link - 1);
-  if (length <= 0 || (link[length] = 0, atol(link)) != self->pid) /* no /proc, or one of another namespace */
+  if (length <= 0 || (link[length] = 0, atol(link)) != self->pid) /* no /proc of this namespace */
     return 0;
   length = readlink("/proc/self/ns/pid", link, sizeof link - 1);
   if (length <= 0 || look(self->pid, &state, &threads, &self->start) != 1)
@@ -55,7 +55,8 @@ static int find_self(struct process *self) {
 }
 
 /*
- * /proc may hide processes that it does not show (hidepid). The kernel then reports whether a process has the number.
+ * /proc may hide processes of other users (hidepid). The kernel still reports whether a process with this number
+ * exists.
  */
 static int is_dead(const struct process *process) {
   char state;
@@ -66,8 +67,8 @@ static int is_dead(const struct process *process) {
 }
 
 /*
- * Returns whether a file name is ours. Reads its owner and whether the file is a trace. Traces of failures stay for
- * analysis, and Java sweeps them.
+ * Returns whether a file name is one of Millrace's. Reads the owner from it, and whether the file is a trace. Traces of
+ * failures are kept for analysis, and Java deletes them later.
  */
 static int read_name(const char *name, struct process *owner, int *trace) {
   char kind[8];
@@ -93,7 +94,7 @@ static int is_uneventful(int directory, const char *name) {
   return length == sizeof open_and_failed && open_and_failed[0] == 0 && open_and_failed[1] == 0;
 }
 
-/* A child of the host that exits has another process number, and does not delete its parent's files. */
+/* A forked child of the host has another process number, so it does not delete its parent's files when it exits. */
 static void delete_leftovers(void) {
   struct process self, owner;
   DIR *directory = find_self(&self) ? opendir(DIRECTORY) : NULL;
@@ -104,7 +105,7 @@ static void delete_leftovers(void) {
     if (!read_name(entry->d_name, &owner, &trace) || owner.namespace != self.namespace)
       continue;
     int own = owner.pid == self.pid && owner.start == self.start;
-    /* Any user may have created a file with our name. A pipe would block until its writer opens it. */
+    /* Any user may have created a file with such a name. If it is a pipe, a blocking open would wait for a writer. */
     if (fstatat(dirfd(directory), entry->d_name, &file, AT_SYMLINK_NOFOLLOW) != 0 || file.st_uid != geteuid() ||
         !(S_ISREG(file.st_mode) || S_ISSOCK(file.st_mode)))
       continue;

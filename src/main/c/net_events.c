@@ -23,7 +23,7 @@
 
 static ncclProfilerCallback_t callback;
 
-/* used is set by the thread that posts and cleared by the thread that tests. */
+/* used is set by the thread that posts the message, and cleared by the thread that tests its request. */
 static struct place {
   int used;
   uint64_t taken;
@@ -40,14 +40,14 @@ void netEventsUse(ncclProfilerCallback_t function) {
     __atomic_store_n(&callback, function, __ATOMIC_RELEASE);
 }
 
-/* Returns the place of a request of ours; null if it is Java's own, or complete. */
+/* Returns the place of a request with an event; null if the request is Java's own, or complete. */
 static struct place *place_of(void *request) {
   uint64_t number = (uint64_t)request;
   struct place *place = &requests[number % REQUESTS];
   return number & TAG && place->used && (number & ~TAG) >> PLACE_BITS == place->taken ? place : NULL;
 }
 
-/* Takes a free place. Returns null if none is free nearby. */
+/* Takes a free place. Searches only a few places, and returns null if none of them is free. */
 static struct place *take(void) {
   for (int tries = 0; tries < 64; tries++) {
     struct place *place = &requests[__atomic_fetch_add(&next, 1, __ATOMIC_RELAXED) % REQUESTS];
@@ -109,8 +109,8 @@ void netEventStop(void *request) {
 }
 
 /*
- * The events are not stopped, and NCCL's own proxy does not stop the events above them either. If communicators share
- * their resources, the profiler context of these events may already have ended.
+ * Events in flight are not stopped, like the events above them, which NCCL's own proxy does not stop either. If
+ * communicators share resources, the profiler context of these events may already have ended.
  */
 void netEventsClose(void *comm) {
   if (__atomic_load_n(&callback, __ATOMIC_ACQUIRE))

@@ -7,16 +7,16 @@
 /* Maximum number of buffers of one receive, as in NCCL's own networks. */
 #define MILLRACE_MAX_RECVS 8
 
-/* Stores the callback that NCCL passes to init. It passes an event to the profiler, if there is one. */
+/* Stores the callback that NCCL passes to init. The callback passes an event to the profiler, if there is one. */
 void netEventsUse(ncclProfilerCallback_t function);
 
 /*
- * Records messages that were posted on a connection as one request. If a profiler accepts any of them, the request is
- * replaced by one of ours.
+ * Begins events for messages that were posted on a connection as one request. If a profiler accepts any event, the
+ * request is replaced by the number of a place.
  */
 void netEventStart(void *comm, int count, void **parents, int receives, const size_t *bytes, void **request);
 
-/* Returns Java's request. */
+/* Returns the request that Java returned, for a request with an event too. */
 void *netEventRequest(void *request);
 
 /* Ends the events of a request that is complete or has failed. */

@@ -1,6 +1,6 @@
 /*
- * The network tables. NCCL takes the newest that it knows: v12 since 2.30, v11 since 2.28, v10 since 2.26, v9 since
- * 2.24, v8 since 2.20.
+ * The network tables. NCCL uses the newest table that it knows: v12 since 2.30, v11 since 2.28, v10 since 2.26, v9
+ * since 2.24, v8 since 2.20.
  */
 #include "net_events.h"
 #include "net_thunks.h"

@@ -130,7 +130,7 @@ ncclResult_t netCloseListen(void *listenComm) {
   MILLRACE_FORWARD_SHIELDED(closeListen, listenComm);
 }
 
-/* NCCL 2.28 also finalizes a plugin after a failed init, for instance without a JVM. */
+/* NCCL 2.28 also calls finalize after a failed init, for instance if no JVM could start. */
 ncclResult_t netFinalize11(void *ctx) {
   if (!millraceInstalled())
     return ncclSuccess;

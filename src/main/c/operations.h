@@ -1,6 +1,6 @@
 /*
- * Latest operations of a communicator: its block of the process's trace file (org.millrace.trace.TraceLayout and
- * CommunicatorFields, which have the same numbers).
+ * The latest operations of a communicator, in the communicator's block of the process's trace file. The Java classes
+ * org.millrace.trace.TraceLayout and CommunicatorFields have the same numbers.
  */
 #ifndef MILLRACE_OPERATIONS_H
 #define MILLRACE_OPERATIONS_H
@@ -11,7 +11,10 @@
 #define MILLRACE_OPERATION_NAME 32
 #define MILLRACE_OPERATION_HOW 16
 
-/* Operation n lies at n modulo the number of records. Times are CLOCK_MONOTONIC in nanoseconds; 0 until the event. */
+/*
+ * Record of operation n, at index n modulo MILLRACE_OPERATION_RECORDS. Times are CLOCK_MONOTONIC in nanoseconds; 0
+ * until the event.
+ */
 typedef struct millraceOperation {
   /* Number among the communicator's collectives, from 0; -1 for a send or receive. */
   int64_t sequence;

@@ -1,8 +1,8 @@
 /*
  * Records NCCL's profiler events of operations, in memory that Java allocates for each communicator and that other
- * processes read. A handle is a number and not a pointer. At its end, its record may already belong to another
- * operation, and its place to another communicator. Communicators that share resources have one progress thread in
- * NCCL, which may report a kernel of a communicator that has ended.
+ * processes read. A handle is a number and not a pointer, because it may outlive its operation: at the event's end, the
+ * record may belong to another operation, and the place to another communicator. Communicators that share resources
+ * have one progress thread in NCCL, which may report a kernel of a communicator that has ended.
  *
  *   63          52 51       44 43        36 35        34               0
  *  +--------------+-----------+------------+----------+-----------------+
@@ -24,19 +24,19 @@
 #define NUMBER_MASK (TRANSFER - 1)
 #define PLACES 4095
 #define CHANNELS_KEPT 64
-/* Time between two operations after which Java's threads may sleep. */
+/* Pause between two operations after which Java's threads may be asleep, and are woken. In nanoseconds. */
 #define PAUSE_NANOSECONDS 1000000
 
 /*
- * Open communicators, which are NCCL's contexts. operations is null for a free place. NCCL launches a communicator's
- * operations on one thread at a time, and reports kernels on its progress thread.
+ * Open communicators. NCCL's context of a communicator is the address of its entry. operations is null if the entry is
+ * free. NCCL launches a communicator's operations on one thread at a time, and reports kernels on its progress thread.
  */
 static struct place {
   millraceOperations *operations;
   int64_t enqueued;
   int64_t collectives;
   uint64_t taken;
-  /* Numbers of begun and of ended events, alternating. */
+  /* For each kind of event, the number of begun events and then the number of ended events. */
   int64_t events[2 * MILLRACE_KINDS];
   int64_t latest;
 } places[PLACES];
@@ -47,7 +47,7 @@ static void *handle_of(const struct place *place, uint64_t what, uint64_t number
   return (void *)((uint64_t)(place - places + 1) << PLACE_SHIFT | taken << TAKEN_SHIFT | what | (number & NUMBER_MASK));
 }
 
-/* Returns null if the handle belongs to no open communicator. */
+/* Returns the communicator of a handle; null if it is no longer open. */
 static struct place *place_of(void *handle) {
   uint64_t number = (uint64_t)handle >> PLACE_SHIFT;
   struct place *place = number ? &places[number - 1] : NULL;
@@ -113,7 +113,7 @@ static void append(char *text, size_t size, const char *word) {
   strncpy(text + used, word, size - 1 - used);
 }
 
-/* Takes a free place for Java's memory. Returns null if none is free. */
+/* Takes a free entry for Java's memory of a communicator. Returns null if none is free. */
 static struct place *take(millraceOperations *operations) {
   for (int i = 0; i < PLACES; i++) {
     struct place *place = &places[i];
@@ -129,8 +129,8 @@ static struct place *take(millraceOperations *operations) {
 }
 
 /*
- * A process without Java, or with events disabled by the user, has a null context and no events. init must not fail in
- * any version, because NCCL 2.28 and 2.29 continue with a failed profiler.
+ * A process without Java, or with events disabled by the user, receives a null context and no events. init must not
+ * fail in any version, because NCCL 2.28 and 2.29 continue to call a failed profiler.
  */
 ncclResult_t profilerInit(void **context, uint64_t communicator, int *mask, int nodes, int ranks, int rank) {
   millraceCall_t call = millraceInstalled();
@@ -163,11 +163,11 @@ void profilerEnqueued(void *context, void **handle, const struct millraceEnqueue
   int64_t number = place->enqueued, time = now();
   millraceCall_t call = time - place->latest > PAUSE_NANOSECONDS ? millraceInstalled() : NULL;
   place->latest = time;
-  /* This comes first, because a kernel waits for the threads that it wakes. */
+  /* Wakes Java's threads before anything else, because the kernel will wait for them. */
   if (call)
     MILLRACE_CALL(call, profilerPauseEnded, operations);
   millraceOperation *record = &operations->records[number % MILLRACE_OPERATION_RECORDS];
-  /* Readers treat the oldest record as gone once enqueued shows that it is written next. */
+  /* enqueued has announced this store: readers no longer use the oldest record, which this record overwrites. */
   record->sequence = operation->collective ? place->collectives++ : -1;
   record->count = (int64_t)operation->count;
   say_type(record, operation->type);

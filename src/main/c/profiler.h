@@ -1,4 +1,4 @@
-/* Common parts of the versions of NCCL's profiler table: an event in the form that is recorded. */
+/* Parts that the versions of NCCL's profiler table share: events in their recorded form. */
 #ifndef MILLRACE_PROFILER_H
 #define MILLRACE_PROFILER_H
 
@@ -6,12 +6,12 @@
 
 /* An enqueued operation, from the event descriptor of any version. */
 struct millraceEnqueued {
-  /* Whether it is a collective; otherwise it is a send or receive. */
+  /* Whether the operation is a collective; otherwise it is a send or receive. */
   int collective;
   const char *function;
   const char *type;
   size_t count;
-  /* A collective's root, or the peer. */
+  /* Root of a collective, or peer of a send or receive. */
   int root;
   int channels;
   const char *algorithm;
@@ -24,7 +24,7 @@ enum millraceKind { MILLRACE_COLLECTIVES, MILLRACE_TRANSFERS, MILLRACE_BLOCKS, M
 ncclResult_t profilerInit(void **context, uint64_t communicator, int *mask, int nodes, int ranks, int rank);
 ncclResult_t profilerFinalize(void *context);
 
-/* Both write an event's handle, which stays null for an event that is not recorded. */
+/* The following two functions write an event's handle, which stays null for an event that is not recorded. */
 void profilerEnqueued(void *context, void **handle, const struct millraceEnqueued *operation);
 void profilerBlockStarted(void *context, void **handle, void *operation, int channel);
 

@@ -1,7 +1,7 @@
 /*
- * ncclProfiler_v4 to v7. NCCL takes them from the library that NCCL_PROFILER_PLUGIN names. Without one, it takes them
- * from the library of its network. Enqueued operations are recorded, and kernel blocks if the user enables them. Other
- * events, which NCCL reports as parents of these, get a null handle.
+ * ncclProfiler_v4 to v7. NCCL uses the tables of the library that NCCL_PROFILER_PLUGIN names, or else those of the
+ * library of its network. Enqueued operations are recorded, and so are kernel blocks if the user enables them. All
+ * other events get a null handle. NCCL reports some of them as parents of the recorded events.
  */
 #include "profiler.h"
 

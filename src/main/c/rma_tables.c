@@ -1,6 +1,6 @@
 /*
- * The RMA tables, v14 since NCCL 2.30.5, v15 of 2.31, v16 and v17 of 2.32. They contain one-sided operations that
- * the host starts, over the same groups and windows as GIN.
+ * The RMA tables, v14 since NCCL 2.30.5, v15 of 2.31, v16 and v17 of 2.32. They contain puts and signals that the host
+ * starts, over the groups and windows of GIN.
  */
 #include "gin_thunks.h"
 
@@ -11,8 +11,8 @@ static ncclResult_t ginProperties(int dev, ncclNetProperties_v12_t *props) {
 }
 
 /*
- * Properties like GIN's, except for file descriptors. Otherwise NCCL would register memory here by descriptor, and this
- * plugin registers it by address.
+ * Returns GIN's properties without the support of file descriptors. If they were supported,
+ * NCCL would register memory only by descriptor, but this plugin registers memory by address.
  */
 static ncclResult_t getProperties(int dev, ncclNetProperties_v12_t *props) {
   ncclResult_t result = ginProperties(dev, props);
@@ -41,7 +41,7 @@ static ncclResult_t iput(void *rmaCtx, int context, uint64_t srcOff, void *srcMh
   MILLRACE_FORWARD(rmaPut, rmaCtx, context, srcOff, srcMhandle, size, dstOff, dstMhandle, (int)rank, request);
 }
 
-/* Every signal is strong. It arrives after all earlier data of its context to that rank. */
+/* Every signal is strong: it arrives after all earlier data of its context to the same rank. */
 static ncclResult_t iputSignal(void *rmaCtx, int context, uint64_t srcOff, void *srcMhandle, size_t size,
                                uint64_t dstOff, void *dstMhandle, uint32_t rank, uint64_t signalOff,
                                void *signalMhandle, uint64_t signalValue, uint32_t signalOp,
@@ -74,7 +74,9 @@ MILLRACE_EXPORT const ncclRma_v14_t ncclRmaPlugin_v14 = {
     MILLRACE_RMA_COMMON, .connect = connectAll, .createContext = createContext,
     .iput = iput, .iputSignal = iputSignal, .iget = iget};
 
-/* The flag that other operations may join an operation is a hint. They are joined if they arrive before it is taken. */
+/*
+ * The flag that operations may be combined is only a hint. They are combined if they arrive before the first is served.
+ */
 static ncclResult_t iput15(void *rmaCtx, int context, uint64_t srcOff, void *srcMhandle, size_t size,
                            uint64_t dstOff, void *dstMhandle, uint32_t rank, uint32_t optFlags, void **request) {
   (void)optFlags;
@@ -100,7 +102,7 @@ MILLRACE_EXPORT const ncclRma_v15_t ncclRmaPlugin_v15 = {
     MILLRACE_RMA_COMMON, .connect = connectAll, .createContext = createContext,
     .iput = iput15, .iputSignal = iputSignal15, .iget = iget15};
 
-/* A signal arrives after earlier puts of its own rank, and has no order with puts of other ranks. */
+/* A signal arrives after the earlier puts of the sending rank. It has no order with puts of other ranks. */
 static ncclResult_t getRmaProperties(void *collComm, ncclRmaProperties_v16_t *properties) {
   (void)collComm;
   properties->flushesAllPutsOnAnySignal = false;
@@ -118,7 +120,7 @@ static ncclResult_t connect17(void *ctx, void *handles[], int nranks, int rank, 
   return connectAll(ctx, handles, nranks, rank, listenComm, collComm);
 }
 
-/* Every context has all peers. Peers that it does not use cost nothing. */
+/* Every context has all peers. An unused peer costs nothing. */
 static ncclResult_t createContext17(void *collComm, ncclRmaConfig_v17_t *config, void **rmaCtx) {
   MILLRACE_FORWARD_SHIELDED(rmaCreateContext, collComm, config->nContexts, rmaCtx);
 }

@@ -10,25 +10,28 @@
 
 #define MILLRACE_EXPORT __attribute__((visibility("default")))
 
-/* Returns the function that calls Java. Returns null until Java installs it, and on a stack that Java cannot run on. */
+/*
+ * Returns the function that calls Java. Returns null until Java has installed it, and if Java cannot run on the current
+ * stack.
+ */
 millraceCall_t millraceInstalled(void);
 
-/* Returns whether Java can run on the current stack. If not, a line reports it once for each thread. */
+/* Returns whether Java can run on the current stack. If it cannot, logs a warning once for each thread. */
 int millraceStackFits(void);
 
-/* Stores the logger that NCCL passes. millraceWarn writes a line at level WARN to the logger that was passed last. */
+/* Stores the logger that NCCL passes. millraceWarn writes a line at level WARN to the logger that was stored last. */
 void millraceWarnThrough(ncclDebugLogger_t given);
 __attribute__((format(printf, 1, 2))) void millraceWarn(const char *format, ...);
 
 /*
- * Forgets Java's functions in a forked child. Java's threads do not exist there, and none of its functions may be
- * called.
+ * Removes Java's functions in a forked child. No function of Java may be called there, because Java's threads do not
+ * exist in the child.
  */
 void millraceForget(void);
 
 /*
- * Ensures that Java has installed its functions. Starts a JVM if the process needs one. On failure one line was logged.
- * Safe from any thread. The first thread does the work, and the others wait for it.
+ * Ensures that Java has installed its functions. Starts a JVM if the process has none. Logs one line on failure. Safe
+ * from any thread: the first thread starts the JVM, and the others wait for it.
  */
 ncclResult_t millraceStart(ncclDebugLogger_t logFunction);
 
@@ -38,11 +41,12 @@ ncclResult_t millraceStart(ncclDebugLogger_t logFunction);
  */
 const void *millraceLibrary(const void *code);
 
-/* Returns the version of that library's NCCL from its ncclGetVersion; 0 if it has no such function. */
+/* Returns the version that ncclGetVersion of that library returns; 0 if the library has no such function. */
 int millraceNcclVersion(const void *code);
 
 /*
- * Returns the path of that library if it is RCCL, by its SONAME or by a library that it needs. Returns null otherwise.
+ * Returns the path of the library that contains some code if the library is RCCL, and null otherwise. RCCL is
+ * recognized by the library's SONAME, or by another library that it needs.
  */
 const char *millraceRccl(const void *code);
 
@@ -53,23 +57,25 @@ const char *millraceRccl(const void *code);
 void millraceDeleteLeftoversAtExit(void);
 
 /*
- * Threads that Java starts inherit the signal mask of their creator. Between these two calls they inherit a mask that
- * blocks the host's signals. Signals of a thread's own faults stay unblocked, because the JVM uses them.
+ * Brackets a call after which Java may start threads. Threads inherit the signal mask of their creator. Between the two
+ * functions this mask blocks the host's signals. Signals of a thread's own faults stay unblocked, because the JVM uses
+ * them.
  */
 void millraceBlockSignals(sigset_t *before);
 void millraceRestoreSignals(const sigset_t *before);
 
 /*
- * Prepares for the start of the JVM with a library that contains this code. The program's later fault handlers are
- * called after the JVM's.
+ * Prepares signals for the start of the JVM from the libjvm that contains the given code. Fault handlers that the
+ * program sets later are called after the JVM's.
  */
 void millraceShareFaults(const void *code);
 
-/* Records that the JVM handles faults from now on. */
+/* Records that the JVM has set its fault handlers. */
 void millraceKnowHandler(void);
 
 /*
- * Checks whether a program's handler replaced the JVM's, for the first count faults, the most common first. Warns once.
+ * Checks whether a handler of the program has replaced the JVM's, for the first count kinds of faults. The most common
+ * faults come first. Warns once.
  */
 void millraceCheckFaults(int count);
 
@@ -105,7 +111,7 @@ void millraceCheckFaults(int count);
     return call ? MILLRACE_CALL(call, function, __VA_ARGS__) : ncclInternalError; \
   } while (0)
 
-/* The same for functions that may start threads. */
+/* Calls a Java function that may start threads. */
 #define MILLRACE_FORWARD_SHIELDED(function, ...)                           \
   do {                                                                     \
     millraceCall_t call = millraceInstalled();                             \

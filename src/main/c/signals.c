@@ -1,12 +1,12 @@
 /*
- * Keeps the host's signals away from Java's threads, and Java's from the host.
+ * Keeps the host's signals away from Java's threads, and Java's signals from the host.
  *
  * A JVM gets SIGSEGV in normal operation, at safepoints and at uses of a null pointer. Its fault handlers must
  * therefore stay first. A program may set its own handlers later. Its calls of sigaction and signal are redirected to
- * this file, in the import table of each object. The program's action is kept, and the JVM calls it for each fault that
- * is not the JVM's. The JVM asks for such actions by three functions of libjsig, which this file provides. A handler
- * that was set in another way, by dlsym or a system call, is found at the next call of the plugin. It then becomes the
- * program's action, and the JVM's handler is set again.
+ * this file, in the import table of each object. This file stores the program's action, and the JVM calls it for each
+ * fault that is not the JVM's. The JVM queries such actions by three functions of libjsig, which this file provides. A
+ * handler that was set in another way, by dlsym or a system call, is found at the next call of the plugin. It then
+ * becomes the program's action, and the JVM's handler is set again.
  */
 #define _GNU_SOURCE
 #include "descriptors.h"
@@ -26,8 +26,8 @@ static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 #define FAULTS ((int)(sizeof faults / sizeof *faults))
 
 /*
- * The program's action of a fault, and the JVM's. A handler may read and write the program's action at any time, so it
- * is published by a pointer. A version's slot is reused after VERSIONS - 1 more changes.
+ * The program's action for one fault, and the JVM's. A handler may read and write the program's action at any time, so
+ * a pointer publishes each new version of it. The memory of a version is reused after VERSIONS - 1 more changes.
  */
 static struct action {
   struct sigaction versions[VERSIONS], jvm;
@@ -37,7 +37,9 @@ static struct action {
   void *frame, *context;
 } actions[FAULTS];
 
-/* Whether the JVM's actions are known, and whether the program's are kept. Stored with release after the actions. */
+/*
+ * Whether the JVM's actions are known, and whether the program's actions are stored. Release store after the actions.
+ */
 static int known, kept;
 
 static int program_sigaction(int, const struct sigaction *, struct sigaction *);
@@ -46,8 +48,8 @@ static sighandler_t program_sysv_signal(int, sighandler_t);
 static sighandler_t program_sigset(int, sighandler_t);
 
 /*
- * Functions that are redirected. A program at fixed addresses may see its own jump in place of a function. Both
- * addresses are known. The function itself is called for other signals.
+ * Functions that are redirected. In a program at fixed addresses, an object may see a jump of the program in place of a
+ * function, so both addresses are recorded. For other signals, the function itself is called.
  */
 static struct {
   const char *name;
@@ -68,7 +70,7 @@ static struct sigaction *current(struct action *action) {
   return __atomic_load_n(&action->current, __ATOMIC_ACQUIRE);
 }
 
-/* Returns the previous action. */
+/* Stores a new action of the program. Returns the previous one. */
 static struct sigaction replace(struct action *action, const struct sigaction *by) {
   struct sigaction *version = &action->versions[__atomic_fetch_add(&action->next, 1, __ATOMIC_RELAXED) % VERSIONS];
   *version = *by;
@@ -76,7 +78,7 @@ static struct sigaction replace(struct action *action, const struct sigaction *b
   return before ? *before : *by;
 }
 
-/* Returns the kept action of a signal; null if the C library has it. */
+/* Returns the stored action for a signal; null if the C library's function handles the signal. */
 static struct action *kept_action(int signal) {
   for (int i = 0; i < FAULTS && __atomic_load_n(&kept, __ATOMIC_ACQUIRE); i++)
     if (faults[i] == signal)
@@ -121,7 +123,7 @@ static sighandler_t program_sigset(int signal, sighandler_t handler) {
   return sigismember(&before, signal) ? SIG_HOLD : old;
 }
 
-/* Handles a fault without a handler. The instruction is executed again, and the JVM reports a crash. */
+/* Handles a fault if the program has no handler. The instruction runs again, and the JVM reports a crash. */
 static void report_crash(struct action *action, int signal, const siginfo_t *info) {
   set(action, SIG_DFL, 0);
   if (info->si_code <= 0)
@@ -129,8 +131,8 @@ static void report_crash(struct action *action, int signal, const siginfo_t *inf
 }
 
 /*
- * The JVM calls this function for a fault that is not its own. A handler that was set over the JVM's may in turn call
- * the JVM's for faults that are not its own. The same fault then arrives again, from a deeper frame.
+ * The JVM calls this function for a fault that is not its own. A program's handler that has replaced the JVM's may call
+ * the JVM's handler for unknown faults. The JVM then calls this function again for the same fault, from a deeper frame.
  */
 static void call_program(int signal, siginfo_t *info, void *context) {
   struct action *action = kept_action(signal);
@@ -160,7 +162,7 @@ static void call_program(int signal, siginfo_t *info, void *context) {
   pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-/* JVM_begin_signal_setting: the JVM is about to set its handlers. */
+/* JVM_begin_signal_setting: the JVM calls it before it sets its handlers. */
 static void begin_signals(void) {
   struct sigaction program;
   for (int i = 0; i < FAULTS; i++)
@@ -174,15 +176,15 @@ static void read_jvms(void) {
   __atomic_store_n(&known, 1, __ATOMIC_RELEASE);
 }
 
-/* JVM_end_signal_setting. */
+/* JVM_end_signal_setting: the JVM has set its handlers. */
 static void end_signals(void) {
   read_jvms();
   __atomic_store_n(&kept, 1, __ATOMIC_RELEASE);
 }
 
 /*
- * JVM_get_signal_action: returns the action of a fault that is not the JVM's. For the default action the JVM reports a
- * crash.
+ * JVM_get_signal_action: returns the program's action for a fault that is not the JVM's. If it is the default action,
+ * the JVM reports a crash.
  */
 static struct sigaction *get_action(int signal) {
   static struct sigaction to_program = {.sa_sigaction = call_program, .sa_flags = SA_SIGINFO}, by_default;
@@ -229,7 +231,7 @@ static int lead(struct dl_phdr_info *info, size_t size, void *unused) {
         millraceStoreImport(&object, slot, (uintptr_t)dlsym_of_jvm);
       void *now = (void *)__atomic_load_n(slot, __ATOMIC_RELAXED);
       for (int k = 0; k < FUNCTIONS && !is_jvm; k++)
-        /* An import that is resolved at its first call points into the object itself until then. */
+        /* An import that is resolved at its first call contains an address within its own object until then. */
         if (now == functions[k].own || now == functions[k].seen ||
             (millraceObjectHas(&object, now) && strcmp(name, functions[k].name) == 0))
           millraceStoreImport(&object, slot, (uintptr_t)functions[k].instead);
@@ -258,7 +260,7 @@ static int has_libjsig(void) {
   return dlsym(RTLD_DEFAULT, "JVM_begin_signal_setting") != NULL;
 }
 
-/* Does nothing if libjsig is loaded before the C library, because libjsig does all this. */
+/* Does nothing if libjsig is loaded before the C library, because libjsig then does the same. */
 void millraceShareFaults(const void *code) {
   void *library = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
   if (has_libjsig() || !library)
@@ -282,8 +284,8 @@ void millraceKnowHandler(void) {
 }
 
 /*
- * Sets the JVM's handler again if another handler was set without the import tables. Uses an alternate stack if the
- * other handler does.
+ * Sets the JVM's handler again if the program has replaced it without its import tables. Uses an alternate stack if the
+ * replacing handler does.
  */
 static int repair(int i) {
   struct action *action = &actions[i];

@@ -1,14 +1,14 @@
 /*
  * Checks whether Java can run on the calling thread's stack. A JVM that cannot guard the end of a thread's stack
- * terminates the process. A class with an initializer that runs out of stack stays unusable. The JVM knows only the
- * stack with which the thread was created, and a coroutine's stack is another one.
+ * terminates the process. If a class initializer runs out of stack, the class stays unusable. The JVM knows only the
+ * stack with which the thread was created, so a coroutine with another stack cannot call Java.
  */
 #define _GNU_SOURCE
 #include "shim.h"
 
 #include <pthread.h>
 
-/* Minimum stack that must be left. Guards take 96 KiB of it, and 128 KiB were too little for the first calls. */
+/* Minimum stack that must be left, in bytes. Guards need 96 KiB, and 128 KiB were too little for the first calls. */
 #define LEAST_STACK_BYTES (192 << 10)
 
 static __thread struct {
@@ -20,7 +20,7 @@ static void find_stack(void) {
   pthread_attr_t attributes;
   void *low;
   size_t bytes;
-  stack.high = UINTPTR_MAX; /* in doubt, the stack fits */
+  stack.high = UINTPTR_MAX; /* the stack counts as sufficient if its limits are unknown */
   if (pthread_getattr_np(pthread_self(), &attributes) != 0)
     return;
   if (pthread_attr_getstack(&attributes, &low, &bytes) == 0) {

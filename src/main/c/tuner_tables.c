@@ -1,7 +1,7 @@
 /*
- * ncclTunerPlugin_v5 to v7. NCCL also takes a tuner from the library of a network that was not chosen. A failing tuner
- * fails the communicator. A tuner without Java, or without choices (a null context), therefore leaves every choice to
- * NCCL.
+ * ncclTunerPlugin_v5 to v7. NCCL also uses the tuner of a network library that it does not use as a network. A failing
+ * tuner fails the communicator. Without Java, or without choices of Millrace (a null context), these functions
+ * therefore succeed and leave every choice to NCCL.
  */
 #include "shim.h"
 
@@ -20,7 +20,7 @@ static ncclResult_t getCollInfo(void *ctx, ncclFunc_t collType, size_t nBytes, i
                                 int *nChannels) {
   if (!ctx)
     return ncclSuccess;
-  millraceCheckFaults(1); /* one system call, for SIGSEGV only, because each operation calls this function */
+  millraceCheckFaults(1); /* only SIGSEGV, which costs one system call for each operation */
   MILLRACE_FORWARD(tunerGetCollInfo, ctx, (int)collType, nBytes, numPipeOps, collCostTable, numAlgo,
                    numProto, regBuff, nChannels);
 }

@@ -5,18 +5,18 @@
 #include "nccl/plugin.h"
 
 /*
- * Increases with every change of the struct or of a function's meaning. org.millrace.plugin.Upcalls holds the same
- * number. A shim and a jar with different numbers refuse each other.
+ * Increases with every change of the struct or of a function's meaning. org.millrace.plugin.Upcalls has the same
+ * number. A shim and a jar with different numbers refuse to work together.
  */
 #ifndef MILLRACE_PLUGIN_INTERFACE
 #define MILLRACE_PLUGIN_INTERFACE 11
 #endif
 
 /*
- * One function per operation, for all versions of NCCL's tables. If versions fill structs differently, the version is
- * the first argument. No such struct exists in memory. Its order numbers the functions (org.millrace.plugin.Upcalls has
- * the same order), and each call is checked against its types. A library argument is the load address of the calling
- * NCCL.
+ * The Java functions: one per operation, for all versions of NCCL's tables. If versions fill structs differently, the
+ * version is the first argument. The struct exists only as a declaration. Its order numbers the functions
+ * (org.millrace.plugin.Upcalls has the same order), and each call is checked against the types here. A library argument
+ * is the load address of the calling NCCL.
  */
 struct millraceUpcalls {
   ncclResult_t (*init)(int version, void **ctx, uint64_t commId, ncclDebugLogger_t logFunction,
@@ -92,8 +92,8 @@ struct millraceUpcalls {
 };
 
 /*
- * All functions are called through one Java function, by number and with each argument as a word. Creating a native
- * function for a Java method takes at least ten milliseconds, and a program waits for it.
+ * One Java function receives all calls, with the number of the function and each argument as a word. To create a native
+ * function for each Java method would take at least ten milliseconds, and a program waits for it.
  */
 typedef ncclResult_t (*millraceCall_t)(int function, const int64_t *arguments);
 
@@ -105,8 +105,8 @@ struct millraceDowncalls {
 
 /*
  * Installs Java's function, once for the life of the process, and returns the shim's own functions. Returns
- * ncclInvalidUsage if the interface is not the one above. Returns ncclSuccess also after an earlier installation, which
- * stays.
+ * ncclInvalidUsage if the caller's interface has another number. Returns ncclSuccess also after an earlier
+ * installation, which stays.
  */
 __attribute__((visibility("default"))) ncclResult_t millraceInstallUpcalls(int interface, millraceCall_t call,
                                                                            const struct millraceDowncalls **shim);

@@ -6,7 +6,7 @@
 
 static ncclDebugLogger_t logger;
 
-/* The release pairs with the acquire below, because NCCL's threads pass a logger and warn at the same time. */
+/* The release pairs with the acquire below, because one thread of NCCL may pass a logger while another warns. */
 void millraceWarnThrough(ncclDebugLogger_t given) { __atomic_store_n(&logger, given, __ATOMIC_RELEASE); }
 
 void millraceWarn(const char *format, ...) {
