@@ -37,8 +37,8 @@ final class MeshPiece {
     /** Header words and payload length of the contributions that arrived before the piece was begun, by rank. */
     private final long[][] early;
     /**
-     * Number of frames that were offered to a rank, up to and including the last frame of this piece, by rank; 0 if
-     * none of this piece.
+     * For each rank: number of frames that were offered to the rank, counted up to the last frame of this piece; 0 if
+     * no frame of this piece was offered.
      */
     final long[] offeredUpTo;
 

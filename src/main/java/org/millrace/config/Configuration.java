@@ -54,8 +54,8 @@ public final class Configuration {
 
     private final UnaryOperator<@Nullable String> environment;
     /**
-     * Entries of all settings. The keys are compared by identity. Hash codes of records would have to be linked, which
-     * takes longer than all other work of this class when a process starts.
+     * Entries of all settings. The keys are compared by identity. Otherwise the JVM would link the hash codes of
+     * records, which takes longer than all other work of this class when a process starts.
      */
     private final Map<Setting<?>, Entry> entries = new IdentityHashMap<>();
 

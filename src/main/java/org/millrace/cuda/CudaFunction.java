@@ -62,8 +62,8 @@ enum CudaFunction implements NativeLibrary.NativeFunction {
     LIBRARY_GET_KERNEL("cudaLibraryGetKernel", "12.8"),
     KERNEL_SET_ATTRIBUTE_FOR_DEVICE("cudaKernelSetAttributeForDevice", "12.8"),
     /**
-     * Declared here and not in the generated headers, because its structure changes with every release. See
-     * {@link CudaDevice.Properties}.
+     * Declared here and not in the generated headers, because the structure that the function fills changes with every
+     * release. See {@link CudaDevice.Properties}.
      */
     GET_DEVICE_PROPERTIES("cudaGetDeviceProperties");
 

@@ -109,7 +109,7 @@ public record ChunkShape(int chunkSteps, int sliceSteps, Protocol protocol, long
      */
     record Slices(int perChunk, long smallest) {
 
-        /** Number of elements that each slice is a multiple of, by NCCL's rule. */
+        /** The number of elements of each slice is a multiple of this number, by NCCL's rule. */
         private static final long ALIGNMENT = 16;
         /** Ratio of a full slice to NCCL's smallest slice. */
         private static final long SMALLEST_DIVISOR = 32;

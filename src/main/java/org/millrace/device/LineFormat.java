@@ -46,8 +46,8 @@ interface LineFormat {
     boolean movesTail();
 
     /**
-     * Memory of one thread for a piece of data, between the lines and the arithmetic. The two components are views of
-     * the same memory.
+     * Memory of one thread for a piece of data that has been copied out of its lines, or will be copied to lines. The
+     * two components are views of the same memory.
      *
      * @param words    view for packing and unpacking of lines
      * @param elements view for copying and combining of elements
@@ -108,9 +108,9 @@ interface LineFormat {
         }
 
         /**
-         * Returns the size of the whole slot in a step just before the flags wrap around, otherwise {@code lineBytes}.
-         * All lines of the slot then get the current flag. Otherwise a line with an old flag would look valid after the
-         * wrap.
+         * Returns {@code lineBytes}, except in a step just before the flags wrap around. In such a step it returns the
+         * size of the whole slot, so that all lines of the slot get the current flag. A line with an old flag would
+         * look valid after the wrap.
          */
         @Override
         public long postedBytes(long slotBytes, long lineBytes, long step) {

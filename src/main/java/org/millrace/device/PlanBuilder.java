@@ -21,7 +21,7 @@ public final class PlanBuilder {
     private final int storedBytes;
     private final ChannelBatches[] channels = new ChannelBatches[KernelArguments.MAX_CHANNELS];
     private final List<MemorySegment> operands = new ArrayList<>();
-    /** Index of the last batch of each channel that was written so far. */
+    /** For each channel: index of the batch that was written last. */
     private final int[] written = new int[KernelArguments.MAX_CHANNELS];
     private long channelMask;
     private int batches;

@@ -53,7 +53,7 @@ final class SendReceive implements FunctionTable.DeviceFunction {
     }
 
     /**
-     * Returns the shape of the chunks of a send or a receive.
+     * Returns one channel's share of a send or a receive.
      *
      * @param chunk size of a chunk in bytes; 0 for a chunk that fills a slot
      */

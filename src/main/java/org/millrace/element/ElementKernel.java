@@ -57,8 +57,8 @@ public record ElementKernel(int elementBytes, @Nullable Loop pre, Loop op, @Null
     }
 
     /**
-     * Returns the kernel for a result that several ranks compute independently. All ranks get the same bits, even if
-     * the processors of two ranks would select different NaNs for a result that has two NaNs as operands.
+     * Returns the kernel for a result that several ranks compute independently. All ranks get the same bits. Without
+     * this kernel, two processors could select different NaNs if both operands are NaNs.
      *
      * @param op an operation whose result for one rank is that rank's own elements
      */

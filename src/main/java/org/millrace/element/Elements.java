@@ -126,7 +126,10 @@ public final class Elements {
             return Float.intBitsToFloat(bits << Short.SIZE);
         }
 
-        /** Returns a binary32 rounded to nearest, ties to even, overflow to infinity. Every NaN becomes CUDA's NaN. */
+        /**
+         * Rounds a binary32 to nearest, ties to even. A value that is too large becomes infinity. Every NaN becomes
+         * CUDA's NaN.
+         */
         static short ofFloat(float value) {
             return Float.isNaN(value) ? NAN : (short) (round(Float.floatToRawIntBits(value)) >>> Short.SIZE);
         }
@@ -202,9 +205,10 @@ public final class Elements {
         private Rounding() {}
 
         /**
-         * Returns {@code x * s + y} such that rounding the result to a 16-bit format equals rounding the exact value. A
-         * second rounding is wrong only if the first one is inexact and produces a tie for the second, which is rare.
-         * This method then computes the sum again from the product, which binary64 represents exactly.
+         * Returns {@code x * s + y} such that rounding the result to a 16-bit format equals rounding the exact value.
+         * Two roundings, to binary32 and to the 16-bit format, are wrong only if the first one is inexact and its
+         * result is a tie for the second. This is rare. This method then computes the sum again from the product, which
+         * binary64 represents exactly.
          *
          * @param extraBits number of fraction bits that binary32 has and the 16-bit format lacks
          * @param least     sums of a smaller magnitude are always computed again, because the 16-bit format has fewer

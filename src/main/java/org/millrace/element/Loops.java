@@ -61,13 +61,13 @@ final class Loops {
      * Runs a loop that stores to an array of this thread, and copies the array to the destination.
      *
      * <p>
-     * HotSpot (up to at least JDK 25) uses vector instructions only if it can prove that the stores of one iteration do
-     * not overlap the loads of another. HotSpot can never prove this for two native memory segments. It can always
-     * prove this for native memory and an array. The array stays in the first-level cache. The copy costs less time
-     * than the vector instructions save. Per second, a staged loop computes 12 times as many binary16 sums. The factor
-     * is 7 for sums of bytes, and 2 for sums of 32-bit integers. Loops over {@code float}, {@code double} and bfloat16
-     * are no faster if staged. HotSpot reads their segments as integers and reinterprets the integers as floats, which
-     * has no vector form.
+     * HotSpot (up to at least JDK 25) uses vector instructions only if the stores of one iteration provably do not
+     * overlap the loads of another. HotSpot can never prove this for two native memory segments. It can always prove
+     * this for native memory and an array. The array stays in the first-level cache. The copy costs less time than the
+     * vector instructions save. Per second, a staged loop computes 12 times as many binary16 sums. The factor is 7 for
+     * sums of bytes, and 2 for sums of 32-bit integers. Loops over {@code float}, {@code double} and bfloat16 are no
+     * faster if staged. HotSpot reads their segments as integers and reinterprets the integers as floats, which has no
+     * vector form.
      */
     private record StagedLoop(Loop loop, int elementBytes) implements Loop {
 

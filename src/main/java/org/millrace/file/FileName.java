@@ -6,8 +6,8 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Name of a file of Millrace in the shared directory, or of a memfd, which is memory with a descriptor but without a
- * file in a directory: {@code millrace-ID-PID-START-NAMESPACE.KIND}.
+ * Name of a file of Millrace in the shared directory, or of a memfd: {@code millrace-ID-PID-START-NAMESPACE.KIND}. A
+ * memfd is memory with a descriptor but without a file in a directory.
  *
  * @param id    random number, 16 hexadecimal digits
  * @param owner process that created the file: PID, START and NAMESPACE

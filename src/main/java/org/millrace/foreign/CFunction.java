@@ -16,19 +16,19 @@ import java.util.Optional;
  *
  * <p>
  * For each new signature of calls the JVM generates code. This takes ten milliseconds or more, and delays the start of
- * a program. Therefore all functions with up to six arguments are called with the same signature of six arguments, and
- * all other functions with a signature of nine. The function ignores the additional arguments. On x86-64 and AArch64
+ * a program. Therefore all functions with up to six arguments are called with one signature of six arguments. All other
+ * functions are called with one signature of nine. The function ignores the additional arguments. On x86-64 and AArch64
  * each of the first six integer arguments has its own register. Each further argument has a register or eight bytes of
  * the stack. A function reads only the arguments that it declares. Of an {@code int} it reads only the lower half of
  * the register (System V ABI 3.2.3, AAPCS64 6.8.2).
  *
  * <p>
- * A function with a variable number of arguments is called like any other, because the linker states in each call that
- * no vector register holds an argument.
+ * A function with a variable number of arguments is called like any other: in each call the linker states that no
+ * vector register holds an argument.
  *
  * <p>
- * The result of a function is in the low bits of the returned value, according to the size of its type. An {@code int}
- * result is {@code (int) call(...)}. A call allocates nothing.
+ * The result of a function is in the low bits of the returned value, according to the size of its type. An {@code
+ * int} result is {@code (int) call(...)}. A call allocates nothing.
  */
 @SuppressWarnings("restricted") // the caller is responsible for the signatures
 public final class CFunction {

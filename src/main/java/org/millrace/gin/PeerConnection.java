@@ -29,7 +29,7 @@ final class PeerConnection extends GinPeer {
     private boolean receivingOver;
 
     /**
-     * Creates a peer over an established connection. The first frame, a hello, tells the peer the rank of this process.
+     * Creates a peer over an established connection. The first frame, a hello, contains the rank of this process.
      */
     public PeerConnection(LocalRank rank, int peer, FrameSender sender, FrameReceiver receiver) {
         super(rank, peer);

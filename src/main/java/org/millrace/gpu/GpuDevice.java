@@ -315,8 +315,9 @@ final class GpuDevice implements Device {
     static final class StagedCopies implements AutoCloseable {
 
         /**
-         * Size of a pinned buffer in bytes. Pinned memory is expensive, so the buffer is small. A copy fills it several
-         * times. The GPU does not copy while the host fills or empties it, and each time costs a host call of 10 µs.
+         * Size of a pinned buffer in bytes. Pinned memory is expensive, so the buffer is small. A copy fills the buffer
+         * several times. While the host fills or empties the buffer, the GPU does not copy. Each filling also costs a
+         * host call of 10 µs.
          */
         private static final long PIECE_BYTES = 4 << 20;
 

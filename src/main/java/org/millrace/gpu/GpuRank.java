@@ -196,8 +196,8 @@ record GpuRank(Libraries libraries, ControlPlane control, GroupFailure failure, 
     }
 
     /**
-     * Returns the number of ranks on this machine that have lower numbers than this rank. It determines this rank's
-     * GPU. All ranks must call this method.
+     * Returns the number of ranks on this machine that have lower numbers than this rank. The number determines this
+     * rank's GPU. All ranks must call this method.
      */
     private static int placeOnMachine(ControlPlane control) {
         byte[] mine = Machine.kernel().getBytes(StandardCharsets.UTF_8);

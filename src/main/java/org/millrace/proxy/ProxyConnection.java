@@ -29,8 +29,8 @@ public interface ProxyConnection {
     }
 
     /**
-     * {@return whether data would be lost if the peer closed the connection now} This is data that was posted for the
-     * peer and may not have arrived, or data from the peer that the device has not received.
+     * {@return whether data would be lost if the peer closed the connection now} This is so if posted data may not have
+     * arrived at the peer, or if the device has not received data from the peer.
      */
     default boolean owesData() {
         return !drained();

@@ -221,7 +221,7 @@ record Costs(Server kernel, Server wire, long slotBytes, int channels, int proxi
 
     /**
      * Returns the delays of ranks behind the first rank at the beginning of operations. Counts only delays that the
-     * program caused. A rank that made its call before its previous operation ended has none.
+     * program caused. A rank that made its call before its previous operation ended has no such delay.
      */
     private static long[] skews(RecordedRun run) {
         Map<List<Long>, List<Long>> begins = new HashMap<>();

@@ -96,9 +96,9 @@ final class Disagreement extends HangingGroup {
 
     /**
      * Examines each collective that ranks remember. A rank is wrong if all other ranks remember another collective with
-     * the same number. If only one other rank remembers it, the rank is wrong if it is behind all other ranks, because
-     * these have completed the other rank's collective. If only two ranks report collectives, the verdict names the
-     * first of the two.
+     * the same number. If only one other rank remembers it, a rank that is behind all other ranks is wrong. These have
+     * completed the collective of the rank that remembers it. If only two ranks report collectives, the verdict names
+     * the first of the two.
      */
     private @Nullable Verdict remembered(List<Link> waiting) {
         List<TracedRank> knowing = links.members().stream().filter(TracedRank::knowsCollectives).toList();

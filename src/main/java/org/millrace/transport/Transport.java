@@ -20,8 +20,8 @@ public interface Transport {
 
     /**
      * Returns the information about this transport that this rank sends to the other ranks. The information states
-     * whether this rank can use the transport. Its text contains the data that other ranks need in {@link #canConnect}.
-     * Called once for each communicator.
+     * whether this rank can use the transport. The text of the result contains the data that other ranks need in
+     * {@link #canConnect}. Called once for each communicator.
      *
      * @return the availability; its text has at most some hundred characters, or is the reason why the transport is
      *         unavailable, for instance {@code "NCCL_SHM_DISABLE=1"}

@@ -9,7 +9,7 @@ import org.millrace.gin.GinException;
 
 /**
  * Posts a block's descriptors into queues that other blocks also use. The block claims the next place of the queue by
- * an atomic add. It waits until the place is free, and stores the words of the descriptor.
+ * an atomic add. The block waits until the place is free, and then stores the words of the descriptor.
  *
  * <pre>
  *   this block                                       the agent
@@ -108,7 +108,8 @@ final class GinPoster {
     }
 
     /**
-     * Raises a peer's index to a value. Does nothing if another block has raised the index to this value or further.
+     * Raises a peer's index to a value. Does nothing if another block has raised the index to this value or a later
+     * one.
      */
     private static void raise(GinIndices indices, int peer, int value) {
         int current = indices.acquire(peer);

@@ -38,8 +38,7 @@ public record GinRequirements(GinDescriptorFormat format, int contexts, int queu
     }
 
     /**
-     * Returns the same requirements with another {@link #lsaSize}, and with one rail barrier for each of the near
-     * ranks.
+     * Returns these requirements with another {@link #lsaSize}, and with one rail barrier for each of the near ranks.
      */
     public GinRequirements withLsaSize(int ranks) {
         return new GinRequirements(format, contexts, queueSize, signals, counters, worldBarriers, ranks, ranks,

@@ -56,7 +56,7 @@ abstract sealed class RingSide {
 
     /**
      * Returns how many of {@code bytes} bytes fit between an offset in the file and the end of the ring's data. The
-     * others continue at the beginning of the data.
+     * remaining bytes continue at the beginning of the data.
      */
     final long untilEnd(long place, long bytes) {
         return Math.min(bytes, RingLayout.DATA_OFFSET + capacity - place);
@@ -180,7 +180,10 @@ abstract sealed class RingSide {
             super(false, capacity, connection);
         }
 
-        /** Returns a number of readable bytes: whole lines, and more than 0 if any bytes are readable. */
+        /**
+         * Returns a number of bytes that can be read, in whole lines. Further bytes may be readable, but the result is
+         * 0 only if none is.
+         */
         long available() {
             long known = otherSeen - position;
             return known != 0 ? known : lookForMore();

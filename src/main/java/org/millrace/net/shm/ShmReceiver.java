@@ -20,7 +20,7 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
 
     /**
      * Maximum number of bytes of one read in the peer's memory. Such a read must be long enough to justify its system
-     * call and page lookups. It must be short enough, because the thread's other connections wait for it.
+     * call and page lookups. It must also be short, because the thread's other connections wait for it.
      */
     private static final int IN_PLACE_PIECE_BYTES = 256 << 10;
 

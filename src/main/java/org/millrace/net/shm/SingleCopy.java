@@ -209,8 +209,8 @@ public record SingleCopy(Use use, int fromBytes) {
         static final int BYTES = 256 << 10;
 
         /**
-         * Number of measured blocks. Together they are larger than the private caches of a core, because in operation
-         * other cores have written the slots.
+         * Number of measured blocks. Together the blocks are larger than the private caches of a core. In operation,
+         * too, the slots are not in these caches, because other cores have written the slots.
          */
         private static final int BLOCKS = 16;
         private static final int RING_BLOCKS = 8;

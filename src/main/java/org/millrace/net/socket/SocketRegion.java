@@ -91,7 +91,7 @@ final class SocketRegion extends NativeRegion {
         }
 
         /**
-         * Returns a region's views. The ID of a closed region is used again, so views of another region are discarded.
+         * Returns a region's views. Discards the views of a closed region that had the same ID.
          */
         private OfRegion meet(SocketRegion region) {
             int id = region.id;

@@ -272,8 +272,8 @@ public final class StreamRecovery {
     }
 
     /**
-     * Returns whether a message of the peer's process has shown that the peer knows the connection. The accepting end
-     * sends its answer first.
+     * Returns whether a message of the peer's process has shown that the peer knows the connection. False at first at
+     * the accepting end, which answers the peer's hello before it receives such a message.
      */
     boolean isHeard() {
         return heard != 0;

@@ -336,7 +336,7 @@ abstract class UcxEnd extends ConnectionState {
 
     /**
      * Returns whether UCX has failed, which ends the connection. The peer's own messages about the reason arrive over
-     * the setup connection, perhaps later. If a time limit passes without them, throws the failure.
+     * the setup connection, perhaps later. If a time limit passes without these messages, throws the failure.
      */
     final boolean hasFailed() {
         if (failed == null) {

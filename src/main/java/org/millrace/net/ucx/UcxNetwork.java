@@ -211,8 +211,8 @@ public final class UcxNetwork implements Network {
     }
 
     /**
-     * A pending connection. It counts as established when the socket network's connection is, by which the processes
-     * find each other. The threads that poll the new UCX connection then complete the handshake over UCX.
+     * A pending connection. {@link #poll} returns the connection as soon as the processes have found each other over
+     * the socket network. The threads that poll the new UCX connection then complete the handshake over UCX.
      */
     private record Found<T>(Pending<T> pending, BiFunction<T, String, T> made,
             java.util.function.Function<T, String> peer) implements Pending<T> {
