@@ -25,12 +25,12 @@ import org.millrace.engine.PlannedOperation.SendOrReceive;
 
 /**
  * Queue of the operations that are launched when the outermost group ends. Collectives run first, in the order of their
- * calls, and then transfers, in the order of {@link TransferSchedule}. Without a group, operations are launched at
- * once.
+ * calls. Transfers (sends and receives) follow, in the order of {@link TransferSchedule}. Without a group, operations
+ * are launched at once.
  */
 final class LaunchQueue implements OperationGroup.Part {
 
-    /** Maximum size of the work items of a replayed kernel, in bytes. Such items are not in the FIFO. */
+    /** Maximum size of the work items of a replayed kernel, in bytes. These items are not in the work FIFO. */
     private static final int REPLAYED_BYTES = 1 << 20;
 
     private final String who;
@@ -53,9 +53,10 @@ final class LaunchQueue implements OperationGroup.Part {
     private @Nullable GroupLaunch prepared;
 
     /**
-     * @param argumentBytes maximum size of a kernel's arguments in bytes; more if the channels' batches need it
-     * @param check         refuses a launch, if the communicator has failed or is closed
-     * @param registrations registered memory, on which plans also depend
+     * @param argumentBytes maximum size of a kernel's arguments in bytes, exceeded only if the channels' batches need
+     *                      more
+     * @param check         throws if the communicator has failed or is closed, so that the launch is refused
+     * @param registrations registered memory; a plan is valid only for the memory registered when it was made
      */
     public LaunchQueue(String who, EmulatedDevice device, DeviceCommunicator communicator, int argumentBytes,
             TransferPlanner transfers, PlanLauncher launcher, Runnable check, Registrations registrations) {
@@ -119,8 +120,8 @@ final class LaunchQueue implements OperationGroup.Part {
     }
 
     /**
-     * Launches a single collective. Most programs repeat the same collectives. If the plan of an equal recent
-     * collective is still available, this method launches that plan again. Must not be called in groups.
+     * Launches a single collective. Most programs repeat their collectives, so the plans of recent collectives are kept
+     * and launched again for equal collectives. Must not be called in groups.
      *
      * @param stream stream that is not being captured
      */
@@ -159,7 +160,7 @@ final class LaunchQueue implements OperationGroup.Part {
         return true;
     }
 
-    /** Creates kernels from the added operations that can be launched more than once. */
+    /** Creates kernels from the added operations. The kernels can be launched more than once. */
     public Recorded record(DeviceStream stream) {
         ownTransfers.requireNone();
         List<DeviceStream> others = streams.stream().filter(used -> used != stream).toList();
@@ -169,15 +170,15 @@ final class LaunchQueue implements OperationGroup.Part {
     /**
      * Kernels that can be launched more than once.
      *
-     * @param others streams that the operations name, except the stream of the recording, which a launch replaces by
-     *               its own stream
+     * @param others streams that the operations name, except the stream of the recording; a launch uses its own stream
+     *               instead
      */
     public record Recorded(List<PlannedKernel> kernels, List<DeviceStream> others) {
     }
 
     /**
-     * Launches recorded kernels once more. The kernels wait for earlier work in the other streams. Later work in the
-     * other streams waits for the kernels.
+     * Launches recorded kernels on a stream. The kernels wait for earlier work in {@link Recorded#others}. Later work
+     * in these streams waits for the kernels.
      */
     public void launch(Recorded recorded, DeviceStream stream) {
         List<DeviceStream> used = new ArrayList<>(List.of(stream));
@@ -228,15 +229,16 @@ final class LaunchQueue implements OperationGroup.Part {
     }
 
     /**
-     * Transfers of a group, in the order that all ranks use. In round {@code r} of an epoch, each rank sends to the
-     * rank {@code r} positions after it, and receives from the rank {@code r} positions before it. Ranks may split the
-     * transfers into kernels at different places. Even then, no transfer waits for a transfer that another rank has not
-     * reached.
+     * Transfers of a group, in an order that all ranks use. They are ordered by rounds, which start anew after as many
+     * rounds as there are ranks. In round {@code r}, each rank sends to the rank {@code r} positions after it, and
+     * receives from the rank {@code r} positions before it. With this order, ranks may split the transfers into kernels
+     * at different places without a deadlock.
      */
     private static final class TransferSchedule {
 
         /**
-         * Receives the transfers of a round: a send and a receive. One of them is null if the round has only the other.
+         * Receives the transfers of a round: a send and a receive. One of the two is null if this rank has no such
+         * transfer in the round.
          */
         interface Sink {
             void add(int round, @Nullable SendOrReceive send, @Nullable SendOrReceive receive);
@@ -291,7 +293,10 @@ final class LaunchQueue implements OperationGroup.Part {
         }
     }
 
-    /** Sends of a rank to itself that wait for their receives, and receives that wait for their sends. */
+    /**
+     * Halves of transfers from a rank to itself: sends that wait for their receives, and receives that wait for their
+     * sends.
+     */
     private static final class SelfTransfers {
 
         private record Half(SendOrReceive transfer, DeviceStream stream) {
@@ -328,7 +333,7 @@ final class LaunchQueue implements OperationGroup.Part {
             }
         }
 
-        /** Requires that no half is left at the end of a group, because no call can add its counterpart. */
+        /** Throws if a half is left at the end of a group, because no later call can add the other half. */
         void requireNone() {
             if (!sends.isEmpty() || !receives.isEmpty()) {
                 String left = sends.size() + " sends to itself without a receive, and " + receives.size()
@@ -342,10 +347,10 @@ final class LaunchQueue implements OperationGroup.Part {
 
     /**
      * Kernels of the last few collectives, to be launched again if the program repeats a collective. Planning a small
-     * collective takes longer than running it. Large collectives are kept as well. Otherwise their planning would use
-     * code that small collectives have not warmed up (256 KiB after smaller sizes, two processes: 150 us instead of
-     * 40). Kept kernels reference their operands. Operands in memory that the garbage collector manages therefore stay
-     * allocated for a few operations longer. Used by one thread at a time.
+     * collective takes longer than running it. Large collectives are kept as well. Otherwise a large collective after
+     * small ones would run planning code that is not yet compiled (256 KiB after smaller sizes, two processes: 150 us
+     * instead of 40). Kept kernels reference their operands. Operands in memory that the garbage collector manages
+     * therefore stay allocated for a few operations longer. Used by one thread at a time.
      */
     static final class RecentKernels {
 
@@ -355,7 +360,7 @@ final class LaunchQueue implements OperationGroup.Part {
         private final @Nullable Collective[] asked = new Collective[KEPT];
         private final @Nullable PlannedKernel[] kernels = new PlannedKernel[KEPT];
         private int latest;
-        /** Version of the registrations at the planning of the kept kernels. */
+        /** {@link Registrations#version} when the kept kernels were planned. */
         private int version;
 
         RecentKernels(Registrations registrations) {
@@ -397,11 +402,11 @@ final class LaunchQueue implements OperationGroup.Part {
     }
 
     /**
-     * Kernels of one communicator at the end of a group. They run on one stream. This stream waits for the earlier work
-     * of all streams that the operations name, and those streams then wait for this stream. If the group contains other
-     * communicators, the kernels run on a separate stream. On one of the program's streams, one communicator's kernels
-     * would wait for the kernels of another. On a peer that names the communicators in another order, the kernels would
-     * wait in the opposite order.
+     * Launch of one communicator's kernels at the end of a group, on one stream. This stream waits for the earlier work
+     * of all streams that the operations name. The named streams then wait for this stream. If the group contains other
+     * communicators, this stream is a separate one. On a stream of the program, one communicator's kernels would wait
+     * for another communicator's kernels. On a peer that names the communicators in another order, they would wait in
+     * the opposite order: a deadlock.
      */
     static final class GroupLaunch {
 
@@ -415,12 +420,12 @@ final class LaunchQueue implements OperationGroup.Part {
         private int launched;
 
         /**
-         * Creates a launch that has not begun. Work that the streams receive from now on runs after the launch's
-         * kernels.
+         * Prepares the launch: its stream waits for the earlier work of all streams.
          *
          * @param used     streams that the operations name, at least one
          * @param alone    whether the group contains no other communicator
-         * @param captured throws if a launch is no longer possible; null if the streams are not being captured
+         * @param captured throws if a captured kernel can no longer be launched; null if the streams are not being
+         *                 captured
          */
         GroupLaunch(EmulatedDevice device, PlanLauncher launcher, List<PlannedKernel> plans, List<DeviceStream> used,
                 boolean alone, @Nullable Runnable captured) {

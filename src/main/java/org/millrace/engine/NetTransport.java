@@ -18,7 +18,7 @@ import org.millrace.transport.TransportEnd;
  */
 final class NetTransport implements Transport {
 
-    /** Maximum number of channels of one index; NCCL's limit is 64. */
+    /** Maximum number of channels of one connection index (collectives, or sends and receives); NCCL's limit is 64. */
     private static final int CHANNELS = 1 << 10;
 
     private final Network network;
@@ -28,7 +28,7 @@ final class NetTransport implements Transport {
     private final @Nullable Unpacking unpacking;
 
     /**
-     * Settings of devices that gather received data from pages ({@code NCCL_NET_DEVICE_UNPACK_ENABLED}).
+     * Settings for devices that gather received data from pages ({@code NCCL_NET_DEVICE_UNPACK_ENABLED}).
      *
      * @param threshold minimum size in bytes of a slice that devices gather
      */

@@ -35,29 +35,30 @@ import org.millrace.transport.EndSettings;
 import org.millrace.transport.TransportEnd;
 
 /**
- * End of a connection with a proxy that moves the connection's data over a network.
+ * One end of a connection, with a proxy that moves the connection's data over a network.
  *
- * @param <F> type of the network's end, a sender or a receiver; the proxy closes it when it stops
+ * @param <F> type of the network's object for this end, a sender or a receiver; the proxy closes the object when the
+ *            proxy stops
  */
 abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
 
     /**
-     * Size of the buffer of Simple in bytes, if slots are shared. The buffer then holds no data. This size keeps the
-     * alignment of the memory after the buffer.
+     * Size of the protocol Simple's buffer in bytes, if slots are shared. The buffer then holds no data, and its size
+     * only keeps the memory behind it aligned.
      */
     private static final long NO_SLOTS = 4096;
 
     final EndRequest request;
     final Network network;
     private final SlotPools pools;
-    /** Settings for gathering; null if devices find received data in their slots. */
+    /** Settings for devices that gather received data; null if received data arrives in slots. */
     final @Nullable Unpacking unpacking;
     final OperationQueue operations = new OperationQueue();
     /** Owner of the connection's memory, after {@link #proxySetup}. */
     @Nullable
     Arena arena;
     private @Nullable ConnectionInfo info;
-    /** Share of a pool; null if the connection has its own slots. */
+    /** Membership in a slot pool; null if the connection has its own slots. */
     private SlotPools.@Nullable PoolMember shared;
     @Nullable
     MemoryRegion region;
@@ -105,13 +106,13 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
         return true;
     }
 
-    /** Starts the network's end. */
+    /** Starts to create the network's sender or receiver. */
     abstract Pending<F> begin(byte[] peer);
 
-    /** Creates the proxy between the device's memory and the network's end. */
+    /** Creates the proxy between the device's memory and the network's sender or receiver. */
     abstract AbstractProxy proxy(F end);
 
-    /** Closes the network's end. The proxy may have closed it before, when the proxy stopped. */
+    /** Closes the network's sender or receiver. The proxy may already have closed it. */
     abstract void close(F end);
 
     @Override
@@ -174,7 +175,7 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
         // proxyFree() releases all resources.
     }
 
-    /** Sending end. It connects to the peer once it knows the peer's address. */
+    /** Sending end. It connects to the peer when it has received the peer's address. */
     static final class Sender extends NetworkEnd<FrameSender> {
 
         private final GroupedConnections groups;
@@ -217,10 +218,7 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
         private final GroupedConnections groups;
         private final ConnectionKey key;
         private @Nullable Pending<FrameReceiver> expected;
-        /**
-         * Memory into which lines are received. It is as long as the buffers of LL and LL128 together, which precede
-         * the buffer of Simple.
-         */
+        /** Memory for received lines of LL and LL128, as large as the buffers of both protocols together. */
         private @Nullable MemoryRegion staging;
         private @Nullable GatherMemory gather;
 

@@ -10,7 +10,7 @@ import org.millrace.net.link.Fault;
 import org.millrace.net.link.LinkNetwork;
 import org.millrace.net.socket.SocketOptions;
 
-/** Opens the network that the configuration names. */
+/** Opens the network that the configuration selects. */
 final class Networks {
 
     private Networks() {}
@@ -18,8 +18,8 @@ final class Networks {
     static Network open(Configuration configuration, Agreement agreement) {
         List<Fault> faults = Fault.of(configuration);
         NetworkOptions options = NetworkOptions.of(configuration);
-        // Ranks of one host use the loopback interface, because no other host needs to reach them. If the user has
-        // selected an interface, a family or an address, the ranks use the network of this selection.
+        // If all ranks are on one host, they use the loopback interface, because no other host needs to reach them.
+        // An interface, an address family or an address that the user has selected has priority.
         boolean chosen = configuration.get(Settings.SOCKET_INTERFACES).isPresent()
                 || configuration.get(Settings.SOCKET_FAMILY).isPresent()
                 || configuration.get(Settings.SOCKET_ADDRESSES).isPresent();

@@ -10,8 +10,9 @@ import org.millrace.proxy.ProxyException;
 import org.millrace.proxy.ProxyOp;
 
 /**
- * Detects that the two ranks of a connection without frames run different operations. The side that announces an
- * operation second compares it with the record of the side that announced first. Steps do not run this check.
+ * Detects that the two ranks of a direct connection, which has no frames, run different operations. The side that
+ * announces an operation second compares it with the record of the side that announced it first. The check runs once
+ * for each operation and not for each step.
  *
  * <pre>
  *   0        RECORDS                   RECORDS + 1      2 * (RECORDS + 1)   records
@@ -21,9 +22,9 @@ import org.millrace.proxy.ProxyOp;
  * </pre>
  *
  * <p>
- * Each side writes its own records and reads the records of the other side. One additional record describes the last
- * operation that has no part on the connection on that side. A side that is {@value #RECORDS} operations ahead
- * overwrites records that were not yet compared. The check ignores overwritten records.
+ * Each side writes its own records and reads the records of the other side. One additional record ("one without part")
+ * describes the side's last operation that sends nothing over this connection. A side that is {@value #RECORDS}
+ * operations ahead overwrites records that were not yet compared. The check ignores overwritten records.
  */
 final class OperationCheck {
 
@@ -73,8 +74,8 @@ final class OperationCheck {
     }
 
     /**
-     * Records an operation and compares it with the other side's operation, if that side has already announced it.
-     * Returns the disagreement, or null if there was none.
+     * Records an operation of this side. Compares it with the other side's operation, if the other side has already
+     * announced its operation. Returns the disagreement; null if there is none.
      */
     @Nullable
     ProxyException announce(ProxyOp op) {
@@ -89,9 +90,9 @@ final class OperationCheck {
         if (other.number == number) {
             return other.is(op) ? null : disagreement(op, other);
         }
-        // The other side writes its records in the order of its operations. The record of this number is read again
-        // after the record without part. If it is still missing, the other side did not announce it before the
-        // operation without part.
+        // The other side writes its records in the order of its operations. The record with this number is therefore
+        // read again after the record "without part". If it is still missing, the other side announced the operation
+        // without part first.
         read(WITHOUT_PART, without);
         read(at, other);
         if (other.number == number) {
@@ -111,20 +112,21 @@ final class OperationCheck {
 
     private void write(long at, long number, ProxyOp op) {
         LONG.setOpaque(mine, at + NUMBER, BEING_WRITTEN);
-        // A reader that sees a new field does not see the old number afterwards. Pairs with the load fence in read().
+        // A reader that has read one of the new fields below does not read the old number afterwards. Pairs with the
+        // load fence in read().
         VarHandle.storeStoreFence();
         LONG.setOpaque(mine, at + OP_COUNT, op.opCount());
         LONG.setOpaque(mine, at + SIGNATURE, op.signature());
         LONG.setOpaque(mine, at + COUNT, op.count());
         LONG.setRelease(mine, at + NUMBER, number);
-        // Pairs with the full fence of the other side. If both sides announce at the same time, at least one sees the
-        // other's record.
+        // Pairs with the other side's full fence at this place. If both sides announce at the same time, at least one
+        // of them sees the other side's record.
         VarHandle.fullFence();
     }
 
     /**
-     * Reads a record. Its number is {@link #BEING_WRITTEN} if the record is not complete, and 0 if it was never
-     * written.
+     * Reads a record of the other side. The record's number is {@link #BEING_WRITTEN} if the record is not complete,
+     * and 0 if it was never written.
      */
     private void read(long at, Announcement into) {
         long number = (long) LONG.getAcquire(theirs, at + NUMBER);

@@ -17,7 +17,7 @@ import org.millrace.trace.ProcessTrace;
 
 /**
  * Traces the operations that a communicator launches, each run of a plan separately. Ten times a second, the trace's
- * thread also records the kernels that have begun and ended since. Kernels do no work for the trace.
+ * thread also records which kernels have begun and ended. Kernels do no work for the trace.
  */
 final class OperationTrace implements AutoCloseable {
 
@@ -25,7 +25,10 @@ final class OperationTrace implements AutoCloseable {
     private static final CommunicatorTrace.TraceName SEND = CommunicatorTrace.TraceName.of("send");
     private static final CommunicatorTrace.TraceName RECEIVE = CommunicatorTrace.TraceName.of("receive");
     private static final int NONE = -1;
-    /** Initial capacity of the tables of observed kernels, a power of two. */
+    /**
+     * Initial capacity of the tables of observed kernels, a power of two. A kernel is observed until the trace has
+     * recorded its end.
+     */
     private static final int KERNELS = CommunicatorFields.OPERATIONS;
     /** Maximum number of observed kernels. If more kernels are launched ahead, the newest ones are observed. */
     private static final int MAX_KERNELS = 1 << 16;
@@ -42,7 +45,8 @@ final class OperationTrace implements AutoCloseable {
     private final Runnable watcher = this::look;
     private @Nullable EmulatedKernel[] kernels = new EmulatedKernel[KERNELS];
     /**
-     * First operation of each observed kernel. {@link #end} contains the first operation after the kernel's operations.
+     * For each observed kernel, the number of its first operation. {@link #end} contains the number after its last
+     * operation.
      */
     private long[] first = new long[KERNELS];
     private long[] end = new long[KERNELS];
@@ -92,7 +96,7 @@ final class OperationTrace implements AutoCloseable {
                 NONE);
     }
 
-    /** Records that this kernel runs all operations that were not launched before. */
+    /** Records that {@code kernel} runs all operations that were recorded since the previous kernel. */
     synchronized void launched(EmulatedKernel kernel) {
         if (trace != null) {
             long begin = launched == 0 ? 0 : end[at(launched - 1)];
@@ -112,7 +116,7 @@ final class OperationTrace implements AutoCloseable {
         return (int) number & kernels.length - 1;
     }
 
-    /** Makes room for another kernel. Programs launch thousands of kernels ahead, and only the oldest kernel runs. */
+    /** Makes room in the tables for another kernel, because programs may launch thousands of kernels ahead. */
     private void makeRoom() {
         long ended = 0;
         while (oldest < launched && kernels[at(oldest)].done()) {
@@ -121,7 +125,7 @@ final class OperationTrace implements AutoCloseable {
             kernels[at(oldest++)] = null;
         }
         if (launched - oldest < kernels.length) {
-            trace.started(ended - 1); // Each call also marks all earlier operations.
+            trace.started(ended - 1); // each call also marks all earlier operations
             trace.ended(ended - 1);
             return;
         }
@@ -179,7 +183,7 @@ final class OperationTrace implements AutoCloseable {
             process.unwatch(watcher);
         }
         if (trace != null && trace.isRecorded()) {
-            look(); // Records the kernels that have ended since the last sample.
+            look(); // records the kernels that have ended since the last look
         }
     }
 }

@@ -29,9 +29,9 @@ import org.millrace.transport.TransportEnd;
 /**
  * P2P transport, for ranks with devices that can access each other's memory. Within a process, a device accesses the
  * other device's memory by its address. Between processes of a host, one process maps memory that the other process has
- * created. No process may be able to truncate this memory. The sending device writes into the receiver's slots and
- * advances the receiver's {@code tail}. With {@code NCCL_P2P_USE_CUDA_MEMCPY}, the sending device writes into its own
- * slots, and its proxy copies.
+ * created. P2P requires a kind of memory that no process can truncate. The sending device writes into the receiver's
+ * slots and advances the receiver's {@code tail}. With {@code NCCL_P2P_USE_CUDA_MEMCPY}, the sending device writes into
+ * its own slots, and its proxy copies the data.
  */
 final class P2pTransport implements Transport {
 
@@ -84,7 +84,7 @@ final class P2pTransport implements Transport {
         return info.offer(NAME).text().split(MAPPED, 2)[0];
     }
 
-    /** Returns the part of an offer about mapped memory; empty if no memory can be mapped. */
+    /** Returns the text of an offer about mapped memory; empty if no memory can be mapped. */
     private static String mapped(PeerInfo info) {
         String offer = info.offer(NAME).text();
         return offer.contains(MAPPED) ? offer.split(MAPPED, 2)[1] : "";
@@ -121,12 +121,12 @@ final class P2pTransport implements Transport {
     static final class ProcessMemory implements CommonMemory {
 
         /**
-         * Identity of this process and of the class loader of this class. Two class loaders in one process do not find
-         * each other's memory.
+         * Identity of this process and of the class loader of this class. Copies of this class from two class loaders
+         * of a process do not find each other's memory.
          */
         static final String PROCESS = UUID.randomUUID().toString();
 
-        /** Memory that was created and that the peer has not yet opened. */
+        /** Memory that one rank has created and its peer has not yet opened, by handle. */
         private static final ConcurrentMap<Long, Block> OFFERED = new ConcurrentHashMap<>();
         private static final AtomicLong NUMBERS = new AtomicLong();
         private static final AtomicInteger BLOCKS = new AtomicInteger();
@@ -198,7 +198,7 @@ final class P2pTransport implements Transport {
         public void close() {
             if (closed.compareAndSet(false, true)) {
                 if (OFFERED.remove(block.number(), block)) {
-                    block.release(); // Releases the block for the peer, which never opened it.
+                    block.release(); // also releases the block on behalf of the peer, which has not opened it
                 }
                 block.release();
             }

@@ -20,7 +20,7 @@ import org.millrace.transport.TransportEnd;
 final class PendingConnection implements Pending<TransportConnection> {
 
     private static final int SENDER = 1;
-    /** Base of the indexes of groups, larger than all other indexes. */
+    /** Index of the first peer group's connections, larger than the indexes of connections to a rank. */
     private static final long GROUPS = 1 << 8;
 
     private final EndRequest request;
@@ -28,7 +28,7 @@ final class PendingConnection implements Pending<TransportConnection> {
     private final TransportEnd end;
     private final PeerMessages messages;
     private final BiConsumer<PendingConnection, TransportConnection> onMade;
-    /** Ranks of the peers. */
+    /** Ranks of the peers: one rank, or the other members of a group. */
     private final int[] others;
     /** Set-up messages of the peers, in the order of {@link #others}; an element is null until its message arrives. */
     private final byte @Nullable [][] theirs;
@@ -37,7 +37,7 @@ final class PendingConnection implements Pending<TransportConnection> {
     private boolean proxyConnected;
     private boolean over;
 
-    /** Runs the first phases, and sends the set-up message to the peers. */
+    /** Runs the phases up to the set-up message, and sends this message to the peers. */
     PendingConnection(EndRequest request, String transport, TransportEnd end, PeerMessages messages,
             BiConsumer<PendingConnection, TransportConnection> onMade) {
         this.request = request;
@@ -73,8 +73,8 @@ final class PendingConnection implements Pending<TransportConnection> {
         boolean all = true;
         for (int i = 0; i < others.length; i++) {
             if (theirs[i] == null && !over) {
-                // A sender receives its receiver's message. In a group, all senders receive each other's messages, and
-                // so do all receivers.
+                // Between two ranks, each end receives the other end's message. In a group, all senders receive each
+                // other's messages, and all receivers receive each other's messages.
                 theirs[i] = messages.receive(others[i], tag(request.group() == null != request.sends()));
             }
             all &= theirs[i] != null;
@@ -83,8 +83,8 @@ final class PendingConnection implements Pending<TransportConnection> {
     }
 
     /**
-     * Returns the set-up message that the end receives. It is the peer's message. In a group, it consists of the
-     * messages of all ranks in their order, including this rank's message.
+     * Returns the set-up message for this end: the peer's message. In a group, it consists of the messages of all ranks
+     * in the order of the ranks, including this rank's message.
      */
     private byte[] said() {
         if (request.group() == null) {
@@ -153,7 +153,7 @@ final class PendingConnection implements Pending<TransportConnection> {
     }
 
     private long tag(boolean ofSender) {
-        // The tags of a group's connections must differ from all tags between two of its ranks.
+        // tags of a group's connections must differ from all tags of connections between two of the group's ranks
         long index = request.group() == null ? request.index() : GROUPS + request.group().number();
         return index << Integer.SIZE | (long) request.channel() << 1 | (ofSender ? SENDER : 0);
     }

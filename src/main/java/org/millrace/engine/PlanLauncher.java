@@ -11,8 +11,8 @@ import org.millrace.device.WorkLauncher;
 import org.millrace.engine.Attendance.Meeting;
 
 /**
- * Launches a communicator's plans. It first places the work for the device, then announces the operations to the
- * proxies, and then starts the kernel.
+ * Launches a communicator's plans. For each plan, it first places the work for the device, then announces the
+ * operations to the proxies, and then starts the kernel.
  */
 final class PlanLauncher {
 
@@ -26,7 +26,7 @@ final class PlanLauncher {
         this.trace = trace;
     }
 
-    /** Launches a plan. Returns at once, unless the FIFO is full. */
+    /** Launches a plan. Waits only if the work FIFO is full. */
     public void launch(PlannedKernel kernel, DeviceStream stream) {
         if (!launchIfRoom(kernel, stream)) {
             IdleStrategy idle = IdleProfile.ROOM.newStrategy();
@@ -37,15 +37,15 @@ final class PlanLauncher {
     }
 
     /**
-     * Launches a plan. Returns false if the FIFO currently has no room for the plan. The caller then repeats the call
-     * until the launch succeeds.
+     * Launches a plan. Returns false if the work FIFO currently has no room for the plan. The caller then repeats the
+     * call until the launch succeeds.
      *
-     * @throws org.millrace.MillraceException if the FIFO stays full for too long, or if the communicator is aborted or
-     *                                        closed meanwhile
+     * @throws org.millrace.MillraceException if the work FIFO stays full for too long, or if the communicator is
+     *                                        aborted or closed
      */
     boolean launchIfRoom(PlannedKernel kernel, DeviceStream stream) {
-        // One lock covers all steps. Proxies then receive the announcements in the order of the kernel starts, and only
-        // for kernels that start.
+        // One lock covers all of the launch. Proxies thus receive announcements in the order of the kernels' starts,
+        // and only for kernels that start.
         synchronized (launcher) {
             if (!launcher.hasRoom(kernel.kernel(), stream)) {
                 return false;
@@ -58,8 +58,8 @@ final class PlanLauncher {
     }
 
     /**
-     * Returns a plan in the form that a captured stream keeps. The plan's memory stays allocated until the stream
-     * releases the plan.
+     * Returns a plan as an operation of a captured stream. The plan's memory stays allocated until the stream releases
+     * the operation.
      */
     EmulatedStream.CapturedOperation captured(PlannedKernel kernel, Runnable check) {
         launcher.keep(kernel.kernel());
@@ -82,7 +82,7 @@ final class PlanLauncher {
     }
 
     /**
-     * Kernel, and the operations that are announced to the proxies before each of its runs.
+     * A plan: a kernel, and the operations that are announced to the proxies before each run of the kernel.
      *
      * @param who beginning of the kernel's name, which identifies its communicator in messages
      */

@@ -41,8 +41,8 @@ sealed interface PlannedOperation {
         }
 
         /**
-         * Returns whether two operands are the same memory. The scopes are compared, too, because new memory may have
-         * the address of memory from an arena that was closed.
+         * Returns whether two operands are the same memory. The memory's scopes are compared, too, because new memory
+         * may have the address of memory of a closed arena.
          */
         private static boolean isSame(@Nullable MemorySegment one, @Nullable MemorySegment other) {
             return one == other || one != null && other != null && one.address() == other.address()
@@ -90,7 +90,7 @@ sealed interface PlannedOperation {
         }
 
         /**
-         * Returns the operation's shares, one for each connection. They are the same in each run.
+         * Returns the operation's shares, one for each connection. Later runs use the shares of the first run.
          *
          * @param find computes the shares in the first run; called by one thread at a time
          */
@@ -114,13 +114,13 @@ sealed interface PlannedOperation {
         /**
          * Share of a connection in a collective.
          *
-         * @param part operation to announce, with the number 0; each run announces it with the run's number
+         * @param part operation to announce, with the number 0, which each run replaces with its own number
          */
         record Share(Connector<?> connector, ProxyOp part) {
         }
     }
 
-    /** Transfers of one item of a plan: a send, a receive or both. A missing half is null. */
+    /** Transfers of one work item of a plan: a send, a receive or both. A missing transfer is null. */
     record PlannedTransfer(PointToPointWork work, SendOrReceive send,
             SendOrReceive receive) implements PlannedOperation {
 

@@ -11,14 +11,15 @@ import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings;
 
 /**
- * Protocols that each operation may use. The choice is Simple, unless {@code NCCL_PROTO} forbids it. Sends and receives
- * ignore this choice.
+ * Protocols that each operation may use. The chosen protocol is Simple, unless {@code NCCL_PROTO} forbids it. Sends and
+ * receives ignore this choice.
  *
  * <p>
  * On CPU threads, Simple is the fastest protocol at each size. LL and LL128 save a GPU the fence before tail. A CPU's
  * release store of tail costs nothing, but lines have to be packed and unpacked. The table has the processor time of a
- * float all-reduce on two ranks, with devices, proxies and a copy for a network in one thread. Rows are bytes of one
- * hop, and values are medians of nine interleaved rounds (two-core VM, JDK 25, a loaded machine): <pre>
+ * float all-reduce on two ranks, with devices, proxies and a copy for a network in one thread. Rows are the bytes of a
+ * hop, from one rank to the next. Values are medians of nine interleaved rounds (two-core VM, JDK 25, a loaded
+ * machine): <pre>
  *   bytes     LL        LL128     Simple
  *   8         1.8 us    2.0 us    1.5 us
  *   512       3.2 us    2.9 us    1.8 us

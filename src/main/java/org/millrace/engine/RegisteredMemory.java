@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.net.MemoryRegion;
 import org.millrace.transport.Transport;
 
-/** Memory of the user, as the transports of one rank have registered it. */
+/** Memory of the user, with the regions as which one rank's transports have registered it. */
 final class RegisteredMemory implements AutoCloseable {
 
     private final Map<Transport, MemoryRegion> regions = new HashMap<>();

@@ -12,23 +12,23 @@ import org.millrace.Registration;
 import org.millrace.abi.Protocol;
 import org.millrace.net.MemoryRegion;
 
-/** User memory that operations may use in place (mode PTR), and the decision whether an operation does so. */
+/** Registered user memory. Decides whether an operation uses memory in place (mode PTR). */
 final class Registrations implements AutoCloseable {
 
-    /** Rank number that marks a missing peer in a direction. */
+    /** Value instead of a peer's rank if an operation has no peer in a direction. */
     public static final int NO_RANK = -1;
 
     /**
-     * Minimum size of a hop, in bytes, for peers to read registered memory in place in operations that combine
-     * elements. Smaller data is copied through slots, because a sender copies it as fast as the receiver reads it.
-     * Measured with {@code RegisteredBench}, with two ranks of one process over P2P and SHM. From this size on,
-     * operations with registered operands take 0.9 to 1.0 times as long as others. At half this size, they take 1.1
-     * times as long.
+     * Minimum number of bytes that one rank passes to the next (a hop), for peers to read registered memory in place.
+     * It holds for operations that combine elements. Smaller data passes through slots, because a sender copies it as
+     * fast as the receiver reads it. Measured with {@code RegisteredBench}, with two ranks of one process over P2P and
+     * SHM. From this size on, operations with registered operands take 0.9 to 1.0 times as long as operations through
+     * slots. At half this size, they take 1.1 times as long.
      */
     private static final long LEAST_COMBINED = 64 << 10;
     /**
-     * Minimum size of a hop, in bytes, for peers to read registered memory in operations that only move elements. In
-     * these operations, the path through slots costs one additional copy, but no sum.
+     * Minimum size of a hop, in bytes, like {@link #LEAST_COMBINED}, for operations that only move elements. Slots then
+     * cost one additional copy, but no sum.
      */
     private static final long LEAST_MOVED = 256 << 10;
 
@@ -44,22 +44,22 @@ final class Registrations implements AutoCloseable {
     }
 
     private final int rank;
-    /** Connections of the communicator; null in a group of one. */
+    /** Connections of the communicator; null in a communicator of one rank. */
     private final TransportConnections connections;
     private final long threshold;
     private final Optional<Long> readThreshold;
     private final List<Registered> all = new CopyOnWriteArrayList<>();
     private final AtomicInteger version = new AtomicInteger();
     /**
-     * Regions for memory that is not registered, for peers with a transport that requires no registration; null in a
-     * group of one.
+     * Regions for memory that is not registered, by peer, if the peer's transport requires no registration; null in a
+     * communicator of one rank.
      */
     private final RegisteredMemory anything;
 
     /**
-     * @param threshold     minimum size in bytes for using unregistered memory in place
-     * @param readThreshold minimum bytes of a hop for peers to read registered memory in place; empty for the measured
-     *                      values
+     * @param threshold     minimum size of a hop, in bytes, for using unregistered memory in place
+     * @param readThreshold minimum size of a hop, in bytes, for peers to read registered memory in place; empty for
+     *                      {@link #LEAST_COMBINED} and {@link #LEAST_MOVED}
      */
     public Registrations(int rank, TransportConnections connections, long threshold, Optional<Long> readThreshold) {
         this.readThreshold = readThreshold;
@@ -69,7 +69,9 @@ final class Registrations implements AutoCloseable {
         this.anything = connections == null ? null : connections.allMemory();
     }
 
-    /** @param quiet waits until none of the operations that were launched before accesses the memory */
+    /**
+     * @param quiet waits until no launched operation accesses the memory
+     */
     public Registration add(MemorySegment memory, Runnable quiet) {
         if (connections == null) {
             return () -> {};
@@ -88,8 +90,8 @@ final class Registrations implements AutoCloseable {
     }
 
     /**
-     * Returns a number that changes with each change of the registered memory. A plan that was made with another number
-     * may be invalid.
+     * Returns a number that changes with each registration and deregistration. A plan is invalid if the number has
+     * changed since the plan was made.
      */
     public int version() {
         return version.get();
@@ -116,14 +118,14 @@ final class Registrations implements AutoCloseable {
         return false;
     }
 
-    /** Returns whether an operation could use memory in place. If not, its regions are {@link UserRegions#NONE}. */
+    /** Returns whether an operation could use memory in place. If not, the caller need not ask for regions. */
     public boolean mayHold(long hopBytes, Protocol protocol) {
         return !all.isEmpty() || hopBytes >= threshold && protocol == Protocol.SIMPLE;
     }
 
     /**
-     * Returns the regions of an operation that does not combine elements, or {@link UserRegions#NONE} if its data
-     * passes through slots. The constant {@link #NO_RANK} marks a direction without a peer.
+     * Returns the regions of an operation that does not combine elements; {@link UserRegions#NONE} if the data passes
+     * through slots. The constant {@link #NO_RANK} marks a direction without a peer.
      *
      * @param operand memory of all elements of the operation
      */
@@ -188,8 +190,9 @@ final class Registrations implements AutoCloseable {
     }
 
     /**
-     * User memory that an operation uses in place, as registered with the networks of its connections. A region is null
-     * if no elements arrive or leave, or if they pass through slots.
+     * User memory that an operation uses in place, as registered with the networks of its connections. {@code
+     * received} is null if no elements arrive or if they arrive in slots, and {@code sent} if none leave or if they
+     * pass through slots.
      */
     public record UserRegions(@Nullable MemoryRegion received, @Nullable MemoryRegion sent) {
 

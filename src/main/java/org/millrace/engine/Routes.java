@@ -16,8 +16,8 @@ import org.millrace.device.FunctionTable;
 import org.millrace.engine.Announcer.OperationId;
 
 /**
- * Records the last operation, and describes its route. The route follows from the operation's announcements to its
- * connectors. Written by the announcing thread. Readable by any thread.
+ * Records the last operation, and describes the route of its data. The route follows from the announcements of the
+ * operation to connectors. Written by the announcing thread. Readable by any thread.
  */
 final class Routes {
 

@@ -25,7 +25,7 @@ import org.millrace.transport.EndSettings.Heap;
 import org.millrace.transport.TransportEnd;
 
 /**
- * End of a connection with slots and counters in memory that both ends can access.
+ * One end of a connection with slots and counters in common memory, which both ends can access.
  *
  * <pre>
  *   direct             sending device ─────────▶ common memory ─────────▶ receiving device
@@ -34,8 +34,8 @@ import org.millrace.transport.TransportEnd;
  * </pre>
  *
  * Where no proxy copies, the sending device may also refer the receiving device to data in the user's memory
- * ({@link DirectMemory}). The receiving device must be able to access that memory: in the same process, or in the
- * sender's heap, which the receiver maps.
+ * ({@link DirectMemory}). The receiving device must be able to access this memory. It lies in the receiver's process,
+ * or in the sender's heap, a range of shared memory that the receiver maps.
  *
  * <pre>
  *   message to the peer:  flags, 1 byte | length of the handle, 2 bytes | handle | name of its rank's heap
@@ -61,10 +61,7 @@ final class SharedMemoryEnd implements TransportEnd {
     private @Nullable Arena arena;
     private @Nullable ConnectionInfo own;
     private @Nullable CopyProxy proxy;
-    /**
-     * The sender's heap, as this receiver maps it; null if the sender has no heap, or if the sender belongs to this
-     * process.
-     */
+    /** This receiver's mapping of the sender's heap; null if the sender has no heap, or belongs to this process. */
     private @Nullable PeerHeap heap;
     private boolean woken;
 
@@ -139,7 +136,9 @@ final class SharedMemoryEnd implements TransportEnd {
         return true;
     }
 
-    /** @param name name of the peer's heap; empty if the peer has none */
+    /**
+     * @param name name of the peer's heap; empty if the peer has no heap
+     */
     private ConnectionInfo direct(String name) {
         MemorySegment line = common.segment().asSlice(bytes() - DirectMemory.BYTES);
         if (common.pointed() != null) {
@@ -231,7 +230,7 @@ final class SharedMemoryEnd implements TransportEnd {
     interface CommonMemory {
 
         /**
-         * Functions that create or open such memory.
+         * Functions that create or open common memory.
          *
          * @param create     creates memory of a size in bytes
          * @param open       opens memory that the peer created, by the value of its {@link CommonMemory#handle}
@@ -244,15 +243,15 @@ final class SharedMemoryEnd implements TransportEnd {
             CommonMemory open(byte[] handle, long bytes);
         }
 
-        /** Returns all of the memory, in the global scope. It must not be accessed after {@link #close}. */
+        /** Returns the whole memory as a segment of the global scope. It must not be accessed after {@link #close}. */
         MemorySegment segment();
 
         /** Returns the bytes that the peer needs to open the memory. */
         byte[] handle();
 
         /**
-         * Returns the user memory that the sender refers to, by slot, if both ends belong to one process; otherwise
-         * null.
+         * Returns an array for the user memory that the sender refers to, by slot; null if the ends belong to two
+         * processes.
          */
         default @Nullable MemorySegment @Nullable [] pointed() {
             return null;
@@ -262,7 +261,7 @@ final class SharedMemoryEnd implements TransportEnd {
         void close();
     }
 
-    /** Heap of another rank. All connections of this process from that rank share one mapping. */
+    /** Heap of another rank. All connections from that rank to this process share one mapping. */
     static final class PeerHeap implements AutoCloseable {
 
         private static final Map<String, PeerHeap> ALL = new HashMap<>();

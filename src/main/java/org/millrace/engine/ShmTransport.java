@@ -15,9 +15,9 @@ import org.millrace.transport.Transport;
 import org.millrace.transport.TransportEnd;
 
 /**
- * SHM transport between processes of one host. It uses memory that both processes map. The devices write and read it
- * directly. With {@code NCCL_SHM_USE_CUDA_MEMCPY}, proxies copy on the sides that {@code NCCL_SHM_MEMCPY_MODE} names.
- * {@code NCCL_SHM_LOCALITY} selects the side that creates the memory, and therefore the memory's NUMA node.
+ * SHM transport between processes of one host. The devices write and read memory that both processes map. With {@code
+ * NCCL_SHM_USE_CUDA_MEMCPY}, proxies copy on the sides that {@code NCCL_SHM_MEMCPY_MODE} names. {@code
+ * NCCL_SHM_LOCALITY} selects the side that creates the memory, and therefore the memory's NUMA node.
  */
 final class ShmTransport implements Transport {
 
@@ -42,7 +42,7 @@ final class ShmTransport implements Transport {
         return NAME;
     }
 
-    /** Returns the offer. It includes the side that creates the memory, which must be the same on both ranks. */
+    /** Returns this rank's offer. It names the side that creates the memory, because both ranks must name one side. */
     @Override
     public Availability offer() {
         if (options.shmDisabled()) {
@@ -68,8 +68,8 @@ final class ShmTransport implements Transport {
     }
 
     /**
-     * Returns an offer without its text about sealed memory. This text selects the kind of memory, but does not decide
-     * whether two ranks can connect.
+     * Returns an offer without its text about sealed memory. That text selects the kind of memory, but two ranks can
+     * connect whatever it says.
      */
     private static String place(String offer) {
         return offer.split(SEALED, 2)[0];
@@ -82,7 +82,7 @@ final class ShmTransport implements Transport {
 
     /**
      * Returns the source of sealed memory, which no process can truncate, if both processes support it. Otherwise
-     * returns the source of files in the directory.
+     * returns the source of memory in files of the shared directory.
      */
     private CommonMemory.Source memory(EndRequest request) {
         return isSealed(request.here(), request.there()) ? MappedMemory.SEALED : MappedMemory.in(directory);

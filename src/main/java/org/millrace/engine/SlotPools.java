@@ -12,7 +12,8 @@ import org.millrace.transport.EndRequest;
 import org.millrace.transport.EndSettings.SharedSlotSizes;
 
 /**
- * Slot pools of a rank, one for each channel and direction. The first connection creates a pool, and the last frees it.
+ * Slot pools of a rank, one for each channel and direction. A pool's first connection creates it, and its last
+ * connection frees it.
  */
 final class SlotPools {
 

@@ -6,7 +6,7 @@ import org.millrace.abi.KernelChannel;
 import org.millrace.device.DeviceChannel;
 import org.millrace.device.DeviceCommunicator;
 
-/** Writes this rank's neighbors into the channels of a communicator, as kernels read them. */
+/** Writes this rank's neighbors in rings and trees into a communicator's channels, where kernels read them. */
 final class Topology {
 
     private static final int TREES = 2;
@@ -44,11 +44,11 @@ final class Topology {
     }
 
     /**
-     * Place of a rank in one of two trees over the same ranks. A rank with children in one tree is a leaf in the other
-     * tree, except one rank. A pair of trees therefore loads each rank's connections alike (Sanders, Speck and Träff:
-     * Two-tree algorithms for full bandwidth broadcast, reduction and scan, 2009). Between hosts, the trees are binary
-     * and neighbors are near, as in NCCL's trees. On one host, all ranks are near, and a rank has as many children as
-     * possible. A tree with one level less saves two waits of ranks for each other.
+     * Place of a rank in one of two trees over the same ranks. Except for one rank, a rank with children in one tree is
+     * a leaf in the other tree. A pair of trees therefore loads the connections of all ranks equally (Sanders, Speck
+     * and Träff: Two-tree algorithms for full bandwidth broadcast, reduction and scan, 2009). Between hosts, the trees
+     * are binary and link ranks with close numbers, which are often on one host, as in NCCL's trees. On one host, a
+     * rank has as many children as possible. Each level less saves two waits: one up and one down the tree.
      *
      * <pre>
      *   8 ranks, tree 0    0───────────4                a number's parent: its lowest set bit cleared, the next one set,

@@ -4,8 +4,8 @@ import java.lang.foreign.MemorySegment;
 import org.millrace.DataType;
 
 /**
- * Operations that consist of sends and receives in a group. Each method lists the transfers of this rank, in an order
- * that is the same on all ranks.
+ * Operations that consist of sends and receives in a group. Each method passes this rank's transfers to the sink, in
+ * the order of the peers' distances or ranks.
  *
  * @param sink receives the transfers; an operation without elements has no transfers
  */

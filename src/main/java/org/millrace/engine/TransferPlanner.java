@@ -17,12 +17,12 @@ import org.millrace.engine.Registrations.UserRegions;
 
 /**
  * Plans the work of sends and receives. Transfers use separate connections, which are made at first use, so that one
- * waiting transfer does not delay others. A transfer's bytes are divided into parts. The parts go to channels in order,
- * beginning with channel 0.
+ * waiting transfer does not delay others. A transfer's bytes are divided into parts, one for each of the first
+ * channels, from channel 0 on.
  */
 final class TransferPlanner {
 
-    /** Number of the device function for sends and receives. Their items contain all other properties. */
+    /** Number of the device function for sends and receives. Their work items contain all other properties. */
     static final int FUNCTION = FunctionNumber.pack(Operation.SEND_RECEIVE, CollectiveFunction.Algorithm.DIRECT,
             Protocol.SIMPLE, DataType.UINT8, ReduceOp.SUM);
 
@@ -50,7 +50,7 @@ final class TransferPlanner {
         return new SendOrReceive(sends, buffer, count, type, peer, regions, read);
     }
 
-    /** Returns an item for a send, a receive or both. A missing half is null. */
+    /** Returns a work item for a send, a receive or both. A missing transfer is null. */
     PointToPointWork work(@Nullable SendOrReceive send, @Nullable SendOrReceive receive) {
         PointToPointWork work =
                 PointToPointWork.of(MemorySegment.ofArray(new long[WorkType.POINT_TO_POINT.itemBytes() / Long.BYTES]));
@@ -90,8 +90,8 @@ final class TransferPlanner {
     }
 
     /**
-     * Returns the number of parts of a transfer. An empty transfer has one part, because its step proves that both ends
-     * called it.
+     * Returns the number of parts of a transfer. An empty transfer has one part, because its step shows that both ranks
+     * called the transfer.
      */
     private int parts(SendOrReceive transfer) {
         return transfer.peer() == rank ? 1 : CollectivePlanner.ChannelPartition.channels(transfer.bytes(), 1, channels);

@@ -10,7 +10,7 @@ import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.ProxyOp;
 import org.millrace.transport.TransportEnd;
 
-/** This rank's end of one direction of one channel to one peer, ready for a device. */
+/** This rank's end of a connection that is ready for a device: one direction of one channel to one peer. */
 final class TransportConnection implements AutoCloseable {
 
     private static final Logger LOG = LogManager.getLogger(TransportConnection.class);
@@ -54,7 +54,7 @@ final class TransportConnection implements AutoCloseable {
         return proxies;
     }
 
-    /** {@return whether the peer wakes this rank} */
+    /** {@return whether the peer's device wakes this rank each time after it has acted} */
     public boolean wakesThisRank() {
         return end.wakesThisRank();
     }
@@ -76,7 +76,7 @@ final class TransportConnection implements AutoCloseable {
     }
 
     /**
-     * Frees both parts of an end, the proxy's part first. If one part cannot be freed, the other part is freed
+     * Frees the proxy's and then the device's resources of an end. If the first cannot be freed, the second are freed
      * nevertheless.
      */
     static void free(ConnectionName name, TransportEnd end) {

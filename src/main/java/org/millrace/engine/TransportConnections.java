@@ -21,7 +21,7 @@ import org.millrace.transport.TransportEnd;
 
 /**
  * Makes the connections of one rank of one communicator. Each connection uses the first transport that supports it.
- * Both ends must request the same connection, each at any time. No connection waits for another.
+ * Both ranks must request the connection, each at any time. No connection waits for another connection.
  *
  * <p>
  * Channel and index identify a connection. Index 0 is for collectives, and index 1 is for sends and receives, as in
@@ -63,7 +63,7 @@ final class TransportConnections implements AutoCloseable {
      * Creates the connections of a rank.
      *
      * @param peers      descriptions of all ranks, by rank, from {@link PeerInfo#exchange}
-     * @param transports transports in the order of preference, the same as in the exchange
+     * @param transports transports in the order of preference, as passed to the exchange
      */
     public TransportConnections(int rank, List<PeerInfo> peers, List<? extends Transport> transports,
             PeerMessages messages, EndSettings settings) {
@@ -79,8 +79,8 @@ final class TransportConnections implements AutoCloseable {
     }
 
     /**
-     * Adds a group of peers. The group's number follows the numbers of all ranks and of earlier groups. A connection to
-     * this number connects all members of the group.
+     * Adds a group of peers. A group counts as a peer: its number follows the numbers of all ranks and of earlier
+     * groups. A connection to this number connects all members of the group.
      */
     public synchronized void add(EndRequest.PeerGroup group, Transport transport) {
         if (group.number() != peers.size() + groups.size()) {
@@ -154,14 +154,14 @@ final class TransportConnections implements AutoCloseable {
     }
 
     /**
-     * {@return for each peer, the region through which its transport accesses any memory of this process} The user need
-     * not register this memory. Null for a peer with a transport that requires registration.
+     * {@return for each peer, the region through which its transport accesses any memory of this process, registered or
+     * not} Null for a peer with a transport that requires registration.
      */
     public RegisteredMemory allMemory() {
         return new RegisteredMemory(transports, this::transport, Transport::allMemory);
     }
 
-    /** {@return whether some peer's device reads this rank's data in place} */
+    /** {@return whether a transport lets some peer's device read this memory in place} */
     public boolean isRead(MemorySegment memory) {
         for (int peer = 0; peer < peers.size(); peer++) {
             if (peer != rank && transport(peer).isRead(memory, peers.get(rank), peers.get(peer), settings)) {
@@ -181,10 +181,10 @@ final class TransportConnections implements AutoCloseable {
     }
 
     /**
-     * Returns the chosen transports, and the reasons against the transports that precede them.
+     * Returns the chosen transports, with the reasons against transports of higher preference.
      *
-     * @return one line for each end that was started, such as
-     *         {@code "rank 0 -> rank 1, channel 0: SHM (P2P: other process 4711)"}
+     * @return one line for each end that was started, such as {@code "rank 0 -> rank 1, channel 0: SHM (P2P: other
+     * process 4711)"}
      */
     public synchronized List<String> describe() {
         return List.copyOf(descriptions);
@@ -215,11 +215,12 @@ final class TransportConnections implements AutoCloseable {
         made.clear();
     }
 
-    /** Transport that two ranks use, and the reasons against all transports that precede it. */
+    /** Transport that two ranks use, with the reasons against all transports of higher preference. */
     record TransportChoice(Transport transport, List<String> refusals) {
 
         /**
-         * Checks one transport after another. Both ranks make the same choice, because each rank knows both offers.
+         * Chooses the first transport that can connect the ranks. Both ranks choose alike, because each rank knows both
+         * offers.
          *
          * @throws MillraceException if no transport can connect the ranks; the message states the reason for each
          *                           transport

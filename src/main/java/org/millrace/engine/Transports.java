@@ -19,8 +19,8 @@ import org.millrace.transport.PeerInfo;
 import org.millrace.transport.Transport;
 
 /**
- * Creates the transports in order of preference: first the transports of other jars, and then P2P, SHM and NET, as in
- * NCCL.
+ * Creates the transports in order of preference: first transports of other jars (service providers), and then P2P, SHM
+ * and NET, as in NCCL.
  */
 final class Transports {
 
@@ -45,7 +45,7 @@ final class Transports {
 
     /**
      * Returns a heap for memory of the device that other processes map. Peers read this memory without a proxy, or wake
-     * the rank through it. Returns null if the rank has no such peers, or if such memory is not available.
+     * the rank through it. Returns null if no peer may map the heap, or if shared memory is not available.
      */
     public static @Nullable SharedHeap heap(int rank, List<PeerInfo> peers) {
         PeerInfo here = peers.get(rank);
@@ -61,7 +61,7 @@ final class Transports {
     }
 
     /**
-     * Returns whether two ranks may map each other's heap. If P2P connects two ranks of one process, they need the heap
+     * Returns whether two ranks may map each other's heap. Two ranks of one process that P2P connects need the heap
      * only to wake each other.
      */
     private static boolean mayMap(PeerInfo here, PeerInfo there) {
@@ -73,8 +73,8 @@ final class Transports {
     }
 
     /**
-     * Returns the transports of other jars. A transport that cannot be loaded is left out. This rank does not offer
-     * such a transport.
+     * Returns the transports of other jars. A transport that cannot be loaded is left out, and this rank does not offer
+     * it.
      */
     private static List<Transport> found() {
         List<Transport> found = new ArrayList<>();
