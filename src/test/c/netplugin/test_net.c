@@ -157,9 +157,9 @@ static char *touchable(struct memory *memory, void *data) {
 }
 
 /*
- * A receiver's notice that it has posted a receive. With 0 buffers it is a notice that a message has arrived, for
- * buffer sizes[0] of receive tags[0]. The send is then done, as with RDMA: a completed send has arrived, whichever end
- * closes.
+ * Notice by a receiver that it has posted a receive. A notice with 0 buffers says that a message has arrived, in buffer
+ * sizes[0] of the receive tags[0]. Only then is the send complete, as with RDMA: the message of a completed send has
+ * arrived, whichever end closes.
  */
 struct clear {
   uint32_t buffers;
@@ -215,7 +215,7 @@ struct listener {
   int socket, pending;
 };
 
-/* Begins with the transmitted part. The rest is the progress of connect, which plugins keep in the handle. */
+/* Handle of a listener. It begins with the part that NCCL transmits. The rest is the progress of connect. */
 struct handle {
   uint32_t magic;
   uint32_t device;
@@ -320,12 +320,12 @@ static ncclResult_t connect_net(int dev, void *opaque, void **sendComm, ncclNetD
   }
   if (!handle->connecting) {
     handle->connecting = new_comm(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), 1);
-    return ncclSuccess; /* the caller must call again with the same handle */
+    return ncclSuccess; /* not connected yet, so the caller must call again with the same handle */
   }
   if (connect(handle->connecting->socket, (struct sockaddr *)&handle->address, sizeof handle->address) &&
       errno != EISCONN)
     return errno == EINPROGRESS || errno == EALREADY ? ncclSuccess : ncclRemoteError;
-  /* NCCL has no call to close a connection that it abandons earlier. */
+  /* Counted as open only now, because NCCL cannot close a connection that it abandons earlier. */
   *sendComm = handle->connecting;
   handle->connecting = NULL;
   COUNT(OPEN, 1);

@@ -13,7 +13,7 @@
 #define CHILDREN 2
 #define MOST_DESCRIPTORS 256
 
-/* Flags of each descriptor that the host itself has. Negative if the descriptor is closed. */
+/* Flags of each descriptor before the plugin was loaded. Negative if the descriptor is closed. */
 static int descriptors_before[MOST_DESCRIPTORS];
 
 static inline void look_at_descriptors(int flags[MOST_DESCRIPTORS]) {
@@ -21,7 +21,9 @@ static inline void look_at_descriptors(int flags[MOST_DESCRIPTORS]) {
     flags[i] = fcntl(i, F_GETFD);
 }
 
-/* Returns whether a file stays open. Memory is not included, because a forked child has it mapped in any case. */
+/*
+ * Returns whether children must not keep a file open. Memory is not such a file, because a forked child maps it anyway.
+ */
 static inline int stays(const char *target) {
   static const char *const kinds[] = {"socket:", "pipe:", "anon_inode:", ".trace", ".jar", "/lib/modules"};
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
@@ -30,7 +32,7 @@ static inline int stays(const char *target) {
   return 0;
 }
 
-/* Returns the number of descriptors that the plugin keeps open. An executed program inherits none of them. */
+/* Returns the number of the plugin's descriptors that are open in the calling child. */
 static inline int descriptors_of_plugin(void) {
   int now[MOST_DESCRIPTORS], count = 0;
   look_at_descriptors(now);

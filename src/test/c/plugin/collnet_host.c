@@ -2,10 +2,10 @@
  * Ranks that reduce through one version of the collective network table. Each rank is a process that does the work of
  * NCCL's proxy and kernels. Usage: LIBRARY RANKS CHANNELS OPERATIONS SEED WAY.
  * - run: every operation of all ranks is checked.
- * - late: the last rank begins each operation when the others cannot continue without it.
+ * - late: the last rank begins each operation only when the other ranks cannot continue without it.
  * - kill: the last rank dies by SIGKILL halfway, and the others receive an error.
  * - refused: no rank is connected, because the last one has MILLRACE_TEST_LAST_SECRET and MILLRACE_TEST_LAST_TLS.
- * - abort: ranks end as aborted communicators do, while the last one has not begun.
+ * - abort: ranks end as aborted communicators do, before the last rank has begun.
  * - disagree: the last rank requests another operator.
  */
 #define _GNU_SOURCE
@@ -64,7 +64,9 @@ struct operation {
   size_t perRank;
 };
 
-/* Counters of a channel, in steps of one operation: of its kernel, of the sending proxy and of the receiving proxy. */
+/*
+ * Counters of a channel in one operation, in steps: those of the kernel, of the sending proxy, of the receiving proxy.
+ */
 struct channel {
   uint64_t head, tail, received_head, received_tail;
   size_t offset[STEPS], received_offset[STEPS];
@@ -161,7 +163,7 @@ static size_t clamp(size_t value, size_t least, size_t most) {
   return value < least ? least : value > most ? most : value;
 }
 
-/* Returns the offset of a channel's chunk of a step, within all ranks' parts or within one rank's part. */
+/* Returns the offset of a channel's chunk of a step: in the buffer of all ranks, or within this rank's part of it. */
 static size_t chunk_begin(const struct rank *rank, const struct operation *o, int all, int channel, int step) {
   size_t offset = ((size_t)step * (size_t)rank->channels + (size_t)channel) * o->chunk;
   size_t from = all ? 0 : (size_t)rank->number * o->perRank;
@@ -169,12 +171,12 @@ static size_t chunk_begin(const struct rank *rank, const struct operation *o, in
   return clamp(offset, from, to);
 }
 
-/* Returns whether one end of an operation has the window's bytes of all ranks, and not only this rank's. */
+/* Returns whether an end (sending or receiving) of an operation has the bytes of all ranks, or only of this rank. */
 static int has_all(const struct operation *o, int receives) {
   return receives == (o->function == ALL_GATHER);
 }
 
-/* Returns the memory offset of a channel's chunk of a step, or of the next chunk. A group's chunks are contiguous. */
+/* Returns the memory offset of a channel's chunk of a step, or of the next channel's. The chunks of a group adjoin. */
 static size_t region_offset(const struct rank *rank, const struct operation *o, int receives, int channel, int step,
                             int next) {
   size_t base = (size_t)(receives * STEPS + step % STEPS) * (size_t)rank->channels * SLOT_BYTES;
@@ -185,7 +187,7 @@ static size_t region_offset(const struct rank *rank, const struct operation *o, 
          chunk_begin(rank, o, all, first, step);
 }
 
-/* Fills or checks the memory at an offset. It holds consecutive elements of the whole buffer. */
+/* Fills or checks the memory at an offset. The memory contains consecutive elements of the buffer of all ranks. */
 static void write_elements(const struct rank *rank, const struct operation *o, size_t at, size_t begin, size_t bytes) {
   size_t width = type_bytes(o->type);
   for (size_t i = 0; i < bytes; i += width)
@@ -375,7 +377,7 @@ static ncclResult_t run(struct rank *rank, const struct operation *o) {
     idle = work ? 0 : idle + 1;
     if (is("kill") && o->number == rank->operations / 2 && rank->number == rank->ranks - 1 && work) {
       while (__atomic_load_n(&shared->begun[o->number], __ATOMIC_ACQUIRE) < rank->ranks)
-        sched_yield(); /* the other ranks have completed all earlier operations */
+        sched_yield(); /* all other ranks have begun this operation, so they have completed the earlier ones */
       raise(SIGKILL);
     }
     if (idle > PATIENCE && !waits++ && !isLate) {
@@ -461,7 +463,7 @@ static void end(struct rank *rank) {
 static struct operation draw(const struct rank *rank, int number, uint64_t *random) {
   struct operation o = {.number = number};
   o.function = (enum function)(next_random(random) % FUNCTIONS);
-  /* Uses every pair of type and operator in turn. */
+  /* Successive operations use successive pairs of type and operator. */
   for (int pair = number % rank->pairs, type = 0; type < ncclNumTypes; type++)
     for (int op = 0; op < ncclNumOps; op++)
       if (rank->supported[type][op] && pair-- == 0) {

@@ -31,7 +31,7 @@ struct connection {
   /* LL, LL128, SIMPLE, ncclSendMem and ncclRecvMem without gaps, or the parts of them that are in host memory. */
   char *memory;
   size_t memoryBytes;
-  /* LL128 and SIMPLE if they are in device memory. */
+  /* LL128 and SIMPLE if these buffers are in device memory. */
   char *deviceMemory;
   /* Addresses that kernels use and that are registered. */
   char *buffers[PROTOCOLS];
@@ -39,7 +39,7 @@ struct connection {
   struct buffer_sizes sizes;
   ncclSendMem *sendMem;
   recv_mem *recvMem;
-  /* The device's own counter, which persists from operation to operation. */
+  /* Step counter of the device. It continues from operation to operation. */
   uint64_t step;
   /*
    * Source from which the device gathers received data, with its counter of slices. Null if the device does not gather.
@@ -75,8 +75,8 @@ static inline void meet(struct rank *rank) {
 }
 
 /*
- * Allocates the parts in host memory: all parts that are not in device memory. If NCCL prepared device memory, the
- * receiving end also has LL's buffer there, after all other parts.
+ * Allocates the buffers that are not in device memory. If NCCL prepared device memory, LL's buffer of the receiving end
+ * is in host memory, after all other parts.
  */
 static inline void allocate_host_memory(struct connection *connection, const struct buffer_sizes *sizes) {
   int onDevice = host_slots_on_device(), apart = !connection->sends && (onDevice || host_slots_are("apart"));
@@ -125,7 +125,7 @@ static inline void register_memory(struct rank *rank, struct connection *connect
   }
 }
 
-/* NCCL copies the handle once the connection exists. It requests nothing from its proxy if the handle says so. */
+/* NCCL copies the device handle once the connection exists. The handle can state that its proxy has no work. */
 static inline void check_device_handle(struct connection *connection, const ncclNetDeviceHandle_t *handle) {
   REQUIRE(handle, "no device handle: the connection is not taken over");
   REQUIRE(handle->needsProxyProgress == 0, "NCCL's proxy is asked for progress");

@@ -10,7 +10,7 @@
 #define _GNU_SOURCE
 #include "ring.h"
 
-#include "gin_queue.h" /* after NCCL's enumerations, because one of their names is a macro in this header */
+#include "gin_queue.h" /* included after NCCL's enumerations, because it defines one of their names as a macro */
 #include "nccl/gin_v14.h"
 
 #include <poll.h>
@@ -42,13 +42,13 @@ static volatile int never;
 static struct {
   volatile long completed[MOST_RANKS];
   volatile long allowed;
-  /* Stored after the last value of allowed. */
+  /* Set after the last change of allowed. */
   volatile int over;
   char handles[MOST_RANKS][NCCL_NET_HANDLE_MAXSIZE];
   pthread_barrier_t barrier;
 } *shared;
 
-/* Waits until the round may begin. Returns 0 if there is no such round. */
+/* Waits until a round may begin. Returns 0 if all ranks stop before that round. */
 static int await_round(long round) {
   for (;;) {
     int over = __atomic_load_n(&shared->over, __ATOMIC_ACQUIRE);
@@ -133,7 +133,7 @@ static void yield_or_end(void) {
     end_if_failed();
 }
 
-/* Returns the offset of a put's source (out) or its destination (in). */
+/* Returns the offset of a peer's data in a round: the source of the put to it, or (in) the destination of its put. */
 static size_t place(int in, long round, int peer) {
   return (size_t)((in * 2 + round % 2) * ranks + peer) * PLACE;
 }
@@ -158,14 +158,14 @@ static void put_all(int peer, long round) {
   }
 }
 
-/* Also detects surplus signals, because a peer is at most one round ahead. */
+/* Waits for a peer's puts of a round and checks them. The signal shows surplus puts, too: a peer is one round ahead. */
 static void check_all(int peer, long round) {
   static const size_t at[PUTS_PER_ROUND] = {0, SHORT_AT};
   size_t bytes[PUTS_PER_ROUND], to = place(1, round, peer);
   uint64_t due = (uint64_t)round * PUTS_PER_ROUND, signal;
   while (!gin_reached(due, signal = __atomic_load_n(&queues->signals[peer], __ATOMIC_ACQUIRE)))
     yield_or_end();
-  if (signal > due + PUTS_PER_ROUND) /* value that released kernels see */
+  if (signal > due + PUTS_PER_ROUND) /* a failed communicator stores a high value, to release waiting kernels */
     end_if_failed();
   REQUIRE(signal <= due + PUTS_PER_ROUND, "rank %d: signal %lu of rank %d in round %ld", self, signal, peer, round);
   lengths(peer, self, round, bytes);

@@ -10,11 +10,11 @@
 
 static uint64_t seed = 1;
 
-/* Size of a piece that malloc takes from a heap of its own, and does not map. */
+/* Size of an allocation that malloc makes in its heap, and not by a mapping. */
 #define PIECE_BYTES (64 << 10)
 #define PIECES 1024
 
-/* Leaves free memory in the heap that malloc keeps, as the last piece stays in use. Returns that piece. */
+/* Leaves free memory in malloc's heap: all allocations but the last are freed. Returns the last allocation. */
 static void *leave_free_memory(void) {
   void *pieces[PIECES];
   for (int i = 0; i < PIECES; i++)

@@ -58,7 +58,7 @@ typedef ncclGin_v15_t gin_t;
 #define CONNECT(gin, ...) (gin)->connect(__VA_ARGS__, &never)
 #endif
 typedef ncclGinProxyGfd_v2_t gfd_t;
-#if BACKEND == 1 /* kernels of 2.30.3 */
+#if BACKEND == 1 /* kernels of NCCL 2.30.3 */
 typedef ncclGinProxyGpuCtx_v1_t gpu_context_t;
 #define GFD_VERSION MILLRACE_GIN_GFD_VERSION_V23003
 #else
@@ -78,7 +78,7 @@ typedef ncclGinProxyGpuCtx_v2_t gpu_context_t;
 
 static int ranks;
 #if GIN_VERSION == 15
-/* The abort flag that NCCL would pass to connect. */
+/* Abort flag for connect. It is never set. */
 static volatile uint32_t never;
 #endif
 static long messages;
@@ -231,7 +231,7 @@ static void check(struct rank *rank) {
   }
 }
 
-/* Returns when every queue is empty. A flush waits for this. */
+/* Waits until every queue is empty, as a kernel's flush does. */
 static void flush(struct rank *rank) {
   time_t end = time(NULL) + DEADLINE_SECONDS;
   for (int context = 0; context < CONTEXTS; context++)
@@ -267,7 +267,7 @@ static size_t signal_offset(int which) {
 
 #define BOTH_HALVES 0x100000001ull
 
-/* Adds to signals in every rank's window, many at once. Both halves of each signal are equal at any time. */
+/* Adds to signals in every rank's window, many at once. The addend has two equal halves, so the signals have too. */
 static void add_to_all(struct rank *rank) {
   for (int i = 0; i < ADDS; i++)
     for (int peer = 0; peer < ranks; peer++) {
@@ -297,8 +297,8 @@ static void add_to_all(struct rank *rank) {
 #define OF_32_BITS 0x10001u
 
 /*
- * Puts numbers of 8, of 4, and of three times 4 bytes, and values of 8 and of 4 bytes. All are put one after the other
- * to the same place at each rank. Halves are equal as above.
+ * Puts numbers of 8 bytes, of 4 bytes, and three of 4 bytes at once, and values of 8 and 4 bytes. Each kind goes
+ * repeatedly to one place at each rank. The halves of the numbers are equal, as in add_to_all.
  */
 static void put_numbers(struct rank *rank) {
   size_t all = (size_t)ranks * messages * MAX_BYTES, from = all + 2560, to = all + 3072;
@@ -372,7 +372,7 @@ static void create_context(struct rank *rank) {
   REQUIRE(handle->netDeviceType == NCCL_NET_DEVICE_GIN_PROXY && !handle->needsProxyProgress, "type %d",
       handle->netDeviceType);
   rank->contexts = handle->handle;
-  if (on_stub()) { /* the view of a kernel */
+  if (on_stub()) { /* copies, with the addresses that this process can access */
     rank->contexts = malloc(CONTEXTS * sizeof *rank->contexts);
     memcpy(rank->contexts, seen_by_host(handle->handle), CONTEXTS * sizeof *rank->contexts);
     for (int i = 0; i < CONTEXTS; i++)
@@ -416,7 +416,7 @@ static void *run(void *argument) {
     struct window *window = &rank->window[i];
 #if GIN_VERSION >= 13
     REQUIRE(properties.ptrSupport & NCCL_PTR_DMABUF, "NCCL would register no window of several segments");
-    if (i == 1) /* as RMA of 2.30.3 does */
+    if (i == 1) /* RMA of NCCL 2.30.3 calls this function */
       SUCCEEDS(gin->regMrSymDmaBuf(rank->group, window->address, bytes, type_of(kinds[i]), 0, -1, 0, &window->memory,
                                    (void **)&window->handle));
     else
@@ -461,7 +461,7 @@ static void *run(void *argument) {
 #endif
   pthread_barrier_wait(&barrier);
   SUCCEEDS(gin->destroyContext(rank->ginCtx));
-  SUCCEEDS(gin->deregMrSym(rank->group, rank->window[0].memory)); /* the other stays registered, as users do */
+  SUCCEEDS(gin->deregMrSym(rank->group, rank->window[0].memory)); /* not the other, as some programs do */
   SUCCEEDS(gin->closeColl(rank->group));
   SUCCEEDS(gin->finalize(ctx));
   for (int i = 0; i < 2; i++)

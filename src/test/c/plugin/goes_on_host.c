@@ -41,10 +41,12 @@ static question_t question = ncclCommGetAsyncError;
 static ncclNetCommConfig_v11_t config = {NCCL_NET_TRAFFIC_CLASS_UNDEF};
 
 typedef ncclResult_t (*shrink_t)(ncclComm_t, int *, int, ncclComm_t *, ncclConfig_t *, int);
-/* This is an import too. It points elsewhere once a peer is lost. */
+/* The address of this function is an import, too. The plugin redirects it after a loss. */
 static shrink_t volatile shrink = ncclCommShrink;
 
-/* In a program at fixed addresses the addresses of these functions are addresses of the program's own jumps to them. */
+/*
+ * Takes the addresses of two functions. In a program at fixed addresses each is the address of a jump in the program.
+ */
 static int takes_addresses(void) {
   void *volatile allocates = (void *)malloc, *volatile asks = (void *)ncclCommGetAsyncError;
   return allocates != asks;
@@ -54,7 +56,7 @@ static int is(const char *name) {
   return strcmp(way, name) == 0;
 }
 
-/* Called by name unless there is another asker, so that the call uses the import table. */
+/* Queries the error. Without an asker the call uses the program's own import table. */
 static ncclResult_t ask(ncclComm_t comm) {
   ncclResult_t error = ncclNumResults;
   SUCCEEDS(asker ? question(comm, &error) : ncclCommGetAsyncError(comm, &error));
@@ -67,9 +69,9 @@ static void load_asker(void) {
 }
 
 /*
- * NCCL has a thread for each communicator that creates and closes its connections. This program keeps these threads.
- * Each then keeps a part of malloc's memory that no other thread takes. Leftovers of a communicator in that part are
- * not hidden by the next communicator.
+ * NCCL creates and closes a communicator's connections on a thread of that communicator. This program keeps these
+ * threads after the communicators. Each thread keeps a malloc arena that no other thread uses, so the next communicator
+ * cannot reuse, and hide, memory that the last one has leaked.
  */
 struct service {
   struct rank *rank;
@@ -129,7 +131,7 @@ static void await_error(ncclComm_t comm, ncclComm_t bystander) {
   printf("told after %ld ms\n", now_milliseconds() - *killed);
   REQUIRE(error == ncclRemoteError, "told of error %d", error);
   REQUIRE(ask(bystander) == ncclSuccess, "told of another communicator");
-  /* A loss takes precedence over an "in progress" answer, but not over NCCL's own errors. */
+  /* Lost peers take precedence over ncclInProgress, but not over NCCL's own errors. */
   stubAsyncResult(comm, ncclInProgress);
   REQUIRE(ask(comm) == ncclRemoteError, "in progress");
   stubAsyncResult(comm, ncclSystemError);
@@ -154,7 +156,7 @@ static int is_watched(void) {
   return found;
 }
 
-/* Waits until the threads that end have ended, not counting the kept threads. */
+/* Waits until all threads except the kept ones have ended. */
 static void settle(long threads_before) {
   long deadline = now_milliseconds() + STUCK_MILLISECONDS;
   while ((is_watched() || (threads_before && threads() - kept_threads > threads_before)) &&
@@ -218,7 +220,7 @@ static void survive(struct rank *rank, int generation, ncclComm_t bystander) {
   }
 }
 
-/* Allocates like CUDA and NCCL. malloc keeps freed memory up to the size of the largest such block. */
+/* Allocates and frees a large block, as CUDA and NCCL do. malloc then also keeps freed blocks up to this size. */
 static void give_large_memory_back(void) {
   void *volatile large = malloc(31 << 20);
   free(large);

@@ -47,7 +47,7 @@ static void send_all(const net_t *net, void *comm, void *mhandle) {
   void *requests[MAX_TAGS][AHEAD] = {{NULL}};
   uint64_t random = seed;
   while (sent < tags * messages) {
-    /* One tag is often far ahead of the others: it sends all permitted messages first. */
+    /* Sends several messages of one tag in a row, up to the permitted number in flight. */
     int tag = (int)(next_random(&random) % (uint64_t)tags);
     for (int burst = (int)(next_random(&random) % AHEAD) + 1; burst > 0; burst--) {
       if (posted[tag] == messages || posted[tag] == done[tag] + AHEAD)
@@ -85,8 +85,8 @@ struct group {
 };
 
 /*
- * Draws a group of tags that have messages left, each tag at most as often as messages may be in flight. Returns the
- * number of buffers.
+ * Draws tags for a group among those with messages left. Each tag occurs at most as often as its messages may be in
+ * flight. Returns the number of buffers.
  */
 static int draw_group(struct group *group, int *posted, const int *received, uint64_t *random) {
   group->count = 0;

@@ -16,10 +16,10 @@
 
 struct totals {
   long steps;
-  /* Number of pieces (slices or steps) per protocol, and the number of pieces without data. */
+  /* Number of posted units (steps, or slices of Simple) per protocol, and number of units without data. */
   long pieces[PROTOCOLS];
   long empty;
-  /* Number of steps that were skipped because an operation's first step was rounded up. */
+  /* Number of steps that no operation used, because the first step of each operation is rounded up. */
   long gaps;
   long bytes;
 };
@@ -40,7 +40,7 @@ struct kernel {
    * completes its operation all the same, and posts data that it has not written.
    */
   int runsOn;
-  /* Number of steps after which the kernel ends before the next piece. With 0 it ends with an operation. */
+  /* Number of steps after which the kernel ends, also within an operation. 0 if it ends only after an operation. */
   long limit;
   struct totals totals;
   pthread_t thread;
@@ -63,7 +63,7 @@ static inline long now_milliseconds(void) {
   return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Yields the processor while a condition does not hold. Returns 0 if the kernel must end. */
+/* Called repeatedly while a condition does not hold: yields the processor. Returns 0 if the kernel must end. */
 static inline int wait_more(struct kernel *kernel, long *yields, long *since, const char *what) {
   if (*kernel->stop)
     return 0;
@@ -88,7 +88,7 @@ static inline int wait_more(struct kernel *kernel, long *yields, long *since, co
         return 0;                                                         \
   } while (0)
 
-/* Pauses between two stores if other threads must not see the second store without the first. */
+/* Pauses at random between two stores, if no thread may see the second store before the first. */
 static inline void pause_at_random(struct kernel *kernel) {
   uint64_t draw = next_random(&kernel->jitter);
   if (draw % 16 == 0)

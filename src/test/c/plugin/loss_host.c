@@ -23,7 +23,7 @@
 #define STILL_MILLISECONDS 400
 #endif
 #define LOOKS 3
-#define COMMUNICATOR 0x1234 /* value that net_init passes */
+#define COMMUNICATOR 0x1234 /* identifier that net_init passes to the plugin */
 
 static const char *way;
 static int ranks;
@@ -89,7 +89,9 @@ static long steps_of(int link) {
   return __atomic_load_n(&kernels[link][0].totals.steps, __ATOMIC_RELAXED);
 }
 
-/* Runs the neighbor of a stopped rank. The stopped rank continues after this neighbor stalled for a while. */
+/*
+ * Runs a neighbor of the stopped rank: waits until this neighbor has stalled for a while, and lets the rank continue.
+ */
 static void outlast(int link) {
   long last = -1, since = 0, now;
   while (!shared->stopped)
@@ -135,7 +137,7 @@ static void be(const char *path, int number, int next, int previous) {
   look_at_descriptors(descriptors_before);
   SUCCEEDS(net_init(net, &ctx));
   links[0].ctx = links[1].ctx = ctx;
-  if (number % 2) { /* in alternating order, because each neighbor waits for the other */
+  if (number % 2) { /* odd ranks connect to the previous rank first, because each connection waits for its other end */
     struct rank first = links[0];
     links[0] = links[1];
     links[1] = first;
@@ -158,7 +160,7 @@ static void be(const char *path, int number, int next, int previous) {
   start_all();
   while (steps_done() < STEPS_BEFORE)
     sched_yield();
-  /* No rank leaves before all are running. Otherwise a neighbor might never complete as many steps. */
+  /* No rank ends before every rank has done STEPS_BEFORE steps, because a neighbor of an ended rank cannot do them. */
   __atomic_add_fetch(&shared->running, 1, __ATOMIC_RELEASE);
   while (__atomic_load_n(&shared->running, __ATOMIC_ACQUIRE) < ranks)
     sched_yield();
@@ -171,11 +173,11 @@ static void be(const char *path, int number, int next, int previous) {
   if (is("enqueue"))
     printf("rank %d enqueues: result %d\n", number, enqueue_until_refused(library));
   else if (is("stop") && number == 1)
-    outlast(0); /* rank 1 begins with the previous rank */
+    outlast(0); /* links[0] of rank 1 leads to rank 0 */
   while (is("wait") || is("fork") || (is("stop") && !shared->over))
     sched_yield();
   if (is("stop")) {
-    /* No rank leaves while a neighbor's kernel may post. Otherwise that kernel would rightly report a lost peer. */
+    /* No rank destroys while a neighbor's kernel may post. The neighbor would report a lost peer, and rightly so. */
     end_kernels();
     __atomic_add_fetch(&shared->without_kernels, 1, __ATOMIC_RELEASE);
     while (__atomic_load_n(&shared->without_kernels, __ATOMIC_ACQUIRE) < ranks)

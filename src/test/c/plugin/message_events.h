@@ -11,7 +11,7 @@
 /* Parent that the network receives. */
 struct step {
   int taken;
-  /* State of the event of the message below the step: refused, or open. */
+  /* Whether the event of the step's message was refused by the profiler, and whether it is open. */
   int refused, open;
 };
 
@@ -29,12 +29,12 @@ static inline void end_step(struct step *step) {
 }
 
 #if NET_VERSION >= 10
-/* Called before a message is requested from the network. */
+/* Must be called before a message of the step is passed to the network. */
 static inline void offer_step(struct step *step) {
   parent = step;
 }
 
-/* Called after the network has accepted the message or had no room for it. */
+/* Must be called after the network has accepted the message (posted), or had no room for it. */
 static inline void check_step(const struct step *step, int posted) {
   REQUIRE(step->open == (posted && !step->refused), "the event of a message that was %s",
           posted ? "posted is not open" : "not posted is open");

@@ -152,7 +152,7 @@ static void *sender(void *argument) {
   return NULL;
 }
 
-/* Does a kernel's part if kernels unpack. NCCL's proxy would advance tail now. */
+/* Gathers a received message as a kernel does, if kernels unpack. NCCL's proxy would advance tail at this point. */
 static void unpack_message(struct end *end, char *slot, size_t bytes) {
   if (!host_unpacks()) {
     REQUIRE(end->deviceHandle == HANDLE, "the plugin stored a device handle: %p", (void *)end->deviceHandle);

@@ -8,7 +8,7 @@
 
 enum { LL, LL128, SIMPLE, PROTOCOLS };
 
-/* LL128 moves whole multiples of this. 15 words of 16 are data. */
+/* LL128 moves multiples of these sizes: 2048 bytes of lines contain 1920 bytes of data (15 of 16 words). */
 #define LL128_UNIT_WIRE 2048
 #define LL128_UNIT_DATA 1920
 #define LL_LINE_DATA 8
@@ -25,7 +25,7 @@ struct piece {
 
 struct operation {
   int protocol;
-  /* The first step is rounded up to a multiple of this. */
+  /* Number of steps of a chunk. The first step of an operation is rounded up to a multiple of it. */
   int chunkSteps;
   int sliceSteps;
   int chunks;
@@ -95,8 +95,8 @@ static inline size_t smaller(size_t a, size_t b) {
 }
 
 /*
- * Draws the pieces of an operation's next chunk and returns their number. If a chunk does not fill its slices, the last
- * slices are empty. They are posted all the same.
+ * Draws the slices or steps of an operation's next chunk. Returns their number. If a chunk does not fill its slices,
+ * the last slices are empty, and are posted too.
  */
 static inline int next_chunk(uint64_t *random, int unpacks, const struct operation *operation,
                              const struct buffer_sizes *sizes, struct piece *pieces) {
@@ -108,12 +108,10 @@ static inline int next_chunk(uint64_t *random, int unpacks, const struct operati
   if (operation->protocol == LL128)
     room = slot / LL128_UNIT_WIRE * LL128_UNIT_DATA;
   size_t left = random_length(random, room);
-  /* NCCL's kernels post empty Simple slices only in rings. A kernel that unpacks relies on this. */
+  /* NCCL's kernels post empty Simple slices only in rings, and a kernel that unpacks relies on that. */
   if (unpacks && operation->protocol == SIMPLE && slices == 1 && left == 0)
     left = 16;
-  /*
-   * NCCL's rule: slices are multiples of 16 bytes, and have a minimum size below which slicing is not worth its cost.
-   */
+  /* NCCL's rule: slices are multiples of 16 bytes, and have a minimum size (slicing less is not worth its cost). */
   size_t slice = divide_up(left, 16 * (size_t)slices) * 16;
   if (slice < slot * (size_t)operation->sliceSteps / 32)
     slice = slot * (size_t)operation->sliceSteps / 32;

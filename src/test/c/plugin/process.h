@@ -66,7 +66,7 @@ static inline long resident_kilobytes(void) {
   return resident * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
-/* Number of the test's own threads that stay. */
+/* Number of threads that the test itself keeps. They are not counted. */
 static long kept_threads;
 
 /* Prints all counts in one line. */

@@ -16,7 +16,7 @@
 #define MOST_TASKS 6
 #define CHANNELS 3
 #define QUEUE 64
-/* Number of pauses of the program. Each is so long that the threads which serve its operations may sleep. */
+/* Number of pauses of the program. During each of them, the threads that serve its operations may fall asleep. */
 #define PAUSES 8
 #define PAUSE_MICROSECONDS 2000
 #define RANKS 2
@@ -54,7 +54,7 @@ struct communicator {
   uint64_t random;
   pthread_t progress;
   struct tally tallies[KINDS];
-  /* Work of the progress thread. The queue is filled at its end. Blocks begin and end from its beginning. */
+  /* Queue of kernel blocks for the progress thread, which begins and ends them in order. */
   struct block blocks[QUEUE];
   long appended, begun, ended;
   int closing, aborted;
@@ -143,10 +143,7 @@ static void append_blocks(struct communicator *communicator, void *task) {
   }
 }
 
-/*
- * Launches a group. Each group has a plan. The events of its tasks begin before the proxies are informed, and end
- * afterwards.
- */
+/* Launches a group with a plan. The events of its tasks begin before the proxies receive their work, and end after. */
 static void launch_group(struct communicator *communicator) {
   struct task tasks[MOST_TASKS];
   int count = 1 + (int)(next_random(&communicator->random) % MOST_TASKS);
@@ -190,7 +187,7 @@ static int is_over(struct communicator *communicator) {
          (communicator->aborted || communicator->ended == communicator->begun);
 }
 
-/* Begins and ends blocks. After an abort some blocks have begun and never end. */
+/* Progress thread: begins and ends blocks of kernels. After an abort, blocks that have begun do not end. */
 static void *progress(void *argument) {
   struct communicator *communicator = argument;
   uint64_t random = communicator->random ^ 0x9e3779b9;

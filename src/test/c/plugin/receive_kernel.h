@@ -54,7 +54,7 @@ static inline int check_simple(struct kernel *kernel, const struct piece *piece)
   return 1;
 }
 
-/* Returns credits at the beginning of an operation. The previous operation has ended. */
+/* Returns the credits of the previous operation, at the beginning of the next. */
 static inline void return_credits(struct kernel *kernel) {
   if (kernel->on->unpack)
     __atomic_store_n(&kernel->on->unpack->head, kernel->on->unpackHead, __ATOMIC_RELAXED);
@@ -78,7 +78,7 @@ static inline void *receive_kernel(void *argument) {
   return NULL;
 }
 
-/* Checks the sizes of this side. They belong to the kernel, so no other thread may have written them. */
+/* Checks that no other thread has written the sizes in connFifo at the receiving end. */
 static inline void check_sizes_untouched(const struct kernel *kernel) {
   for (int slot = 0; slot < NCCL_STEPS; slot++)
     REQUIRE(kernel->on->recvMem->connFifo[slot].size == -1, "somebody wrote the size of slot %d", slot);

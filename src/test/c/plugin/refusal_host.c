@@ -32,8 +32,8 @@ static void spoil(struct connection *connection) {
 }
 
 /*
- * NCCL abandons a connection if it cannot register the memory. It then deregisters and closes nothing except the
- * communicator.
+ * Registers memory that the plugin refuses. NCCL then abandons the connection: it deregisters and closes nothing except
+ * the communicator.
  */
 static void refuse_memory(struct rank *rank, struct connection *connection) {
   spoil(connection);
@@ -44,7 +44,7 @@ static void refuse_memory(struct rank *rank, struct connection *connection) {
   }
 }
 
-/* Does the same as NCCL's sendProxyRegBuffer, which continues without a handle. */
+/* Registers a buffer of the user after the connection's three. NCCL's sendProxyRegBuffer continues without a handle. */
 static void refuse_fourth(struct rank *rank, struct connection *connection) {
   void *mhandle = NULL;
   register_memory(rank, connection);

@@ -115,7 +115,7 @@ static void *run(void *argument) {
             "round %ld, rank %d: byte %zu of rank %d", round, rank, i, peer);
     }
     pthread_barrier_wait(&barrier);
-    /* The reverse direction: each rank gets from its neighbor the data that the neighbor has for rank 0. */
+    /* Gets: each rank reads from the next rank the data that the next rank had put to rank 0. */
     int next = (rank + 1) % ranks;
     SUCCEEDS(rma->iget(rmaCtx, context, 0, source.handle, BYTES, 0, target.handle, (uint32_t)next, FLAGS &request));
     await(group, request);

@@ -26,7 +26,8 @@ static inline void store_ll(struct kernel *kernel, const struct piece *piece) {
 }
 
 /*
- * On the way to the host a line may be torn, and its flag may arrive first. Only tail shows that all of it has arrived.
+ * Stores lines of LL128 in any order, and the flag of a line possibly before its data: the bus to the host may do so.
+ * Only tail shows that all lines have arrived.
  */
 static inline void store_ll128(struct kernel *kernel, const struct piece *piece) {
   uint64_t *slot = (uint64_t *)slot_of(kernel, piece);
@@ -68,13 +69,13 @@ static inline void post_tail(struct kernel *kernel, uint64_t end) {
 }
 
 /*
- * Posts steps without credits, as an aborted kernel does. It ends when this can be observed: so far ahead that credits
- * in flight do not reach this step.
+ * Posts steps without credits, as an aborted kernel does. The kernel ends when the plugin can detect that: the posted
+ * step is beyond any credits in flight.
  */
 static inline int run_on(struct kernel *kernel, const struct piece *piece, uint64_t end) {
   if (!kernel->runsOn)
     return 0;
-  kernel->patience = 1; /* the kernel waits no longer */
+  kernel->patience = 1; /* from now on the kernel does not wait for credits */
   post_size(kernel, piece);
   if (piece->protocol == LL)
     store_ll(kernel, piece);
@@ -89,7 +90,7 @@ static inline int send_piece(struct kernel *kernel, const struct piece *piece) {
   uint64_t end = on->step + (uint64_t)piece->steps;
   if (!wait_for_credits(kernel, end))
     return run_on(kernel, piece, end);
-  /* A kernel stores the size first, but no fence orders that store before the data. */
+  /* NCCL's kernel stores the size before the data. No fence orders the two, so the size may become visible later. */
   int sizeLate = next_random(&kernel->jitter) % 8 == 0;
   if (!sizeLate)
     post_size(kernel, piece);

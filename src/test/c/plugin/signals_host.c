@@ -93,7 +93,7 @@ int main(int count, char **arguments) {
   raise(SIGINT);
   REQUIRE(interrupts == 1, "%d interrupts", (int)interrupts);
 
-  /* This thread blocks the signal, so a signal to the process stays pending: no thread of the JVM takes it. */
+  /* If this thread blocks SIGINT, the signal must stay pending, because no thread of the JVM may receive it. */
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGINT);

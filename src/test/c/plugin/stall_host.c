@@ -62,7 +62,7 @@ static int move_piece(struct kernel *kernel) {
   return kernel->on->sends ? send_piece(kernel, &piece) : receive_piece(kernel, &piece);
 }
 
-/* Waits until an operation is launched and its kernel begins. */
+/* Waits until an operation is launched. A victim in the mode "consume" waits forever. */
 static void begin_operation(long operation) {
   while (launched < operation || (is("consume") && here(operation)))
     usleep(200);
@@ -147,7 +147,7 @@ static void run(const char *path, int next, int previous) {
       raise(SIGKILL);
     if (is("healthy") && next_random(&random) % 4 == 0)
       usleep((useconds_t)(next_random(&random) % 200000));
-    /* A program may be ahead of its kernels. */
+    /* The program launches at most two operations before the first of them is complete. */
     while (completed_here() < operation - 1) {
       shared->completed[self] = completed_here();
       usleep(200);
@@ -171,7 +171,7 @@ static long completed_by_all(void) {
 
 static void await_stillness(void) {
   long last = -1, since = now_milliseconds();
-  int gone = 0; /* the victim may exit before any rank has completed an operation */
+  int gone = 0; /* whether the victim has ended, possibly before any rank has completed an operation */
   for (;;) {
     long now = completed_by_all();
     gone |= waitpid(pids[victim], NULL, WNOHANG) == pids[victim];

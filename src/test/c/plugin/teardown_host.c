@@ -1,14 +1,14 @@
 /*
  * Ends communicators after a takeover of their connections. Usage: LIBRARY WAY CHANNELS.
- * - drain: a rank is destroyed while the peer has not taken everything that the rank posted.
- * - abort: a rank is destroyed while its peer is alive but takes nothing.
+ * - drain: a rank is destroyed while the peer has not received everything that the rank posted.
+ * - abort: a rank is destroyed while its peer is alive but receives nothing.
  * - together: both ranks are destroyed in the middle of their traffic.
- * - runaway: kernels continue without credits, as aborted kernels do.
+ * - runaway: kernels post without credits, as aborted kernels do.
  * - kill: the peer dies by SIGKILL while both ranks send.
  * - reuse: a rank is destroyed in the middle of its traffic while the peer continues to send. The rank then uses its
  * memory for something else.
  *
- * Except for reuse, each rank's memory is inaccessible from the first deregistration of a part.
+ * Except for reuse, all memory of a rank is inaccessible from the first deregistration on.
  */
 #define _GNU_SOURCE
 #include "communicator.h"
@@ -43,7 +43,7 @@ static void timed_tear_down(struct rank *rank) {
   printf("rank %d was torn down in %ld ms\n", rank->number, now_milliseconds() - begin);
 }
 
-/* Rank 0 posts until the peer takes nothing more, and is destroyed. Rank 1 begins to receive when it is told to. */
+/* Rank 0 posts until no more steps are sent, and is destroyed. Rank 1 begins to receive when rank 0 asks for it. */
 static void drain(struct rank *rank) {
   volatile int stop = 0;
   long posted[MAX_CHANNELS], unsent = 0;
@@ -84,7 +84,7 @@ static void lose_patience(struct kernel *kernels, int count) {
     kernels[i].patience = PATIENCE_MILLISECONDS;
 }
 
-/* Rank 1's kernels leave. Rank 0's kernels end while they wait for them. */
+/* The kernels of rank 1 leave. The kernels of rank 0 wait for them until their patience ends. */
 static void abort_one(struct rank *rank) {
   volatile int stop = 0;
   char left = 1;
@@ -108,7 +108,7 @@ static void abort_one(struct rank *rank) {
   }
 }
 
-/* Rank 1 chooses the time. Neither rank waits for the other. */
+/* Both ranks abort at a time that rank 1 chooses. Neither waits for the other. */
 static void abort_together(struct rank *rank) {
   volatile int stop = 0;
   char now = 1;
@@ -127,7 +127,7 @@ static void abort_together(struct rank *rank) {
   timed_tear_down(rank);
 }
 
-/* Rank 1 receives for a while. Rank 0 runs without credits when the peer takes nothing more, and is then destroyed. */
+/* Rank 1 stops to receive after a while. Rank 0 then posts without credits, and is destroyed. */
 static void run_away(struct rank *rank) {
   volatile int stop = 0;
   struct kernel kernels[2 * MAX_CHANNELS];
@@ -172,13 +172,13 @@ static void kill_one(struct rank *rank) {
   timed_tear_down(rank);
 }
 
-/* Memory that belongs to the rank again, and its expected content from then on. */
+/* Memory that the rank uses for other data after the deregistration, with its expected content. */
 struct reused {
   char *memory[2], *expected[2];
   size_t bytes[2];
 };
 
-/* Stores credits for more of the peer's data there. Code that still serves the connection would use them. */
+/* Stores new content into the memory. It looks like credits, so code that still serves the connection would write. */
 static void reuse(struct connection *connection, struct reused *reused) {
   size_t onDevice = connection->deviceMemory ? connection->sizes.bytes[LL128] + connection->sizes.bytes[SIMPLE] : 0;
   *reused = (struct reused){{connection->memory, connection->buffers[LL128]}, {NULL}, {connection->memoryBytes, onDevice}};
@@ -198,7 +198,7 @@ static void require_unwritten(const struct connection *connection, const struct 
               connection->sends ? "sends" : "receives", at, part ? "device" : "host");
 }
 
-/* Rank 1 chooses the time, and continues until the peer takes nothing more. */
+/* Rank 1 chooses the time at which rank 0 reuses its memory, and sends until rank 0 receives no more. */
 static void reuse_memory(struct rank *rank) {
   volatile int stop = 0;
   char now = 1;
@@ -223,7 +223,7 @@ static void reuse_memory(struct rank *rank) {
   }
   hear(rank, &now, 1);
   if (host_slots_on_device())
-    hold_copies(LOOKS_HELD); /* copies that have begun are not made yet */
+    hold_copies(LOOKS_HELD); /* delays the copies that have begun */
   stop = 1;
   join_kernels(kernels, count);
   for (int i = 0; i < count; i++) {
@@ -251,7 +251,7 @@ static void reuse_memory(struct rank *rank) {
 }
 
 static void run(struct rank *rank) {
-  /* Full slots fill a network sooner. Some ways need that. */
+  /* In most ways a network must fill up. Full slots fill it sooner. */
   struct buffer_sizes sizes = buffer_sizes(!is("together") && !is("kill"));
   set_up(rank, &sizes);
   if (is("drain"))

@@ -124,7 +124,7 @@ static void make_next(struct stream *stream) {
 static __thread void *current = &synchronizations;
 static int contexts, copiesBesideTheProgram;
 
-/* A context besides the program's. It is never freed, so that its use after its destruction is detected. */
+/* A context that is not the program's. Its memory is never freed, so that a use after its destruction is detected. */
 struct context {
   int threads; /* number of threads on which the context is current, guarded by the lock */
   int destroyed;
@@ -139,7 +139,8 @@ static _Noreturn void misused(const char *how) {
 }
 
 /*
- * The driver accesses a thread's context while the thread ends. This may happen after other threads have seen the end.
+ * A thread ended while a context of Millrace was current on it. The driver then uses the context, possibly after other
+ * threads have seen the end of the thread.
  */
 static void end_thread(void *context) {
   (void)context;
@@ -205,7 +206,7 @@ int cuCtxPopCurrent_v2(void **context) {
 }
 
 int cuCtxDestroy_v2(struct context *context) {
-  /* The driver would destroy it and leave the thread without a context. But the thread had the program's context. */
+  /* The driver would leave the thread without a context, but before, the program's context was current on it. */
   if (current == context)
     misused("a context is destroyed by a thread that was left in it");
   pthread_mutex_lock(&lock);
@@ -234,7 +235,7 @@ int cuCtxSynchronize(void) {
   return 0;
 }
 
-/* Returns how often the device was found to have completed its work. */
+/* Returns the number of queries that found the device idle. */
 int stubSynchronizations(void) {
   return __atomic_load_n(&synchronizations, __ATOMIC_RELAXED);
 }
@@ -273,14 +274,14 @@ int cuStreamDestroy_v2(struct stream *stream) {
   return 0;
 }
 
-/* Makes the device hold its copies until the given number of queries. */
+/* Delays all copies of the device until the given number of queries was made. */
 void stubHold(long looks) {
   pthread_mutex_lock(&lock);
   held = looks;
   pthread_mutex_unlock(&lock);
 }
 
-/* Makes the device complete all copies that have begun, as it does without queries. */
+/* Completes all copies that have begun. A real device completes them without queries. */
 void stubMakeAll(void) {
   pthread_mutex_lock(&lock);
   for (int i = 0; i < RANGES; i++)
@@ -309,8 +310,8 @@ static void begin(char *to, char *from, size_t bytes, struct stream *stream) {
   else
     withHost++;
   /*
-   * Uses the present location of the memory. It may be unmapped before the copy is made, unlike memory of a real
-   * device.
+   * Determines the location of the memory now, because the memory may be unmapped before the copy is made. On a real
+   * device such memory stays.
    */
   stream->copies[stream->begun++ % COPIES] = (struct copy){processors_memory(to), processors_memory(from), bytes, 0};
 }

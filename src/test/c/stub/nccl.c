@@ -11,7 +11,7 @@ static int stub_async_times;
 static ncclComm_t *stub_pending;
 static ncclComm_t stub_child;
 
-/* Makes the next queries report a code. After them, pending operations are complete. */
+/* Makes the next queries for an asynchronous error return a code. Then pending calls are complete. */
 void stub_async(int code, int times) {
   stub_async_code = code;
   stub_async_times = times;
@@ -196,7 +196,7 @@ ncclResult_t ncclCommInitRankScalable(ncclComm_t *comm, int nranks, int rank, in
   return ncclSuccess;
 }
 
-/* If a call continues asynchronously, NCCL writes the child when the call is complete. */
+/* Stores the new communicator. If the call continues asynchronously, NCCL stores it when the call is complete. */
 static ncclResult_t make_child(const char *function, ncclComm_t *out, int none) {
   int code = stub_answer(function);
   if (code == ncclInProgress) {
@@ -278,7 +278,7 @@ ncclResult_t ncclWaitSignal(int count, ncclWaitSignalDesc_t *all, ncclComm_t com
   return ncclSuccess;
 }
 
-/* A parameter's handle is the name of its type, and NCCL_TEXT is a text. */
+/* Names of the stub's parameters. A parameter's handle is the name of its type, and NCCL_TEXT is a text. */
 static const char *stub_keys[] = {"I8", "I16", "I32", "I64", "U8", "U16", "U32", "U64", "NCCL_TEXT"};
 
 ncclResult_t ncclParamBind(ncclParamHandle_t *out, const char *key) {
@@ -385,7 +385,7 @@ ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window) {
   return ncclSuccess;
 }
 
-/* Reads the requirements and fills the struct as the reported release does. */
+/* Reads the requirements, and fills the struct, in the layout of the reported release. */
 ncclResult_t ncclDevCommCreate(ncclComm_t comm, const struct ncclDevCommRequirements *requirements, struct ncclDevComm *devComm) {
   if (stub_version < 22900) {
     const ncclDevCommRequirements_v28 *r = (const void *)requirements;
