@@ -1,6 +1,6 @@
 package org.millrace.trace;
 
-/** Records every step and every operation of a process. In contrast, the trace keeps only the last ones. */
+/** Records every step and every operation of a process, whereas the trace keeps only the last steps and operations. */
 public interface Recorder {
 
     /** Called when a connection is created. */
@@ -13,8 +13,8 @@ public interface Recorder {
     interface Steps {
 
         /**
-         * Called when the calling thread begins to serve the connection. This method may take time. The other methods
-         * may not.
+         * Called when the calling thread begins to serve the connection. This method may take time; the others must
+         * return at once.
          */
         void served();
 
@@ -31,7 +31,7 @@ public interface Recorder {
     /** Records one communicator. Called from any thread, under the communicator's lock. */
     interface Operations {
 
-        /** Called when more details are known than at creation. */
+        /** Called when details become known after the creation. */
         void describe(int rank, int size, int nodes, String name);
 
         /**

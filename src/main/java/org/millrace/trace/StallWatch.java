@@ -17,15 +17,17 @@ import org.millrace.trace.ConnectionIdentity.Direction;
 import org.millrace.trace.TraceLayout.ConnectionFields;
 
 /**
- * Reports, once for each stall, why a communicator makes no progress. Every process with a rank of that communicator
- * reports it. The trace's thread periodically examines this process's own trace. It reads the traces of other processes
- * only if one of this process's connections makes no progress, or if none moves.
+ * Reports, once for each stall, why a communicator makes no progress. Every process with a rank of the communicator
+ * reports the stall. The trace's thread periodically examines this process's own trace. The traces of other processes
+ * are read only if a connection of this process stalls, no connection has made progress, or a link is silent.
  */
 public final class StallWatch {
 
     private static final Logger LOG = LogManager.getLogger(StallWatch.class);
     private static final int LOOKS_PER_STALL = 4;
-    /** Prefix of messages about stalls. Such a message does not mean that the process that reports it has failed. */
+    /**
+     * Prefix of messages about stalls. A message with this prefix does not mean that the reporting process has failed.
+     */
     private static final String REPORT_PREFIX = "nothing moves: ";
 
     /** Condition under which the traces of other processes are read. */
@@ -34,13 +36,16 @@ public final class StallWatch {
     private final Duration quiet;
     private final Consumer<Verdict> report;
     /**
-     * Time of the next look, as {@link System#nanoTime()}. The first look comes after {@link #quiet}, because no stall
-     * can have lasted longer than the watch.
+     * Time of the next check, as {@link System#nanoTime()}. The first check comes {@link #quiet} after the start,
+     * because only then can a stall have lasted so long.
      */
     private long next;
     private int silencesSeen;
     private final AtomicBoolean looking = new AtomicBoolean();
-    /** Reported subjects, with the time of their last movement. Used only by the thread that reads all traces. */
+    /**
+     * Reported subjects of verdicts, with the time of their last progress. Used only by the thread that reads all
+     * traces.
+     */
     private final Map<Object, Long> reported = new HashMap<>();
 
     StallWatch(BooleanSupplier still, Hang.Reading reading, Duration quiet, Consumer<Verdict> report) {
@@ -80,7 +85,8 @@ public final class StallWatch {
      * other traces.
      */
     private void check(int silences) {
-        if (silences != silencesSeen) { // The link of a new silence has already been silent for long enough.
+        if (silences != silencesSeen) { // check at once: a new silence is recorded only after the link has been silent
+                                        // for long enough
             silencesSeen = silences;
             next = System.nanoTime();
         }
@@ -108,8 +114,8 @@ public final class StallWatch {
     }
 
     /**
-     * Reads all traces and reports verdicts, once. The call may take time. Everything that the call reports was true
-     * when the second reading began.
+     * Reads all traces twice and reports each verdict once. The call may take time. Every reported fact was true when
+     * the second reading began.
      *
      * @param now time when the call begins
      */
@@ -119,8 +125,7 @@ public final class StallWatch {
             if (verdict.concerns(self)) {
                 Long before = reported.put(verdict.subject(), verdict.since());
                 if (verdict.silence() != null) {
-                    // The link stops this communicator. The communicator counts as reported, independent of later
-                    // verdicts.
+                    // The silent link explains the stall of this communicator, so the communicator counts as reported.
                     reported.put(verdict.hash(), now);
                 }
                 if (before == null || verdict.since() - before > 0) {
@@ -144,9 +149,9 @@ public final class StallWatch {
         Stillness() {}
 
         /**
-         * Returns whether the traces of other processes must be read. This is the case in each of three states. A
-         * failed connection, or an open one with posted or unconsumed data, has made no progress for the given time. No
-         * connection has made progress in that time. A link is silent.
+         * Returns whether the traces of other processes must be read, for one of three reasons. First, a failed
+         * connection, or an open one with posted or unconsumed data, has made no progress for {@code nanos}. Second, no
+         * connection has made progress for this time. Third, a link is silent.
          */
         static boolean of(ProcessTrace trace, long nanos) {
             long now = System.nanoTime();
@@ -184,8 +189,8 @@ public final class StallWatch {
         }
 
         /**
-         * Reports connections to Flight Recorder that have posted data and have made no progress for a second. Reports
-         * each stall once.
+         * Reports connections with incomplete or blocked steps to Flight Recorder if they have made no progress for a
+         * second. Reports each stall once.
          */
         void tellFlightRecorder(List<Long> blocks) {
             long now = System.nanoTime();

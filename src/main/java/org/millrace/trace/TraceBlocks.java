@@ -13,7 +13,7 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
 /**
- * The blocks of a trace's file and their use. A closed block stays for later readers. The block is reused only after
+ * Allocates the blocks of a trace's file. A closed block stays for later readers, and is reused only after
  * {@value #KEPT} other blocks were closed. Used under the lock of {@link ProcessTrace}.
  */
 final class TraceBlocks {
@@ -41,7 +41,7 @@ final class TraceBlocks {
         return List.copyOf(addresses.subList(0, count()));
     }
 
-    /** Returns the number of blocks that are shown and not closed. */
+    /** Returns the number of blocks that are visible to readers and not closed. */
     int open() {
         return open;
     }
@@ -93,7 +93,7 @@ final class TraceBlocks {
         return used;
     }
 
-    /** Makes a described block visible to readers. */
+    /** Makes a block visible to readers, after its description was written. */
     void show(int index) {
         TraceMemory.release(address(index) + TraceLayout.STATE_OFFSET, TraceLayout.OPEN);
         open(open + 1);
@@ -110,8 +110,8 @@ final class TraceBlocks {
     }
 
     /**
-     * Marks a communicator's blocks as closed for readers, because no rank waits for the communicator any longer. Some
-     * blocks may still be in use.
+     * Marks a communicator's blocks as closed for readers, because no rank waits for the communicator any longer.
+     * Threads may still write to some of them.
      */
     void settle(long communicator) {
         for (long at : used()) {
@@ -124,7 +124,10 @@ final class TraceBlocks {
         }
     }
 
-    /** Closes a block. Its stored end is the current time or, if the block had failed, the time of the failure. */
+    /**
+     * Closes a block. The stored time of its end is the current time or, if the block had failed, the time of the
+     * failure.
+     */
     void close(int index) {
         end(address(index), TraceLayout.CLOSED);
         closed.add(index);

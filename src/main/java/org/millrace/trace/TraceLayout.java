@@ -1,9 +1,9 @@
 package org.millrace.trace;
 
 /**
- * The file that a process writes: a header, followed by blocks of one size. All numbers are little-endian. All times
- * are values of {@link System#nanoTime}, which all processes of a host share on Linux. Text is UTF-8, padded with
- * zeros.
+ * The trace file that a process writes: a header, followed by blocks of one size. A block describes a connection, a
+ * communicator, a GIN context or a silent link. All numbers are little-endian. All times are values of
+ * {@link System#nanoTime}, which all processes of a host share on Linux. Text is UTF-8, padded with zeros.
  *
  * <pre>
  *   0        1024        4096               12288              16384      + 4608     + 9216
@@ -21,8 +21,9 @@ package org.millrace.trace;
  *
  * <p>
  * The file grows by {@value #GROWTH} blocks. All bytes of new blocks are allocated before the header counts the blocks.
- * A closed block may be reused, with an incremented generation. {@code state} is stored last, with release. The
- * description of a block is written before the state, and does not change while the block is open, unless stated below.
+ * A closed block may be reused, with its generation incremented. A ring is a circular buffer for the last events of a
+ * block. {@code state} is stored last, with release. The description of a block is written before the state, and does
+ * not change while the block is open, unless stated below.
  *
  * <p>
  * Each field has one writer:
@@ -47,14 +48,14 @@ public final class TraceLayout {
     public static final int RECORD_BYTES = 512;
     public static final int RING_BYTES = 4096;
     public static final int BLOCK_BYTES = RECORD_BYTES + RING_BYTES;
-    /** Number of blocks that a growing file adds at a time; together a multiple of a page. */
+    /** Number of blocks that are added when the file grows. Their total size is a multiple of a page. */
     public static final int GROWTH = 16;
     /** Maximum number of blocks of a file: 18 MiB. */
     public static final int MAX_BLOCKS = 4096;
 
     /**
-     * Time between two beats after which a process is late, in nanoseconds. A process with an open block beats ten
-     * times a second, so a late process had no core.
+     * Time between two heartbeats after which a process counts as late, in nanoseconds. A process with an open block
+     * writes its heartbeat ten times a second, so a late process had no core.
      */
     public static final long LATE_NANOS = 300_000_000;
 
@@ -89,7 +90,7 @@ public final class TraceLayout {
     /** Rank of this process, from the launcher; -1 if unknown. {@link #SIZE_OFFSET} is the number of ranks. */
     public static final int RANK_OFFSET = 96;
     public static final int SIZE_OFFSET = 100;
-    /** Time of the last beat that was late, because the process had no core. */
+    /** Time of the last heartbeat that was late, because the process had no core. */
     public static final int LATE_BEAT_OFFSET = 104;
     /** 1 from the time when the process holds the file's lock until its end. */
     public static final int LOCKED_OFFSET = 112;
@@ -110,7 +111,7 @@ public final class TraceLayout {
 
     public static final int AGENT_NAME_OFFSET = 0;
     public static final int AGENT_NAME_BYTES = 48;
-    /** Kernel's number of the agent's thread; 0 if the thread has not run. */
+    /** Linux's number of the agent's thread; 0 if the thread has not run. */
     public static final int AGENT_THREAD_OFFSET = 48;
     public static final int AGENT_STATE_OFFSET = 52;
     public static final int AGENT_PASSES_OFFSET = 56;
@@ -199,7 +200,10 @@ public final class TraceLayout {
         /** -1 if unknown. */
         public static final int CHANNEL_OFFSET = 32;
         public static final int DIRECTION_OFFSET = 36;
-        /** 0 for collectives, 1 for sends and receives, 2 with a network that reduces; -1 if unknown. */
+        /**
+         * Use of the connection: 0 for collectives, 1 for sends and receives, 2 for a collective network; -1 if
+         * unknown.
+         */
         public static final int KIND_OFFSET = 40;
         /**
          * Number of the agent that serves the connection; -1 before the first agent; {@link #NO_AGENT} without an
@@ -207,8 +211,8 @@ public final class TraceLayout {
          */
         public static final int AGENT_OFFSET = 44;
         /**
-         * Value instead of an agent's number: the two devices reach each other's memory. Their counters are read ten
-         * times a second.
+         * Value instead of an agent's number, for a connection without a proxy between two devices. The connection's
+         * counters are read ten times a second.
          */
         public static final int NO_AGENT = -2;
         /** First half of the key that both ends share; both halves are 0 without a key. */
@@ -229,7 +233,7 @@ public final class TraceLayout {
         public static final int BLOCKED_OFFSET = 168;
         /** On the receiving side, the first step that the device has not consumed. */
         public static final int CONSUMED_OFFSET = 176;
-        /** Waiting times for the kernel, for the wire and for the peer, in nanoseconds. */
+        /** Times that the proxy has waited for the kernel, for the wire and for the peer, in nanoseconds. */
         public static final int WAIT_OFFSET = 184;
         public static final int FIRST_STEP_OFFSET = 216;
 
@@ -245,8 +249,8 @@ public final class TraceLayout {
         public static final int FRAMES = TraceLayout.RING_BYTES / FRAME_BYTES;
 
         /**
-         * Maximum number of frames that are in the ring but not counted yet. They may have overwritten the same number
-         * of the oldest frames.
+         * Maximum number of frames that are in the ring but not counted yet. They may have overwritten as many of the
+         * oldest frames.
          */
         public static final int FRAMES_AHEAD = 32;
 
@@ -255,7 +259,7 @@ public final class TraceLayout {
         public static final int FRAME_WHAT_OFFSET = 16;
         public static final int FRAME_DONE_OFFSET = 24;
 
-        /** Position of the protocol in a frame's word. The size lies below it. */
+        /** Number of the first bit of the protocol in a frame's word. The lower bits are the size. */
         public static final int PROTOCOL_SHIFT = 40;
 
         private ConnectionFields() {}
@@ -288,30 +292,30 @@ public final class TraceLayout {
      * </pre>
      *
      * <p>
-     * Operation n is entry {@code n % 32}. {@code enqueued} counts the operations, and is stored last, with release.
-     * Another operation may need the entry of an operation with a kernel that has not ended. The unfinished operation
-     * is then remembered elsewhere. Once it is the oldest unfinished operation, it is copied to the field for the
-     * oldest operation, because all ranks may be waiting in it. Times are 0 until the event occurs. The shim writes
-     * NCCL's own operations ({@code src/main/c/operations.h}).
+     * Operation n is entry {@code n % 32}. {@code enqueued} counts the operations, and is stored last, with release. A
+     * new operation may overwrite the entry of an operation with a kernel that has not ended. The process then keeps
+     * the unfinished operation in its own memory. Once it is the oldest unfinished operation, it is copied to the field
+     * for the oldest operation, because all ranks may be waiting in it. Times are 0 until the event occurs. The shim
+     * writes NCCL's own operations ({@code src/main/c/operations.h}).
      */
     public static final class CommunicatorFields {
 
         public static final int SIZE_OFFSET = 28;
         public static final int NODES_OFFSET = 32;
         public static final int ENQUEUED_OFFSET = 128;
-        /** 1 if the begin and the end of each operation's kernel are reported. */
+        /** 1 if the begin and the end of each operation's kernel are recorded. */
         public static final int KERNELS_OFFSET = 136;
         /** Start time of the host function that the kernels' thread is in; 0 if the thread is in none. */
         public static final int FUNCTION_OFFSET = 144;
         /**
-         * Number of operations with kernels that have begun, if reported. {@link #ENDED_COUNT_OFFSET} counts the
-         * operations with kernels that have ended. Kernels run in order.
+         * Number of operations with kernels that have begun, if this is recorded. {@link #ENDED_COUNT_OFFSET} counts
+         * the operations with kernels that have ended. Kernels run in order.
          */
         public static final int BEGUN_OFFSET = 152;
         public static final int ENDED_COUNT_OFFSET = 160;
-        /** Rank that was found to run another operation, plus 1; 0 if none was found. */
+        /** Rank that runs another operation than this rank, plus 1; 0 if no such rank was found. */
         public static final int DISAGREES_WITH_OFFSET = 168;
-        /** Number of the differing collective, plus 1; 0 for a send or receive. */
+        /** Number of the collective in which the ranks differ, plus 1; 0 for a send or receive. */
         public static final int DISAGREES_AT_OFFSET = 176;
         /** Number of the operation that was copied to {@link #OLDEST_OFFSET}, plus 1; 0 if none was copied. */
         public static final int OLDEST_NUMBER_OFFSET = 184;
@@ -348,7 +352,7 @@ public final class TraceLayout {
     }
 
     /**
-     * A GIN context's block: the descriptors that its kernels posted, by kind, and its queues.
+     * A GIN context's block: the numbers of descriptors that kernels posted, by kind, and the counters of the queues.
      *
      * <pre>
      *   16             24     28      32        36             64       72         128     (descriptors by kind)   512
@@ -388,9 +392,11 @@ public final class TraceLayout {
             GET,
             /** A flush of earlier descriptors. */
             FLUSH,
-            /** Puts with a signal, of both kinds of puts. They are also counted as {@link #PUT} or {@link #VALUE}. */
+            /** Puts with a signal. They are also counted as {@link #PUT} or {@link #VALUE}. */
             SIGNALLED,
-            /** Signals of all kinds of descriptors that were added in the peer's memory, without a frame. */
+            /**
+             * Signals of all kinds of descriptors that this rank added in the peer's memory directly, without a frame.
+             */
             REACHED;
         }
 
@@ -398,8 +404,9 @@ public final class TraceLayout {
     }
 
     /**
-     * The block of a link that has fallen silent. It is open while the link is silent, and closed once data has arrived
-     * again. It is failed if its silent connections were lost.
+     * The block of a silent link: a pair of hosts' addresses between which no data arrives any longer. It is open while
+     * the link is silent, and closed once data has arrived again. It is failed if the connections over the link were
+     * lost.
      *
      * <pre>
      *   64       72         128     136       192         256          352
@@ -410,13 +417,13 @@ public final class TraceLayout {
      */
     static final class SilenceFields {
 
-        /** Time when data last arrived on the stream that was the first to fall silent. */
+        /** Time when data last arrived on the link's first silent stream. */
         static final int SINCE_OFFSET = 128;
         /** Number of streams of connections over the link. */
         static final int STREAMS_OFFSET = 136;
         /**
-         * Value instead of the number of streams. The block then describes one connection without a stream, and the
-         * field of the first peer holds the awaited event.
+         * Value instead of the number of streams, if the block describes one connection without a stream. The field of
+         * the first peer then holds the awaited event.
          */
         static final int CUT = -1;
 

@@ -6,8 +6,8 @@ import java.lang.invoke.VarHandle;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Access to the memory of the trace's file by address, like other polled memory, because an access is then one
- * instruction. The file stays mapped while the process lives.
+ * Access to the memory of the trace's file by address, so that an access is one instruction. The file stays mapped
+ * while the process lives.
  */
 final class TraceMemory {
 
@@ -28,8 +28,8 @@ final class TraceMemory {
     }
 
     /**
-     * Stores with release. It pairs with no access of this process. A reader of the file sees everything that was
-     * written before.
+     * Stores with release, for readers of the file in other processes: a reader of the value sees everything that was
+     * written before it.
      */
     static void release(long address, long value) {
         LONG.setRelease(MEMORY, address, value);

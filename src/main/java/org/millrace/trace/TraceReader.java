@@ -32,14 +32,14 @@ public final class TraceReader {
 
     /**
      * Reads all traces, sorted by process number. {@code unreadable} receives files that cannot be read, except for
-     * deleted ones.
+     * deleted files.
      */
     public static List<TracedProcess> readAll(Path directory, BiConsumer<Path, IOException> unreadable)
             throws IOException {
         return readAll(directory, _ -> true, unreadable);
     }
 
-    /** Reads the traces in the files that the predicate accepts. */
+    /** Reads the traces in the files that {@code wanted} accepts. */
     static List<TracedProcess> readAll(Path directory, Predicate<Path> wanted, BiConsumer<Path, IOException> unreadable)
             throws IOException {
         List<TracedProcess> found = new ArrayList<>();
@@ -54,7 +54,7 @@ public final class TraceReader {
                         found.add(read(file));
                     }
                 } catch (NoSuchFileException gone) {
-                    // The process of this trace has just ended.
+                    // the trace was deleted, because its process has just ended
                 } catch (IOException e) {
                     unreadable.accept(file, e);
                 }
@@ -156,7 +156,7 @@ public final class TraceReader {
     }
 
     /**
-     * Reads each block, and then reads the counter of its ring once more, because the ring's entries may be overwritten
+     * Reads each block, and then the beginning of the block once more, because entries of its ring may be overwritten
      * during the first reading.
      */
     private static final class Blocks {
@@ -195,7 +195,7 @@ public final class TraceReader {
                 case TraceLayout.GIN -> addTo(gin, TracedGin.parse(block));
                 case TraceLayout.SILENCE -> addTo(silences, TracedSilence.parse(block));
                 default -> {
-                    // The block is unused, or a later release has written it.
+                    // the block is unused, or a later release of Millrace has written it
                 }
             }
         }

@@ -111,9 +111,9 @@ final class TraceSweep {
     }
 
     /**
-     * Deletes this user's traces of processes that died long ago, and the oldest traces if there are many. For dead
-     * processes of other PID namespaces, also deletes their other files at once, because only the trace proves the
-     * death of such a process.
+     * Deletes this user's traces of processes that died long ago, and the oldest traces if there are many. For a dead
+     * process of another PID namespace, also deletes the process's other files at once, because only the trace proves
+     * its death.
      */
     public static void sweep(Path directory) {
         sweep(directory, System.currentTimeMillis());

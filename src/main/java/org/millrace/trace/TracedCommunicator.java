@@ -13,10 +13,10 @@ import org.millrace.trace.TraceLayout.CommunicatorFields;
  * @param hash      hash that all ranks of the communicator share
  * @param name      name that the program has set for the communicator; may be empty
  * @param opened    time of the opening, in nanoseconds of the host's clock
- * @param kernels   whether the begin and the end of each operation's kernel are reported
+ * @param kernels   whether the begin and the end of each operation's kernel are recorded
  * @param function  time since which the thread that runs the kernels has been in a host function; 0 if in none
- * @param differs   rank that was found to run another operation; -1 if none was found
- * @param differsAt number of the differing collective; -1 for a send or receive
+ * @param differs   rank that runs another operation than this rank; -1 if no such rank was found
+ * @param differsAt number of the collective in which the ranks differ; -1 for a send or receive
  * @param oldest    operation older than {@code last} with a kernel that had not ended; null if none is known
  * @param last      last operations, oldest first
  */
@@ -61,7 +61,7 @@ public record TracedCommunicator(long hash, int rank, int size, int nodes, Strin
                 : last.getLast();
     }
 
-    /** @param afterwards beginning of the block, read again after the whole block */
+    /** @param afterwards beginning of the block, read once more after the block */
     static @Nullable TracedCommunicator parse(TraceBytes block, TraceBytes afterwards) {
         TracedState state = TracedState.of(block.intAt(TraceLayout.STATE_OFFSET));
         if (state == null) {

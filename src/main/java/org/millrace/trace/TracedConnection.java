@@ -42,7 +42,7 @@ public record TracedConnection(int block, long generation, TracedState state, Co
 
     /** State of a connection according to its counters. */
     public enum Standing implements Labelled {
-        /** No data to send is present: the kernel has posted nothing, or the peer has sent nothing. */
+        /** No step is present: the kernel has posted nothing, or the peer has sent nothing. */
         IDLE,
         UNDER_WAY,
         /** A step to send is present, and the network does not accept it. */
@@ -115,7 +115,7 @@ public record TracedConnection(int block, long generation, TracedState state, Co
                 identity.direction() == Direction.COPY);
     }
 
-    /** Returns whether the two devices reach each other's memory, without a proxy in between. */
+    /** Returns whether the connection has no proxy, because each device accesses the other device's memory. */
     public boolean isDirect() {
         return agent == ConnectionFields.NO_AGENT;
     }

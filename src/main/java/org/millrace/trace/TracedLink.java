@@ -10,7 +10,7 @@ import org.millrace.trace.TracedCommunicator.Operation;
 
 /**
  * One direction of a connection, with its rank and its other end from other traces. NCCL tells a plugin neither rank
- * nor channel, so the trace of a takeover's connection contains neither. It contains a key, which is also in the peer's
+ * nor channel, so the trace of a takeover's connection lacks both. It contains a key, which is also in the peer's
  * trace.
  *
  * @param rank         rank of this end; -1 if unknown
@@ -73,7 +73,7 @@ public record TracedLink(TracedProcess process, TracedConnection connection, int
                 : communicator != null && communicator.rank() >= 0 ? communicator.rank() : process.rank();
     }
 
-    /** Numbers those connections to a peer that have no known channel. */
+    /** Numbers the connections to each peer that have no known channel. */
     private static List<TracedLink> numbered(List<TracedLink> links) {
         record Place(long communicator, int peer, @Nullable Object process, boolean sends) {
         }
@@ -99,7 +99,7 @@ public record TracedLink(TracedProcess process, TracedConnection connection, int
         return numbered;
     }
 
-    /** Returns whether {@link #channel} is an index that was counted here, and not a reported channel. */
+    /** Returns whether {@link #channel} is an index that {@link #of} counted, and not the channel in the trace. */
     public boolean isChannelCounted() {
         return connection.identity().channel() < 0;
     }

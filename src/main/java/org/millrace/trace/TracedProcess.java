@@ -12,8 +12,8 @@ import org.millrace.file.ProcessIdentity;
  * @param rank        rank from the launcher; -1 if unknown
  * @param read        time when the reading of the trace began, in nanoseconds of the host's clock, as are all times of
  *                    this object. The state is as of that time, except for later changes
- * @param heartbeat   time of the last beat; a process beats while any block of its trace is open
- * @param late        time of the last beat that was late, because the process had no core; 0 if there was none
+ * @param heartbeat   time of the last heartbeat, which the process writes while any block of its trace is open
+ * @param late        time of the last heartbeat that was late, because the process had no core; 0 if none was late
  * @param epochMillis milliseconds since 1970 at a reference moment
  * @param epochNanos  time of the host's clock at the same reference moment
  * @param connections open connections, and those that were closed last
@@ -24,8 +24,8 @@ public record TracedProcess(Path file, ProcessIdentity identity, boolean alive, 
         List<TracedConnection> connections, List<TracedGin> gin, List<TracedSilence> silences, List<Message> messages) {
 
     /**
-     * Time without a beat after which a process is silent, in seconds. Living processes beat ten times a second while
-     * any block of their trace is open.
+     * Time without a heartbeat after which a process is silent, in seconds. Living processes write ten heartbeats a
+     * second while any block of their trace is open.
      */
     private static final double SILENT_SECONDS = 2;
 
@@ -33,7 +33,7 @@ public record TracedProcess(Path file, ProcessIdentity identity, boolean alive, 
      * A thread that serves connections.
      *
      * @param number   number of the agent, as connections store it
-     * @param thread   kernel's number of the thread; 0 if the thread has not run
+     * @param thread   Linux's number of the thread; 0 if the thread has not run
      * @param clock    time when the passes were counted
      * @param cpuNanos CPU time of the thread, measured within the last second
      */
@@ -44,8 +44,8 @@ public record TracedProcess(Path file, ProcessIdentity identity, boolean alive, 
     }
 
     /**
-     * Returns whether the process is dead, or does not beat although its trace has an open connection. In the second
-     * case, the process or its host is stopped.
+     * Returns whether the process is dead, or writes no heartbeat although its trace has an open connection. In the
+     * second case, the process or its host is stopped.
      */
     public boolean isSilent() {
         return !alive || isBeating() && (read - heartbeat) / 1e9 > SILENT_SECONDS;
@@ -56,14 +56,14 @@ public record TracedProcess(Path file, ProcessIdentity identity, boolean alive, 
         return silences.stream().anyMatch(link -> link.state() == TracedState.OPEN && link.isCut());
     }
 
-    /** Returns whether the process has an open connection, and therefore beats ten times a second. */
+    /** Returns whether the process has an open connection, and therefore writes ten heartbeats a second. */
     public boolean isBeating() {
         return connections.stream().anyMatch(one -> one.state() == TracedState.OPEN);
     }
 
     /**
-     * Returns the last time at which the process is known to have been without a core for a long time. This is
-     * {@code read} if a beat was overdue at that time.
+     * Returns the last known time at which the process had been without a core for a long time; {@code read} if a
+     * heartbeat was overdue when the trace was read.
      */
     public long lastLate() {
         return read - heartbeat > TraceLayout.LATE_NANOS ? read : late;

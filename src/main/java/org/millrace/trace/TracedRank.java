@@ -39,14 +39,14 @@ public record TracedRank(TracedProcess process, ProcessState state, long hash, i
                 + process.host() + rest + (rank < 0 ? "" : ")");
     }
 
-    /** Returns "rank 3", for later mentions. */
+    /** Returns "rank 3", for further mentions of the rank in a sentence. */
     String shortly() {
         return rank < 0 ? "pid " + process.identity().pid() : "rank " + rank;
     }
 
     /**
-     * Returns the number in the communicator of the last collective that the rank has enqueued; -1 if it has enqueued
-     * none; {@link #UNKNOWN} if the number is unknown.
+     * Returns the number of the last collective that the rank has enqueued, counted in the communicator; -1 if it has
+     * enqueued none; {@link #UNKNOWN} if the number is unknown.
      */
     long lastCollective() {
         if (communicator == null) {
@@ -64,7 +64,7 @@ public record TracedRank(TracedProcess process, ProcessState state, long hash, i
         return communicator == null ? List.of() : communicator.last();
     }
 
-    /** Returns whether the begin and the end of each operation's kernel are reported. */
+    /** Returns whether the begin and the end of each operation's kernel are recorded. */
     boolean reportsKernels() {
         return communicator != null && communicator.kernels();
     }
@@ -96,7 +96,7 @@ public record TracedRank(TracedProcess process, ProcessState state, long hash, i
 
     /**
      * Returns whether a thread that serves the rank's connections probably waits for a core, because it has made no
-     * pass for longer than {@code nanos}. After a much longer time, there is another reason.
+     * pass for longer than {@code nanos}. Returns false after a much longer time, which must have another reason.
      */
     boolean waitsForCore(long nanos) {
         return process.agents()
@@ -132,8 +132,8 @@ public record TracedRank(TracedProcess process, ProcessState state, long hash, i
     }
 
     /**
-     * Returns whether the rank's process uses this host's clock. Then the process is visible here, or its beats match
-     * this clock.
+     * Returns whether the rank's process uses this host's clock: this host shows the process, or the process's
+     * heartbeats match this clock.
      */
     boolean isHere() {
         return state == ProcessState.RUNNING || state == ProcessState.STOPPED
@@ -148,7 +148,7 @@ public record TracedRank(TracedProcess process, ProcessState state, long hash, i
         return lastCollective() != UNKNOWN;
     }
 
-    /** State of a rank's process, as the kernel reports it. */
+    /** State of a rank's process, as Linux reports it. */
     public enum ProcessState {
         /** The process runs, or waits for an event. */
         RUNNING("running"),
@@ -158,7 +158,7 @@ public record TracedRank(TracedProcess process, ProcessState state, long hash, i
         /** The process belongs to another host or another namespace. */
         UNKNOWN("not seen from here");
 
-        /** SIGKILL among the pending signals. */
+        /** Bit of SIGKILL in the set of pending signals. */
         private static final long KILL = 1 << 9 - 1;
 
         private final String label;
@@ -197,7 +197,7 @@ public record TracedRank(TracedProcess process, ProcessState state, long hash, i
                     killed |= (Long.parseUnsignedLong(line.substring("SigPnd:".length()).strip(), 16) & KILL) != 0;
                 }
             }
-            // The process's first thread may have ended before the others.
+            // the process's first thread may have ended before the other threads
             if (killed || silent && (state == 'Z' || state == 'X')) {
                 return DEAD;
             }

@@ -4,7 +4,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.trace.TraceLayout.SilenceFields;
 
 /**
- * A link on which no data has arrived for a long time.
+ * A link between two hosts on which no data has arrived for a long time.
  *
  * @param state   open while the link is silent; failed if its streams were lost meanwhile
  * @param streams number of streams of connections over the link; 0 for a link between two other hosts, as reported by a

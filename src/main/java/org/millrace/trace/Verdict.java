@@ -14,8 +14,9 @@ import org.millrace.trace.TracedCommunicator.Operation;
 /**
  * The reason why the ranks of a communicator wait.
  *
- * @param culprit   rank that the others wait for; for a connection, the sending rank; null if unknown
- * @param peer      rank at the other end of that connection; null if the connection has no peer, or the peer is unknown
+ * @param culprit   rank that the other ranks wait for; for a connection that makes no progress, its sending rank; null
+ *                  if unknown @param peer rank at the other end of the connection; null if unknown, or if the verdict
+ *                  concerns no connection
  * @param operation awaited operation, if any rank reports it; otherwise null
  * @param silence   silent link; null if none is silent
  * @param since     time of the last progress, by the host's clock
@@ -27,7 +28,7 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
         Duration still, Set<Long> members) {
 
     public enum Cause {
-        /** A rank has not enqueued the operation that the others are in. */
+        /** A rank has not enqueued the operation that the other ranks are in. */
         NOT_LAUNCHED,
         /** A rank has enqueued the operation, and its kernel has not begun because of earlier work. */
         NOT_BEGUN,
@@ -38,7 +39,7 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
         /** No data arrives from another host any longer. */
         SILENT,
         CUT,
-        /** Sent data does not arrive. */
+        /** Data that one rank has sent does not arrive at the other. */
         WIRE,
         NOT_CONSUMED,
         /** No trace of this host shows why an operation with ranks of other hosts does not end. */
@@ -70,14 +71,13 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
         return culprit == null ? -1 : culprit.rank();
     }
 
-    /** Returns the number of the rank at the other end; -1 if the connection has no peer, or the peer is unknown. */
+    /** Returns the number of {@link #peer}; -1 if unknown. */
     public int peerRank() {
         return peer == null ? -1 : peer.rank();
     }
 
     /**
-     * Returns whether the verdict concerns one of these processes. It concerns all processes with ranks of the
-     * communicator.
+     * Returns whether one of these processes has a rank of the communicator.
      */
     public boolean concerns(Collection<Long> pids) {
         return members.stream().anyMatch(pids::contains);

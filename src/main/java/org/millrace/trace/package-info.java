@@ -7,8 +7,8 @@
  * {@link org.millrace.trace.TraceLayout} is the format. {@link org.millrace.trace.ProcessTrace} creates the file and
  * writes its header. The agent's thread writes {@link org.millrace.trace.ConnectionTrace} and
  * {@link org.millrace.trace.AgentTrace}. {@link org.millrace.trace.CommunicatorTrace} is written under its own lock.
- * Other processes can write arbitrary data to a file. Readers therefore check every number before they use it as a
- * count or a position, and make text safe for a terminal.
+ * Another process of the user can write arbitrary data to a trace. Readers therefore check every number before they use
+ * it as a count or a position, and make text safe for a terminal.
  */
 @NullMarked
 package org.millrace.trace;
