@@ -17,10 +17,10 @@ import org.millrace.device.gin.GinRequirements;
 import org.millrace.engine.GinRank;
 
 /**
- * Sends tokens to the ranks of their experts and back, as DeepEP does, and compares each with a reference. With
- * {@code flat}, each rank sends to each rank. With {@code hybrid}, a token travels once to each host of two ranks,
- * where it is forwarded. With {@code low-latency}, it travels directly to each rank. On GPUs:
- * {@code bench/gpu/nccl_expert.cu}.
+ * Sends tokens to the ranks of their experts and back, as DeepEP does, and compares each token with a reference. With
+ * {@code flat}, each rank sends to each rank. With {@code hybrid}, a token travels once to each destination host, of
+ * two ranks each, and is forwarded there. With {@code low-latency}, a token travels directly to each destination rank.
+ * On GPUs: {@code bench/gpu/nccl_expert.cu}.
  */
 public final class Experts {
 

@@ -37,7 +37,7 @@ public final class GinPing {
                     gin.waitSignal(arrived, 1);
                 }
                 long seen = target.memory().get(ValueLayout.JAVA_LONG, 0);
-                GinDeviceCommunicators.quiet(gins); // the source has been read and may be written again
+                GinDeviceCommunicators.quiet(gins); // the source may be written again, because the put has read it
                 source.memory().set(ValueLayout.JAVA_LONG, 0, seen + 42);
                 gin.put(world, 1 - number, target.window(), 0, source.window(), 0, Long.BYTES,
                         RemoteAction.increment(arrived), -1);

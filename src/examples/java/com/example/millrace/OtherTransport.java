@@ -12,9 +12,9 @@ import org.millrace.Millrace;
 import org.millrace.ReduceOp;
 
 /**
- * Sends data over a transport that Millrace does not contain: {@link UnixSocketTransport}. It may be in any jar on the
- * class path with a file {@code META-INF/services/org.millrace.transport.Transport} that names it. This example's
- * transport must be switched on, so that it does not affect programs that merely have the jar.
+ * Sends data over a transport that Millrace does not contain: {@link UnixSocketTransport}. Such a transport may be in
+ * any jar on the class path with a file {@code META-INF/services/org.millrace.transport.Transport} that names it. This
+ * one must be switched on, so that it does not affect programs that merely have the jar.
  */
 public final class OtherTransport {
 

@@ -15,9 +15,9 @@ import org.millrace.Operand;
 import org.millrace.ReduceOp;
 
 /**
- * Data-parallel training of a small model, by stochastic gradient descent. Each rank has a part of the rows. One bucket
- * adds up the gradients, and rank 0 writes a checkpoint from time to time. One rank is lost during the training. The
- * others then form a smaller group, share the rows again, and continue from the checkpoint.
+ * Data-parallel training of a small model, by stochastic gradient descent. Each rank has a part of the rows. One
+ * operation adds up all gradients, and rank 0 writes a checkpoint from time to time. One rank is lost during the
+ * training. The other ranks then form a smaller group, divide the rows again, and continue from the checkpoint.
  *
  * <p>
  * {@code Sgd DIRECTORY RANK SIZE [LOST]} starts one process for each rank. All processes share the directory.

@@ -7,7 +7,8 @@ import org.millrace.device.gin.HostGin;
 import org.millrace.device.gin.RemoteAction;
 
 /**
- * A channel's block that receives. It takes tokens up to each rank's tail, and adds their number to that rank's head.
+ * A channel's block that receives. For each rank, it takes the tokens up to the rank's tail signal, and adds their
+ * number to the head signal at that rank.
  */
 final class ChannelReceiver implements Block {
 
@@ -56,7 +57,7 @@ final class ChannelReceiver implements Block {
             return 0;
         }
         int work = 0;
-        long tail = tail(rank); // an acquire, so that the tokens before it are visible
+        long tail = tail(rank); // the read of the tail is an acquire, so the tokens before it are visible
         if (tail - total[rank] > 0) {
             throw new MillraceException(
                     gin + ", channel " + channel + ": rank " + team.toWorld(gin.communicator().rank(), rank)
@@ -92,7 +93,7 @@ final class ChannelReceiver implements Block {
     /** Destination of a channel's tokens from each rank. */
     interface TokenSink {
 
-        /** Takes the next token of a rank from a slot, in order. Returns false if there is no room for it yet. */
+        /** Takes the next token of a rank from a slot, in order. Returns false if the destination has no room yet. */
         boolean take(int rank, MemorySegment memory, long offset);
     }
 }

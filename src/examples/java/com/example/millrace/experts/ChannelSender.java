@@ -7,9 +7,9 @@ import org.millrace.device.gin.RemoteAction;
 import org.millrace.gin.Window;
 
 /**
- * A channel's block that sends. It fills slots of its buffer for a rank and puts them into the same slots of the rank's
- * buffer. Then it adds their number to the rank's tail. A slot is free again when the rank's head has passed it,
- * because the put from the slot is then complete, too.
+ * A channel's block that sends. For each rank, it fills slots of a buffer and puts them into the same slots of the
+ * rank's buffer. Then it adds their number to the tail signal at that rank. A slot is free again when the rank's head
+ * has passed it, because the put from the slot is then complete, too.
  */
 final class ChannelSender implements Block {
 
@@ -24,7 +24,7 @@ final class ChannelSender implements Block {
     private final long[] total;
     private final long[] written;
     private final long[] sent;
-    /** Number of tokens that were put but not announced, because the queue was full, by rank. */
+    /** Number of tokens for each rank that were put but not announced, because the queue was full. */
     private final long[] unannounced;
     private int unfinished;
 
@@ -50,7 +50,7 @@ final class ChannelSender implements Block {
         int work = 0;
         unfinished = 0;
         for (int i = 0; i < total.length; i++) {
-            // begins with this rank, so that not all ranks send to the same one
+            // begins with this rank, so that not all ranks send to the same rank first
             int rank = (team.rank() + i) % total.length;
             work += send(rank);
             unfinished += isFinished(rank) ? 0 : 1;
@@ -91,7 +91,7 @@ final class ChannelSender implements Block {
         return work;
     }
 
-    /** Puts the filled slots up to the buffer's end. The rest follows in the next pass. */
+    /** Puts the filled slots up to the buffer's end. The next pass puts slots at the buffer's beginning. */
     private void put(int rank) {
         long first = sent[rank];
         long count = Math.min(written[rank] - first, plan.slots() - first % plan.slots());

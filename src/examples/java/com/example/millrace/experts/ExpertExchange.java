@@ -18,8 +18,9 @@ import org.millrace.device.gin.RemoteAction;
 import org.millrace.gin.Window;
 
 /**
- * One rank's part of an exchange of batches. For each batch it resets heads and tails, and ranks announce the number of
- * tokens of each channel. Then it dispatches the tokens and combines the results of the experts. Used by one thread.
+ * One rank's part of an exchange of batches. For each batch, it resets heads and tails, and the ranks announce the
+ * numbers of tokens in each channel. It then dispatches the tokens, and combines the results of the experts. Used by
+ * one thread.
  */
 public final class ExpertExchange implements TokenExchange {
 
@@ -51,7 +52,7 @@ public final class ExpertExchange implements TokenExchange {
         }
         layout = new ExpertLayout(plan, communicators.signalsBase(new ExpertLayout(plan).signals()));
         gins = communicators.hold();
-        // each near rank uses its own number of the rails' barriers, although no rail uses two numbers
+        // uses the rail barrier with this rank's index among its near ranks; one barrier would suffice for all rails
         barrier = rail ? GinBarrier.rail(gins[0], communicator.lsa().rank()) : GinBarrier.world(gins[0], 0);
     }
 
@@ -127,7 +128,7 @@ public final class ExpertExchange implements TokenExchange {
     }
 
     /**
-     * Returns a sink for results. The results of each rank arrive in the order that this rank's tokens were sent to it.
+     * Returns a sink for results. Each rank returns its results in the order in which this rank sent the tokens.
      */
     private TokenSink ownOrder(CombinedTokens combined, int channel) {
         int[] token = new int[plan.ranks()];

@@ -4,7 +4,7 @@ import java.util.List;
 import org.millrace.device.gin.HostGin;
 import org.millrace.gin.GinException;
 
-/** Blocks that run concurrently, as on a GPU, until all are done. */
+/** Runs blocks until all are done. Like blocks on a GPU, none may wait for another to end. */
 final class ExpertKernel {
 
     private final List<Block> blocks;

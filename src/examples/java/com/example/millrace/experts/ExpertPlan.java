@@ -1,8 +1,8 @@
 package com.example.millrace.experts;
 
 /**
- * Tokens of an exchange and their destinations. All follow from the seed, so that every rank knows the tokens that it
- * must receive.
+ * Tokens of an exchange and their destinations. The seed determines both, so every rank knows the tokens that it must
+ * receive.
  *
  * @param channels number of channels that share the tokens of a rank
  * @param slots    number of tokens in a circular buffer
@@ -37,8 +37,8 @@ public record ExpertPlan(int ranks, int channels, int slots, int tokens, int exp
     }
 
     /**
-     * Returns whether a token goes to a rank. Visits the ranks in turn and selects each with the probability that
-     * yields the right number of ranks.
+     * Returns whether a token goes to a rank. The ranks are visited in order, and each is selected with a probability
+     * such that the required number of ranks is selected in the end.
      */
     public boolean goesTo(long batch, int rank, int token, int to) {
         int wanted = experts;

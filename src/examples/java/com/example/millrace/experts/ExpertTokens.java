@@ -30,7 +30,7 @@ final class ExpertTokens {
         return count;
     }
 
-    /** Takes a token's content and returns the expert's result. */
+    /** Stores a token's content, and returns the expert's result. */
     long[] take(int rank, int token, MemorySegment memory, long offset) {
         if (token < 0 || token >= plan.tokens() || seen[rank].get(token)
                 || (plan.destinations(batch, rank, token) >>> self & 1) == 0) {

@@ -4,8 +4,9 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
 /**
- * Tokens of a channel that this rank forwards in a batch. On dispatch they travel from the rank of its rail to the near
- * ranks. On combine the near ranks return results, and each sum is sent back when it is complete.
+ * Tokens of a channel that this rank forwards in a batch. On dispatch, tokens arrive from the ranks of this rank's rail
+ * and travel on to near ranks. On combine, the near ranks return results, and this rank sends back each sum when it is
+ * complete.
  */
 final class ForwardedTokens {
 
@@ -15,9 +16,9 @@ final class ForwardedTokens {
     private final LsaRing ring;
     private final int firstToken;
     private final long[][] sums;
-    /** Number of ranks that have not returned a token yet, by host and token. */
+    /** Number of near ranks that have not returned their result yet, for each host and token. */
     private final int[][] missing;
-    /** Complete tokens, by host. The other two arrays have the numbers of complete and of returned tokens. */
+    /** Tokens of each host with a complete sum, in the order of completion. */
     private final int[][] complete;
     private final int[] completed;
     private final int[] returned;
@@ -34,7 +35,9 @@ final class ForwardedTokens {
         returned = new int[hosted.hosts()];
     }
 
-    /** Stores a token in the rings of all near destination ranks. Returns false if a ring has no room. */
+    /**
+     * Stores a token in the rings of those near ranks that are its destinations. Returns false if a ring has no room.
+     */
     boolean forward(int host, MemorySegment memory, long offset) {
         long to = memory.get(LONG, offset + Long.BYTES);
         for (int rank = 0; rank < ring.ranks(); rank++) {

@@ -18,8 +18,8 @@ import org.millrace.gin.Window;
 
 /**
  * One rank's part of an exchange in two levels, as DeepEP's hybrid mode. A token travels once to each destination host,
- * over its rail. The receiving rank stores it in the windows of the destination ranks on that host. Their experts'
- * results return to that rank, which sends back one sum.
+ * to the rank of the sender's rail. That rank stores the token in the windows of the destination ranks on its host. The
+ * experts' results return to that rank, which sends back one sum.
  *
  * <pre>
  *   dispatch   ChannelSender  ──put──→  ChannelReceiver → ForwardedTokens  ──store──→  NearBlock → ExpertTokens
@@ -44,8 +44,8 @@ public final class HybridExchange implements TokenExchange {
     private final WorldBarrier barrier;
     private final LsaRing[] rings;
     /**
-     * Numbers of tokens in a batch, by channel: sent to each host, received from each host, and forwarded to and by
-     * each rank.
+     * Numbers of tokens in a batch, for each channel. The numbers are of tokens to each host, from each host, to each
+     * near rank for forwarding, and from each near rank.
      */
     private final long[][] toHosts;
     private final long[][] fromHosts;
@@ -113,7 +113,7 @@ public final class HybridExchange implements TokenExchange {
     }
 
     /**
-     * Writes the numbers of this rank's tokens by destination and channel. The peer receives them before the first
+     * Writes the numbers of this rank's tokens by destination and channel. Each peer receives its numbers before a
      * token.
      */
     private void writeMetadata(long batch) {
@@ -223,12 +223,12 @@ public final class HybridExchange implements TokenExchange {
         }
     }
 
-    /** Returns the number of tokens in a channel for a rank of a host, or for the host. */
+    /** Returns the number of a channel's tokens for a rank of a host, or for the host as a whole. */
     private int tokens(long metadata, int rank) {
         return memory.get(INT, layout.last(metadata, rank)) - memory.get(INT, layout.first(metadata, rank));
     }
 
-    /** Returns the results of the experts, by channel and by the near rank that they return to. */
+    /** Returns the results of the experts, for each channel and near rank to which they return. */
     private List<List<Queue<long[]>>> dispatch(long batch, ForwardedTokens[] passed, ExpertTokens experts) {
         List<Block> blocks = new ArrayList<>();
         List<List<Queue<long[]>>> made = new ArrayList<>();
@@ -243,7 +243,8 @@ public final class HybridExchange implements TokenExchange {
             blocks.add(railReceiver(channel, fromHosts[channel], forwards::forward));
             blocks.add(NearBlock.receiver(rings[channel], expected[channel], near.self(), (from, at, offset) -> {
                 long name = at.get(LONG, offset);
-                // a rail has the same number on all hosts
+                // the ranks of a rail have the same index on their hosts, so the forwarding rank shows the index of the
+                // origin
                 int origin = ForwardedTokens.host(name) * hosted.perHost() + from;
                 long[] answer = new long[1 + plan.words()];
                 answer[0] = name;
@@ -263,7 +264,7 @@ public final class HybridExchange implements TokenExchange {
             long to;
             do {
                 to = hosted.near(plan.destinations(batch, communicator.rank(), next[host]++), host);
-            } while (to == 0); // there is a next token, because the tokens were counted
+            } while (to == 0); // the loop ends, because the tokens were counted
             int token = next[host] - 1;
             at.set(LONG, offset, token);
             at.set(LONG, offset + Long.BYTES, to);

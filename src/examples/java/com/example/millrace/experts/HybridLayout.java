@@ -120,21 +120,24 @@ public final class HybridLayout {
     }
 
     /**
-     * Returns the offset of the number of tokens that a near rank has stored in this rank's ring. The near rank writes
-     * it.
+     * Returns the offset of the number of tokens that a near rank has stored in this rank's ring. That near rank writes
+     * the number.
      */
     long tail(int channel, int from) {
         return cell(0, channel, from);
     }
 
-    /** Returns the offset of the number of this rank's tokens that a near rank has taken. The near rank writes it. */
+    /**
+     * Returns the offset of the number of this rank's tokens that a near rank has taken. That near rank writes the
+     * number.
+     */
     long head(int channel, int from) {
         return cell(1, channel, from);
     }
 
     /**
-     * Returns the offset of the number of tokens that a near rank forwards to this one in a batch. The near rank writes
-     * it.
+     * Returns the offset of the number of tokens that a near rank forwards to this rank in a batch. The near rank
+     * writes the number.
      */
     long total(int channel, int from) {
         return cell(2, channel, from);
@@ -145,8 +148,8 @@ public final class HybridLayout {
     }
 
     /**
-     * Returns the offset of the number of tokens for one of this rank's experts that a near rank received. The near
-     * rank writes it.
+     * Returns the offset of the number of tokens that a near rank received for one of this rank's experts. The near
+     * rank writes the number.
      */
     long expertTotal(int expert, int from) {
         return cell(3, 0, 0) + ((long) expert * hosted.perHost() + from) * Long.BYTES;

@@ -14,8 +14,8 @@ import org.millrace.gin.Window;
 
 /**
  * One rank's part of an exchange with low latency, as in DeepEP. Every token travels directly to each destination rank,
- * into a separate place. This rank stores it there if the destination is near, and puts it otherwise. The number of
- * tokens follows the last one. The experts' results return in the same way.
+ * into a place of its own. This rank stores the token there if the destination is a near rank, and puts it otherwise.
+ * After the last token follows the number of tokens. The experts' results return in the same way.
  */
 public final class LowLatencyExchange implements TokenExchange {
 
@@ -53,7 +53,7 @@ public final class LowLatencyExchange implements TokenExchange {
         barrier = new WorldBarrier(gins[0], near, layout.barrier(), 0);
     }
 
-    /** Returns the context for operations to a rank. That rank finds the signal in this context. */
+    /** Returns the context for operations to a rank. That rank waits for its signal in the same context. */
     private HostGin ginTo(int rank) {
         return gins[rank % gins.length];
     }

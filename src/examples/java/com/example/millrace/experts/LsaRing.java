@@ -4,9 +4,9 @@ import java.lang.foreign.MemorySegment;
 import org.millrace.device.gin.LsaMemory;
 
 /**
- * A channel's rings between this rank and its near ranks, one in each direction for each of them. A sender stores
- * tokens in the receiver's window and advances the tail there. The receiver advances the head in the sender's window.
- * The rings are never reset.
+ * A channel's rings between this rank and its near ranks: one ring in each direction for each near rank. A sender
+ * stores tokens in the receiver's window and advances the tail there. The receiver advances the head in the sender's
+ * window. The rings are never reset.
  */
 final class LsaRing {
 
@@ -28,7 +28,7 @@ final class LsaRing {
         return near.ranks();
     }
 
-    /** Returns whether there is a slot for a rank. Acquire: pairs with the release in {@link #release}. */
+    /** Returns whether the ring to a rank has a free slot. Acquire: pairs with the release in {@link #release}. */
     boolean hasRoom(int to) {
         return sent[to] - near.acquire(near.self(), layout.head(channel, to)) < layout.railPlan().slots();
     }
@@ -37,7 +37,7 @@ final class LsaRing {
         return near.of(to);
     }
 
-    /** Returns the offset in a rank's window of the next token for it. */
+    /** Returns the offset in a rank's window at which the next token for that rank is stored. */
     long slot(int to) {
         return layout.ringSlot(channel, near.self(), sent[to]);
     }

@@ -8,7 +8,7 @@ final class NearBlock implements Block {
     /** Action on the next token from or for a rank. */
     @FunctionalInterface
     interface Step {
-        /** Moves the token if that is possible now. Returns whether it moved. */
+        /** Moves the next token if that is possible now. Returns whether it was moved. */
         boolean move(int rank);
     }
 

@@ -12,9 +12,9 @@ public interface TokenExchange extends AutoCloseable {
      */
     long run(long batch);
 
-    /** Frees the resources. No rank may move further tokens. */
+    /** Frees the resources. No rank may move tokens any longer. */
     @Override
     default void close() {
-        // most exchanges have no resources that end before their window
+        // most exchanges have no resources besides their window
     }
 }

@@ -48,7 +48,7 @@ abstract class Progress implements ProxyConnection {
             if (op == null) {
                 return 0;
             }
-            step = Steps.roundUp(step, op.chunkSteps()); // as the device does
+            step = Steps.roundUp(step, op.chunkSteps()); // the device rounds its step in the same way
             last = step + op.steps();
         }
         try {
@@ -68,7 +68,7 @@ abstract class Progress implements ProxyConnection {
     /** Moves as much of the slice as is possible now. Returns true when the whole slice has moved. */
     abstract boolean moveSlice(long first, long end) throws IOException;
 
-    /** Sets the place of a slice's data. */
+    /** Prepares the move of a slice: selects the memory of its data. */
     final void aim(long first, long bytes) throws IOException {
         if (bytes < 0 || bytes > 2 * slotBytes) {
             throw new IOException("a slice of " + bytes + " bytes");
