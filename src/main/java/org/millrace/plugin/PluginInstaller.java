@@ -40,7 +40,7 @@ public final class PluginInstaller {
      */
     public PluginInstaller(Path jar) {
         if (!Files.isRegularFile(jar)) {
-            throw new MillraceException(jar + " is no jar;"
+            throw new MillraceException(jar + " is not a jar;"
                     + " build target/millrace.jar with 'mvn package', and run 'java -jar target/millrace.jar plugin"
                     + " install DIR'");
         }

@@ -103,7 +103,7 @@ public final class TraceReader {
         long magic = header.longAt(TraceLayout.MAGIC_OFFSET);
         if (magic != TraceLayout.MAGIC) {
             throw new TraceFormatException(file + (magic == 0 ? " is a trace that was not finished"
-                    : " is no trace: it begins with 0x" + Long.toHexString(magic)));
+                    : " is not a trace: it begins with 0x" + Long.toHexString(magic)));
         }
         int version = header.intAt(TraceLayout.VERSION_OFFSET);
         if (version != TraceLayout.VERSION || header.intAt(TraceLayout.HEADER_BYTES_OFFSET) != TraceLayout.HEADER_BYTES

@@ -108,7 +108,7 @@ final class Processes {
                     .orElseGet(SharedDirectory::usual);
         }
         if (!Files.isDirectory(chosen)) {
-            throw new MillraceException(chosen + " is no directory");
+            throw new MillraceException(chosen + " is not a directory");
         }
         return chosen;
     }

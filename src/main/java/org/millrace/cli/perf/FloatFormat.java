@@ -104,7 +104,7 @@ enum FloatFormat {
             case BFLOAT16 -> BFLOAT16;
             case FLOAT8_E4M3 -> E4M3;
             case FLOAT8_E5M2 -> E5M2;
-            default -> throw new IllegalArgumentException(type + " is no floating-point type");
+            default -> throw new IllegalArgumentException(type + " is not a floating-point type");
         };
     }
 

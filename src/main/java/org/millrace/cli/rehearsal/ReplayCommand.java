@@ -163,8 +163,8 @@ public final class ReplayCommand extends Subcommand {
         try {
             return Optional.ofNullable(communicator).map(text -> Long.parseUnsignedLong(text, 16));
         } catch (NumberFormatException no) {
-            throw new ParameterException(spec.commandLine(),
-                    "--communicator: '" + communicator + "' is no hash, which 'millrace record export' shows", no);
+            throw new ParameterException(spec.commandLine(), "--communicator: '" + communicator
+                    + "' is not a communicator's hash; 'millrace record export' shows the hashes", no);
         }
     }
 

@@ -65,12 +65,12 @@ final class ReplayPlan {
         long chosen = which.orElseGet(() -> all.entrySet()
                 .stream()
                 .max(Comparator.comparingLong(each -> each.getValue().values().stream().mapToLong(List::size).sum()))
-                .orElseThrow(() -> new MillraceException("there are no operations in the recording; under libnccl they"
-                        + " are told where NCCL has an interface for profilers"))
+                .orElseThrow(() -> new MillraceException("the recording contains no operations; under libnccl they"
+                        + " are recorded only if NCCL supports profiler plugins"))
                 .getKey());
         if (!all.containsKey(chosen)) {
             throw new MillraceException(
-                    "there is no communicator " + Long.toHexString(chosen) + " in the recording; there are: "
+                    "the recording contains no communicator " + Long.toHexString(chosen) + "; it contains: "
                             + all.keySet().stream().map(Long::toHexString).collect(Collectors.joining(", ")));
         }
         return new ReplayPlan(run, chosen, all.size() - 1, overlap);
@@ -89,8 +89,8 @@ final class ReplayPlan {
             long[] collectives = own.stream().filter(call -> !call.isTransfer()).mapToLong(Call::sequence).toArray();
             if (collectives.length == 0) {
                 if (isPartOfAll) {
-                    throw new MillraceException("the oldest operations were overwritten, and there is no collective by"
-                            + " which ranks could be brought together; set MILLRACE_RECORD_BYTES to more");
+                    throw new MillraceException("the oldest operations were overwritten, and the others contain no"
+                            + " collective by which ranks can be aligned; increase MILLRACE_RECORD_BYTES");
                 }
                 return;
             }
@@ -103,8 +103,8 @@ final class ReplayPlan {
             return;
         }
         if (first > last) {
-            throw new MillraceException("ranks have no collective in common of those that were not overwritten; set"
-                    + " MILLRACE_RECORD_BYTES to more");
+            throw new MillraceException("the operations that were not overwritten contain no collective of all"
+                    + " ranks; increase MILLRACE_RECORD_BYTES");
         }
         long from = first;
         long to = last;

@@ -132,7 +132,8 @@ final class RmaQueue {
 
         static int context(long request) {
             if ((request & MARK) == 0) {
-                throw new IllegalArgumentException("0x" + Long.toHexString(request) + " is no request of this plugin");
+                throw new IllegalArgumentException(
+                        "0x" + Long.toHexString(request) + " does not name a request of this plugin");
             }
             return (int) (request >>> CONTEXT_SHIFT) & CONTEXT_MASK;
         }

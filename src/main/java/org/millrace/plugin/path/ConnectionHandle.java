@@ -37,7 +37,7 @@ public final class ConnectionHandle {
 
     public static int request(long handle) {
         if ((handle & REQUEST) == 0) {
-            throw new IllegalArgumentException("0x" + Long.toHexString(handle) + " is no request");
+            throw new IllegalArgumentException("0x" + Long.toHexString(handle) + " does not name a request");
         }
         return (int) handle & REQUEST_NUMBERS - 1;
     }
@@ -51,7 +51,7 @@ public final class ConnectionHandle {
     public static int region(long connection, long handle) {
         if ((handle & HandleTable.PART_MASK) >>> 10 != 1 || (handle ^ connection) >>> HandleTable.PART_BITS != 0) {
             throw new IllegalArgumentException("0x" + Long.toHexString(handle)
-                    + " is no memory that was registered with connection 0x" + Long.toHexString(connection));
+                    + " does not name memory that was registered with connection 0x" + Long.toHexString(connection));
         }
         return (int) handle & REGIONS - 1;
     }

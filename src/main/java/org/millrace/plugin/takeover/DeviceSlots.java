@@ -95,7 +95,7 @@ public final class DeviceSlots implements AutoCloseable {
     Staging rehearsal(ProxyAgent agent, boolean receives, int device, Network network, long bytes) {
         long context = copyContext(device);
         if (context == 0) {
-            throw new MillraceException("there is no context to copy in");
+            throw new MillraceException("no CUDA context for copies could be created");
         }
         try (CudaDriver.EnteredContext _ = driver.enter(context)) {
             return new Staging(new Rehearsal(copies(agent, receives, context), driver.allocatePinned(bytes)),
