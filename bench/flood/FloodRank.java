@@ -51,7 +51,7 @@ public final class FloodRank {
                 }
             }
             System.out.println("right " + peakMegabytes());
-            in.readLine(); // it stays until the flood is over
+            in.readLine(); // the communicator stays open until the flood is over
         }
     }
 

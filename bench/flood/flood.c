@@ -30,7 +30,7 @@
 #define HELLO_NANOSECONDS 1000000000L
 
 static unsigned char hello[] = {
-    0x16, 3, 1, 0, 0, 1, 0, 0, 0, 3, 3, /* record; handshake; version; 32 random bytes, and 32 of a session: */
+    0x16, 3, 1, 0, 0, 1, 0, 0, 0, 3, 3, /* record; handshake; version; 32 random bytes, and 32 bytes of a session: */
     0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31,
     32, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30,
     31, 0, 4, 0x13, 1, 0x13, 2, 1, 0, 0, 71, /* suites; no compression; extensions: versions, groups, signatures, key */

@@ -1,6 +1,6 @@
 /*
- * A line between two network namespaces, made of two TUN devices. Each direction has a bit rate, a delay for each packet, and a
- * queue of limited size before it. Packets that exceed the queue are lost.
+ * A line between two network namespaces, made of two TUN devices. Each direction has a bit rate, a delay for each
+ * packet, and a queue of limited size before it. Packets that exceed the queue are lost.
  *
  *   delay_line NAMESPACE_A NAMESPACE_B BITS_PER_SECOND DELAY_MICROS QUEUE_BYTES    creates a device "line" in each and runs until it is killed
  */
@@ -31,7 +31,7 @@ struct packet {
 struct way {
   struct packet queue[PLACES];
   unsigned first, next;
-  int64_t free; /* time when the line has sent everything before the next packet */
+  int64_t free; /* time at which the line has sent all earlier packets */
 };
 
 static struct way ways[2];

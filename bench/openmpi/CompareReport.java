@@ -19,7 +19,7 @@ import java.util.Map;
  */
 public final class CompareReport {
 
-    /** Size in bytes from which Millrace must not be slower. */
+    /** Size in bytes from which on Millrace must not be slower than Open MPI. */
     private static final long LARGE_BYTES = 1 << 20;
 
     private final Map<Long, SizeComparison> sizes = new LinkedHashMap<>();

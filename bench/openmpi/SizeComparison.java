@@ -2,10 +2,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 
-/** All rounds of one size, both sides. */
+/** All rounds of one size, of Millrace and of Open MPI. */
 final class SizeComparison {
 
-    /** One way to call the operation. */
+    /** Out of place or in place. */
     static final class Pair {
         private final List<Double> millrace = new ArrayList<>();
         private final List<Double> openMpi = new ArrayList<>();
@@ -29,11 +29,11 @@ final class SizeComparison {
     }
 
     /**
-     * Nanoseconds over rounds.
+     * Quartiles of the rounds, in nanoseconds.
      *
-     * @param first  quartile
-     * @param median of all
-     * @param third  quartile
+     * @param first  first quartile
+     * @param median median
+     * @param third  third quartile
      */
     record Quartiles(double first, double median, double third) {
 

@@ -1,16 +1,17 @@
 /*
- * Times MPI_Allreduce with float sums in the same way as `millrace perf all_reduce` times Millrace. Each size has warm-up operations,
- * then timed operations without a barrier between them, out of place and then in place. The result of one more operation on fresh
- * operands is checked.
+ * Times MPI_Allreduce with float sums in the same way as `millrace perf all_reduce` times Millrace. Each size has
+ * warm-up operations, then timed operations without a barrier between them, out of place and then in place. The result
+ * of one more operation on fresh operands is checked.
  *
  *   mpirun -np N allreduce PLAN
  *
- * PLAN has one line per size: bytes, warm-up operations, timed operations. Rank 0 prints one line per size, with tabs between:
+ * PLAN has one line per size: bytes, warm-up operations, timed operations. Rank 0 prints one line per size, with tabs
+ * between:
  *
  *   bytes  out-of-place ns  in-place ns  wrong elements
  *
- * A time is the duration of one operation on the slowest rank, averaged over the timed ones. The exit status is 1 if an element was
- * wrong, 2 if a resource was not available.
+ * A time is the duration of one operation on the slowest rank, averaged over the timed ones. The exit status is 1 if an
+ * element was wrong, 2 if a resource was not available.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -76,7 +77,7 @@ static long wrong(const float *values, long count) {
     return found;
 }
 
-/* Returns the nanoseconds of one of the operations. */
+/* Returns the duration of one operation in nanoseconds. */
 static double run(const void *send, float *receive, long count, int operations) {
     double start = MPI_Wtime();
     for (int i = 0; i < operations; i++) {

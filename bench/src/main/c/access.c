@@ -1,7 +1,7 @@
 /*
- * One access, or one pair of accesses of a protocol, repeatedly. SegmentAccess.java has the same loops. They use the
- * eight words of a line in turns, so that the compiler cannot move a plain access out of the loop. Data lies DATA bytes
- * after the flags.
+ * One access, or one pair of accesses of a protocol, repeatedly. SegmentAccess.java has the same loops. Each loop uses
+ * the eight words of a line one after the other, so that the compiler cannot move a plain access out of the loop. Data
+ * lies DATA bytes after the flags.
  */
 #include "bench.h"
 
@@ -51,14 +51,14 @@ LOOP(data_release_poll, { *data = i; STORE(__ATOMIC_RELEASE); sum += __atomic_lo
 LOOP(data_full_fence_poll, { *data = i; __atomic_thread_fence(__ATOMIC_SEQ_CST); STORE(__ATOMIC_RELAXED); sum += __atomic_load_n(data + 8, __ATOMIC_ACQUIRE); })
 LOOP(data_volatile_poll, { *data = i; STORE(__ATOMIC_SEQ_CST); sum += __atomic_load_n(data + 8, __ATOMIC_ACQUIRE); })
 
-/* The descriptors' accesses in C: one word, and the sizes of connFifo's eight entries. */
+/* The descriptors' accesses in C: to one word, and to the sizes of connFifo's eight entries. */
 #define ENTRY ((long *)(line + (i & 7) * 24))
 LOOP(head_release, __atomic_store_n((long *)line, i, __ATOMIC_RELEASE))
 LOOP(tail_acquire, sum += __atomic_load_n((long *)line, __ATOMIC_ACQUIRE))
 LOOP(size_acquire, sum += __atomic_load_n(ENTRY, __ATOMIC_ACQUIRE))
 LOOP(size_plain, *ENTRY = i)
 
-/* The other thread of an access under contention. It reads or writes a word until it is told to stop. */
+/* The other thread, for an access under contention: reads or writes a word until it is told to stop. */
 EXPORT long contend_reading(char *word, long *stop, long count) {
     (void)count;
     long sum = 0;

@@ -1,7 +1,7 @@
 /*
- * Common code of the comparators. Every loop has the same parameters, so that one downcall serves all: memory,
- * arguments and number of iterations. The result keeps the compiler from removing work, or is negative if the other
- * side did not answer.
+ * Common code of the comparators: the C loops with which Java's loops are compared. Every loop has the same parameters
+ * (memory, arguments, number of iterations), so that one downcall serves all. The result keeps the compiler from
+ * removing the work. It is negative if the other side did not answer.
  */
 #ifndef MILLRACE_BENCH_H
 #define MILLRACE_BENCH_H

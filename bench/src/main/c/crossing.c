@@ -13,7 +13,7 @@ EXPORT long crossing_failing(long value) {
 
 typedef long (*callee)(long);
 
-/* The pointer is read again for each call, which is the cost of calling a function that was looked up. */
+/* Reads the pointer again for each call, so that the cost includes the call of a function that was looked up. */
 EXPORT long crossing_call(char *unused, long *arguments, long count) {
     (void)unused;
     long sum = 0;

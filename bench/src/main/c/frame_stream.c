@@ -9,8 +9,8 @@
 enum { BATCH = 16 };
 
 /*
- * Returns the parts between a position in a stream of frames and its end, at most a batch of frames. All payloads use
- * the same memory.
+ * Returns the ranges of memory from a position in a stream of frames to its end, for at most BATCH frames. All payloads
+ * use the same memory.
  */
 static int parts_of(struct iovec *parts, long place, long end, char *header, char *payload, long bytes) {
     int count = 0;
@@ -55,9 +55,9 @@ EXPORT long frames_tcp_take(char *unused, long *a, long count) {
 }
 
 /*
- * One end of a ring while a loop runs. It reads the peer's position again only when the last known one is used up, so
- * that the cache line stays in place for many frames. The first piece is published together with its header. Millrace
- * does both too.
+ * One end of a ring while a loop runs. It reads the peer's position again only when the last known position is reached,
+ * so that the cache line does not move for many frames. The first piece is published together with its header.
+ * Millrace does both too.
  */
 struct end {
     char *ring;
@@ -72,7 +72,7 @@ static long aligned(long bytes) { return (bytes + 63) & ~63L; }
 static int await_room(struct end *end, long bytes) {
     long least = end->position + bytes - CAPACITY, seen = end->seen;
     if (seen < least) {
-        /* pairs with the release in ring_get, after which read data may be overwritten */
+        /* pairs with the release in ring_get, before which the peer has read the data to overwrite */
         for (long patience = PATIENCE; (seen = load_acquire(end->ring + CONSUMED)) < least; spin_wait()) {
             if (--patience == 0) {
                 return 0;

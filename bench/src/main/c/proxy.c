@@ -22,7 +22,7 @@ EXPORT long proxy_pass(char *memory, long *a, long count) {
 enum { BYTES, FROM, TO };
 enum { HEAD = 0, TAIL = 4096, SIZE = 4096 + 128, SIDE = 8192 };
 
-/* Moves a slice from device to device: posted, copied, its slots freed, announced, consumed. */
+/* Moves a slice from device to device: post, copy, free the slots, announce, consume. */
 EXPORT long proxy_step(char *memory, long *a, long count) {
     char *send = memory, *receive = memory + SIDE;
     for (long i = 0; i < count; i++) {

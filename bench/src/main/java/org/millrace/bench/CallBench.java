@@ -28,9 +28,10 @@ import org.millrace.net.socket.SocketNetwork;
 import org.millrace.net.socket.SocketOptions;
 
 /**
- * Checks the statements of the documentation about calls and depth, on the emulated device. It compares operations that
- * are awaited one by one with many enqueued ones. It compares a host that drives each leg of a round trip with kernels
- * and proxies that do. It also measures events, and a stream of frames by number in flight and by size.
+ * Checks the statements of the documentation about calls and about operations in flight, on the emulated device. It
+ * compares operations that are awaited one by one with many enqueued ones. It compares round trips that the host drives
+ * with round trips that kernels and proxies drive. It also measures events, and a stream of frames by number in flight
+ * and by size.
  *
  * <pre>
  *   java --enable-native-access=ALL-UNNAMED -cp bench/target/millrace-bench.jar org.millrace.bench.CallBench

@@ -86,7 +86,8 @@ public class DescriptorBenchmark {
     }
 
     /**
-     * Makes the accesses of a device that posts a step, and of the proxy that takes it: size, tail, then tail, size.
+     * Makes the accesses of a device that posts a step, and of the proxy that takes it: stores of size and tail, then
+     * loads of tail and size.
      */
     @Benchmark
     public long postAndTake() {

@@ -29,8 +29,7 @@ import org.openjdk.jmh.annotations.Warmup;
 
 /**
  * Access modes, fences, and the pairs of the protocol, each alone and with a second thread at the pair's other end. A
- * store always stores the same number: a counter would be a load and a store of its own. {@code baseline} is JMH's
- * loop.
+ * store always stores the same number, because a counter would need another load. {@code baseline} is JMH's loop.
  */
 @State(Scope.Benchmark)
 @BenchmarkMode(Mode.AverageTime)
@@ -43,7 +42,7 @@ public class FenceBenchmark {
     private static final String PINNED = "pinned";
     private static String chosen = "";
 
-    /** Kind of memory with the words. */
+    /** Kind of memory that contains the words. */
     @Param({"array", "native", "mapped", PINNED})
     String memory;
 
@@ -175,42 +174,42 @@ public class FenceBenchmark {
         Words.TAIL.setVolatile(1L);
     }
 
-    /** Reads, and compares and sets, which succeeds. */
+    /** Reads a word, and changes it by a compareAndSet that succeeds. */
     @Benchmark
     public boolean compareAndSet() {
         long seen = (long) Words.TAIL.get();
         return Words.TAIL.compareAndSet(seen, seen + 1);
     }
 
-    /** An opaque store and a fence after it. */
+    /** An opaque store and a loadLoadFence after it. */
     @Benchmark
     public void loadLoadFence() {
         Words.TAIL.setOpaque(1L);
         VarHandle.loadLoadFence();
     }
 
-    /** An opaque store and a fence after it. */
+    /** An opaque store and an acquireFence after it. */
     @Benchmark
     public void acquireFence() {
         Words.TAIL.setOpaque(1L);
         VarHandle.acquireFence();
     }
 
-    /** An opaque store and a fence after it. */
+    /** An opaque store and a storeStoreFence after it. */
     @Benchmark
     public void storeStoreFence() {
         Words.TAIL.setOpaque(1L);
         VarHandle.storeStoreFence();
     }
 
-    /** An opaque store and a fence after it. */
+    /** An opaque store and a releaseFence after it. */
     @Benchmark
     public void releaseFence() {
         Words.TAIL.setOpaque(1L);
         VarHandle.releaseFence();
     }
 
-    /** An opaque store and a fence after it. */
+    /** An opaque store and a fullFence after it. */
     @Benchmark
     public void fullFence() {
         Words.TAIL.setOpaque(1L);

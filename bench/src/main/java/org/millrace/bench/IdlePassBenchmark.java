@@ -18,8 +18,8 @@ import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * Cost of idle connections. One figure is an agent's pass that finds no work: it is the time until a proxy polls a
- * connection again while nothing moves. The other figure is a step of one busy connection among the idle ones. An
+ * Cost of idle connections. {@code pass} is an agent's pass that finds no work: the time until a proxy polls a
+ * connection again while nothing moves. {@code busyStep} is a step of one busy connection among the idle ones. An
  * iteration of a second has more than a million busy steps.
  */
 @State(Scope.Thread)
@@ -32,7 +32,7 @@ public class IdlePassBenchmark {
 
     private static final long SLOT_BYTES = 64;
 
-    /** Number of idle connections: sending, receiving, sending, ... */
+    /** Number of idle connections. Every second one sends, the others receive. */
     @Param({"1", "16", "256", "1024"})
     int connections;
 
@@ -63,7 +63,7 @@ public class IdlePassBenchmark {
             idle.addAll(proxies.proxies());
         }
         agent.add(idle.subList(0, connections));
-        agent.doWork(); // makes the agent take the proxies over
+        agent.doWork(); // the agent takes the proxies from its queue
         busy = new ProxyPair(connections, SLOT_BYTES);
     }
 
@@ -73,7 +73,7 @@ public class IdlePassBenchmark {
         return agent.doWork();
     }
 
-    /** Moves one slice of two steps without data, end to end, on a further connection. */
+    /** Moves one slice of two steps without data, end to end, on one more connection, which is busy. */
     @Benchmark
     public long busyStep() {
         if (busy.posted() == 0) {

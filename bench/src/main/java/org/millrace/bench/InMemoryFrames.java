@@ -26,7 +26,7 @@ final class InMemoryFrames {
         }
     }
 
-    /** Memory as these frames need it. */
+    /** Memory for these frames, which need no registration. */
     record Region(MemorySegment segment) implements MemoryRegion {
         @Override
         public void close() {

@@ -22,7 +22,8 @@ import org.millrace.proxy.SlotPool;
 
 /**
  * Shared slots of connections (mode OFFSET) compared with a connection's own slots (NORMAL), by number of connections
- * and chunk size. Measures the time of a step, both in turns, and memory. One thread is devices and proxies.
+ * and chunk size. Measures the memory, and the time of a step, alternately for both modes. One thread runs devices and
+ * proxies.
  *
  * <pre>
  *   java --enable-native-access=ALL-UNNAMED -cp bench/target/millrace-bench.jar org.millrace.bench.PoolBench
@@ -64,7 +65,7 @@ public final class PoolBench {
         double[] normal = new double[ROUNDS];
         double[] offset = new double[ROUNDS];
         double[] ratio = new double[ROUNDS];
-        for (int round = 0; round < ROUNDS; round++) { // until the JIT compiler is done
+        for (int round = 0; round < ROUNDS; round++) { // lets the JIT compiler finish
             own.nanosPerStep(bytes, steps);
             pool.nanosPerStep(bytes, steps);
         }
@@ -106,8 +107,8 @@ public final class PoolBench {
         }
 
         /**
-         * Returns the time per step. Every connection posts whenever it has room, until the given number of steps has
-         * arrived on all of them together.
+         * Returns the time per step. Every connection posts when it has room, until the given number of steps has
+         * arrived, over all connections.
          */
         double nanosPerStep(long bytes, long steps) {
             long arrived = 0;

@@ -11,7 +11,7 @@ public final class ProxyBench {
     private ProxyBench() {}
 
     /**
-     * Returns passes over connections whose next step does not arrive.
+     * Returns an agent's passes over connections without work.
      *
      * @param connections number of connections, half of them sending
      * @return the loop
@@ -22,7 +22,7 @@ public final class ProxyBench {
             ProxyPair proxies = new ProxyPair(pair, SLOT_BYTES);
             proxies.announce();
             agent.add(proxies.proxies());
-            agent.doWork(); // makes the agent take the proxies over
+            agent.doWork(); // the agent takes the proxies from its queue
         }
         return count -> {
             long work = 0;
@@ -44,7 +44,7 @@ public final class ProxyBench {
         ProxyPair proxies = new ProxyPair(0, Math.max(payload, SLOT_BYTES) / ProxyPair.SLICE_STEPS);
         proxies.announce();
         agent.add(proxies.proxies());
-        agent.doWork(); // makes the agent take the proxies over
+        agent.doWork(); // the agent takes the proxies from its queue
         return count -> {
             long consumed = 0;
             for (long i = 0; i < count; i++) {

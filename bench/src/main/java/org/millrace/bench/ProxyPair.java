@@ -19,7 +19,7 @@ import org.millrace.trace.ConnectionIdentity;
 import org.millrace.trace.ConnectionIdentity.Direction;
 import org.millrace.trace.ProcessTrace;
 
-/** A send proxy and a receive proxy with in-memory frames between them. The benchmark is the device at both ends. */
+/** A send proxy and a receive proxy with in-memory frames between them. The benchmark plays the device at both ends. */
 final class ProxyPair {
 
     /** Steps per chunk, as in NCCL's ring collectives. */
@@ -63,7 +63,7 @@ final class ProxyPair {
         return new ConnectionIdentity(0, 0, 1, channel, direction, 0, 0, 0, -1, 0, "memory", "itself", "a benchmark");
     }
 
-    /** A failed proxy would make later measurements fast and wrong. */
+    /** Throws, because measurements with a failed proxy would be fast and wrong. */
     private static void stopped(ProxyConnection connection, Throwable failure) {
         throw new IllegalStateException(connection.name() + " stopped", failure);
     }
@@ -81,7 +81,7 @@ final class ProxyPair {
 
     /**
      * Moves a slice end to end: posts it, makes passes until its slots are free again, and consumes it. Returns the
-     * first step that has not arrived.
+     * number of steps that have arrived.
      */
     long move(ProxyAgent agent, long bytes) {
         from.recvMem().sizePlain(ConnectionLayout.slot(step), bytes);
@@ -95,7 +95,7 @@ final class ProxyPair {
         return tail;
     }
 
-    /** Returns the first step that was not posted. */
+    /** Returns the number of posted steps. */
     long posted() {
         return step;
     }

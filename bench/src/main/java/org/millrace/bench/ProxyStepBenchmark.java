@@ -41,7 +41,7 @@ public class ProxyStepBenchmark {
         proxies = new ProxyPair(0, Math.max(payload, 4096) / ProxyPair.SLICE_STEPS);
         proxies.announce();
         agent.add(proxies.proxies());
-        agent.doWork(); // makes the agent take the proxies over
+        agent.doWork(); // the agent takes the proxies from its queue
     }
 
     /** One slice. */

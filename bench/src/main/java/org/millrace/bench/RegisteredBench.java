@@ -18,8 +18,8 @@ import org.millrace.ReduceOp;
 import org.millrace.Registration;
 
 /**
- * Registered operands, which peers read in place, compared with others, which use slots. Over P2P and SHM, with two
- * ranks, both in turns. Over SHM, ranks map each other's heap, as processes do.
+ * Registered operands, which peers read in place, compared with others, which use slots. Runs two ranks over P2P and
+ * over SHM, alternately with both kinds. Over SHM, ranks map each other's heap, as processes do.
  *
  * <pre>
  *   java --enable-native-access=ALL-UNNAMED -cp bench/target/millrace-bench.jar org.millrace.bench.RegisteredBench

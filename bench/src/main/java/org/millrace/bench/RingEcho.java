@@ -38,7 +38,8 @@ final class RingEcho {
                 sum += recvMem.sizePlain(slot);
                 recvMem.sizePlain(slot, RecvMem.EMPTY);
             }
-            // release: pairs with the poster's acquire of head; it sees the sizes reset and may write the slots
+            // release: pairs with the poster's acquire of head, after which it sees the reset sizes and may write the
+            // slots
             sendMem.headRelease(step);
         }
         bytes = sum;
@@ -48,7 +49,7 @@ final class RingEcho {
         return thread.isAlive();
     }
 
-    /** Stops the thread. Returns the sum of all sizes that it took. */
+    /** Stops the thread. Returns the sum of the sizes of all steps that it took. */
     long stop() {
         running = false;
         try {

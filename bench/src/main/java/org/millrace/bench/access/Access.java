@@ -86,8 +86,8 @@ public enum Access {
     private final Loop onArray;
 
     /*
-     * Takes lambdas instead of method references. A reference to a method initializes its class, and would need the
-     * memory before it is chosen.
+     * The arguments are lambdas, not method references. A method reference initializes its class when it is created,
+     * and that class needs the memory, which is chosen later.
      */
     Access(String group, String title, Loop onSegment, Loop onArray) {
         this.group = group;
@@ -115,18 +115,18 @@ public enum Access {
     }
 
     /**
-     * The access to the memory that {@link LineMemory#choose} named.
+     * The loop of this access, to the memory that {@link LineMemory#choose} named.
      *
-     * @return its loop
+     * @return the loop
      */
     public Loop onSegment() {
         return onSegment;
     }
 
     /**
-     * The access to an array on the heap.
+     * The loop of this access, to an array on the heap.
      *
-     * @return its loop
+     * @return the loop
      */
     public Loop onArray() {
         return onArray;

@@ -3,14 +3,14 @@ package org.millrace.bench.access;
 import java.lang.foreign.MemorySegment;
 
 /**
- * The memory of this JVM's accesses. One JVM measures one kind, and the segment is a constant for its compiler. The
- * loops therefore contain only those parts of a segment's checks that the language requires.
+ * Memory that the accesses in this JVM use. One JVM measures one kind of memory, so the segment is a constant for the
+ * compiler. The loops therefore contain only those checks of a segment that the language requires.
  */
 public final class LineMemory {
 
     /**
-     * Size in bytes. The eight words at the beginning are flags, and the words at {@link #DATA} are data. Contending
-     * threads access up to three lines after the flags.
+     * Size in bytes. The eight words at the beginning are flags. The words at {@link #DATA} are data. Another thread,
+     * for contention, accesses one of the three lines from the flags on.
      */
     public static final long BYTES = 512;
     /** Offset of the data. */

@@ -5,8 +5,8 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 
 /**
- * Accesses to native memory. {@code access.c} has the same loops. They use the eight words of a line in turns, so that
- * the compiler cannot move a plain access out of its loop.
+ * Accesses to native memory. {@code access.c} has the same loops. Each loop uses the eight words of a line one after
+ * the other, so that the compiler cannot move a plain access out of the loop.
  */
 final class SegmentAccess {
 

@@ -10,7 +10,7 @@ import java.lang.invoke.MethodHandle;
 import java.nio.file.Path;
 import org.millrace.bench.measure.Loop;
 
-/** The loaded comparators. */
+/** The loaded comparators: C loops with which Java's loops are compared. */
 public final class CLibrary {
 
     /** {@code long loop(char *memory, long *arguments, long count)}. */
@@ -27,7 +27,7 @@ public final class CLibrary {
      * Loads the library permanently.
      *
      * @param file library from {@link CompiledLibrary}, null without a compiler
-     * @return the library, or one without loops without a file
+     * @return the library; without a file it contains no loops
      */
     @SuppressWarnings("restricted")
     public static CLibrary load(Path file) {

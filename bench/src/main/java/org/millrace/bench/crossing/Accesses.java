@@ -9,7 +9,7 @@ import org.millrace.abi.SendMem;
 import org.millrace.bench.access.Access;
 import org.millrace.bench.measure.Loop;
 
-/** Java's ways to access memory, each with the same three accesses. */
+/** Ways in which Java code accesses memory, each with the same three accesses. */
 public final class Accesses {
 
     private Accesses() {}
@@ -47,7 +47,7 @@ public final class Accesses {
         };
     }
 
-    /** The ways of {@link #of}, and their descriptions for readers. */
+    /** Names of the ways, which {@link #of} accepts, with descriptions for readers. */
     public static final Map<String, String> WAYS = ways();
 
     private static Map<String, String> ways() {

@@ -31,7 +31,7 @@ public final class Calls {
         library = c;
     }
 
-    /** Initialized at its first use, after {@link #choose}. */
+    /** Handles of the functions. The class is initialized at its first use, after {@link #choose}. */
     private static final class Handles {
         private static final FunctionDescriptor LONG_TO_LONG =
                 FunctionDescriptor.of(ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG);
@@ -46,7 +46,7 @@ public final class Calls {
     }
 
     /**
-     * Calls as any function is called.
+     * Calls without special options.
      *
      * @param count number of calls
      * @return a sum

@@ -22,9 +22,9 @@ public final class FrameLoop implements Loop {
     private final FrameHeader header = new FrameHeader();
     /** The side that sends first; null if this is that side. */
     private final FrameLoop first;
-    /** Number of round trips that were requested from this side so far. */
+    /** Number of round trips that all calls of this side have requested so far. */
     private long asked;
-    /** Number of acknowledged round trips of the side that sends second. This is a field of the first side. */
+    /** Number of round trips for which the second side's frames are acknowledged. A field of the first side only. */
     private volatile long acknowledged;
 
     /**

@@ -15,10 +15,10 @@ import org.millrace.net.Network;
  */
 public final class FrameStream {
 
-    /** Number of consecutive calls without progress after which a side regards the other as lost. */
+    /** Number of consecutive calls without progress after which a side regards the other side as lost. */
     private static final int TIMEOUT = 2_000_000_000;
 
-    /** Number of the connection's frames that the receiver had acknowledged when the sending side last returned. */
+    /** Number of frames that the receiver had acknowledged when the sending side's last run ended. */
     private volatile long acknowledged;
 
     /** Creates a stream. */

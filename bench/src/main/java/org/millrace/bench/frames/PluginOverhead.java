@@ -16,9 +16,9 @@ import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.socket.SocketOptions;
 
 /**
- * Cost of driving a network through a plugin's isend, irecv and test. Frames use a network, and Millrace's own plugin
- * over the same network, in turns. Both ends are on one thread. The benchmark measures processor time instead of
- * elapsed time, so that a busy machine disturbs it less.
+ * Cost of driving a network through a plugin's isend, irecv and test. Frames alternately use a network directly, and
+ * the same network through Millrace's own plugin. Both ends are on one thread. The benchmark measures processor time
+ * instead of elapsed time, so that a busy machine disturbs it less.
  */
 public final class PluginOverhead {
 

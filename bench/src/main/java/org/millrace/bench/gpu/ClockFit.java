@@ -1,9 +1,9 @@
 package org.millrace.bench.gpu;
 
 /**
- * Converts the GPU's clock to the host's time. The host saw each step between its posting and its credit on the GPU. In
- * the fastest step that moment is in the middle, except for the difference of the two ways. One such step near the
- * beginning and one near the end determine offset and rate.
+ * Converts the GPU's clock to the host's time. The GPU records when it posts a step and when it sees the credit. The
+ * host sees the step between these two moments. In the fastest step it does so in the middle, except for the difference
+ * between the two directions. One such step near the beginning and one near the end determine offset and rate.
  */
 final class ClockFit {
 

@@ -11,7 +11,7 @@ import org.millrace.cuda.CudaDriver;
 import org.millrace.cuda.DeviceMemory;
 import org.millrace.cuda.PinnedMemory;
 
-/** Copies like GIN's, one at a time: from the call until the host sees the completion. */
+/** Copies like GIN's, one at a time. A measurement lasts from the call until the host sees the completion. */
 public final class CopyLoops {
 
     /** Direction of a copy. */

@@ -19,7 +19,7 @@ import org.millrace.cuda.KernelParameters;
 import org.millrace.cuda.LaunchShape;
 import org.millrace.cuda.PinnedMemory;
 
-/** A connection's control memory, pinned, with a kernel on the other side. */
+/** Control memory of a connection in pinned memory. A kernel on the GPU plays the device. */
 public final class FlagMemory {
 
     /** Number of steps of a launch with recorded times, as in {@code flags.cu}. */
@@ -90,7 +90,7 @@ public final class FlagMemory {
     }
 
     /**
-     * Returns the same loop with C.
+     * Returns a loop in which the GPU posts steps and C answers.
      *
      * @param fence   whether the GPU stores tail after a system-wide fence
      * @param samples time of System.nanoTime when C saw each step's tail, null if times are not recorded

@@ -11,11 +11,11 @@ public final class IdleLoop implements Loop {
     private final long[] samples;
 
     /**
-     * Creates a taker.
+     * Creates a loop that takes steps.
      *
      * @param steps   source of the steps
      * @param waiting behavior between steps
-     * @param samples nanoseconds from each step's time until it was seen
+     * @param samples nanoseconds from each step's planned time until it was seen
      */
     public IdleLoop(StepTimes steps, Waiting waiting, long[] samples) {
         this.steps = steps;

@@ -6,8 +6,8 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 
 /**
- * Steps that come at set times: a tail, and for each step the time at which it should have come. A step that is late,
- * because its maker or its taker was, counts from when it should have come: so no delay hides those behind it.
+ * Steps that arrive at planned times: a tail, and for each step its planned time. A late step counts from its planned
+ * time, whether the posting or the taking thread was late. So a delay also counts for the steps after it.
  *
  * <pre>
  *   0        4096
@@ -51,7 +51,7 @@ public final class StepTimes {
                 Thread.onSpinWait();
             }
             LONG.set(memory, TIMES + (step & LENGTH - 1) * (long) Long.BYTES, time);
-            // release: pairs with the taker's acquire, after which it reads the time
+            // release: pairs with the taking thread's acquire, after which it reads the time
             LONG.setRelease(memory, TAIL, step + 1L);
         }
     }

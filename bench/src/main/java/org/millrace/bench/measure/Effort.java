@@ -9,8 +9,8 @@ import java.util.List;
  * @param batchNanos  length of a sample: long compared with the clock's resolution, short compared with a time slice
  * @param rounds      number of samples of each side and JVM
  * @param forks       number of JVMs for each variant
- * @param maxForks    number of JVMs for a variant with two groups of samples, or with scatter
- * @param seconds     time after which nothing is repeated
+ * @param maxForks    number of JVMs for a variant if its samples form two groups or scatter much
+ * @param seconds     time after which no variant is repeated
  * @param full        whether the rare combinations are measured too
  */
 public record Effort(long warmUpNanos, long batchNanos, int rounds, int forks, int maxForks, int seconds,
@@ -34,8 +34,8 @@ public record Effort(long warmUpNanos, long batchNanos, int rounds, int forks, i
     }
 
     /**
-     * Returns the effort for some lines alone. In a full run the previous lines warm up shared code. Here the lines
-     * must do that themselves, for the same duration.
+     * Returns the effort for a run of a few lines. In a full run, earlier lines warm up code that several lines share.
+     * Without them, each line must warm up for as long as in a full run.
      *
      * @return a copy
      */

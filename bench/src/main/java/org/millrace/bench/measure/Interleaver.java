@@ -1,21 +1,21 @@
 package org.millrace.bench.measure;
 
 /**
- * Measures both sides of a pair in turns, on the same thread and the same memory: a batch of Java, then a batch of C.
- * The next round has the reverse order. Changes of the machine meanwhile (clock, other programs, location of the cores)
- * affect both.
+ * Measures both sides of a pair alternately, on the same thread and the same memory: a batch of Java, then a batch of
+ * C. The next round has the reverse order. Changes of the machine meanwhile (clock, other programs, location of the
+ * cores) affect both.
  */
 public final class Interleaver {
 
     private static final long MAX_COUNT = 1L << 40;
     private static final int MIN_WARM_UP_BATCHES = 12;
     /**
-     * Number of calls after which a whole method is compiled, and not only its loop. Otherwise every batch would enter
-     * the loop through the interpreter.
+     * Number of calls after which the JIT compiles the whole method, and not only its loop. Without that, every batch
+     * would enter the loop through the interpreter.
      */
     private static final int COMPILING_CALLS = 2000;
     private static final int COMPILING_COUNT = 64;
-    /** Maximum ratio of a warm-up's time to its intended duration, for long operations. */
+    /** Maximum duration of a warm-up, as a multiple of the intended duration. It limits long operations. */
     private static final int TIMEOUT = 5;
 
     private final Effort effort;

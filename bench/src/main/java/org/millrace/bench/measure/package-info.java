@@ -1,2 +1,2 @@
-/** The method of measurement: loops of Java and C in turns, and the evaluation of their samples. */
+/** The method of measurement: loops of Java and C alternate, and their samples are evaluated. */
 package org.millrace.bench.measure;

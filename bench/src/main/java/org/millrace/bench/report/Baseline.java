@@ -23,7 +23,7 @@ public final class Baseline {
 
     private final Map<String, Figure> figures;
 
-    /** A figure and the bounds of its interval. */
+    /** A figure and the bounds of its interval, in the unit of the figure. */
     private record Figure(String what, double value, double low, double high) {
     }
 
@@ -113,11 +113,11 @@ public final class Baseline {
     }
 
     /**
-     * Returns the lines that moved beyond the noise: the intervals of before and now do not overlap, and the figure
-     * changed by more than five percent. Lines that only one of the two has are omitted.
+     * Returns the lines that differ from this baseline by more than noise: the two intervals do not overlap, and the
+     * figure changed by more than five percent. Lines that exist only in one of the two are omitted.
      *
      * @param now current results
-     * @return the lines that moved, in this run's order
+     * @return the lines that differ, in the order of the current results
      */
     public List<Movement> movements(Results now) {
         List<Movement> movements = new ArrayList<>();

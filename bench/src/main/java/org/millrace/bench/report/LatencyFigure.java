@@ -6,7 +6,7 @@ import java.util.List;
 final class LatencyFigure {
 
     private static final double[] PERCENTS = {50, 90, 99, 99.9, 99.99};
-    /** The axis ends where one sample in ten thousand is longer. */
+    /** Number of nines of the largest share on the axis: 4 for 99.99 percent of the samples. */
     private static final double NINES = 4;
     private static final int STEPS = 160;
 

@@ -77,7 +77,7 @@ public record Line(String suite, String variant, String id, String group, String
     }
 
     /**
-     * Returns whether the goal is missed by more than chance: even the lower end of the interval is above it.
+     * Returns whether Java misses the goal by more than chance: even the lower end of the ratio's interval exceeds it.
      *
      * @return true if an explanation is due
      */
@@ -88,17 +88,16 @@ public record Line(String suite, String variant, String id, String group, String
     }
 
     /**
-     * The two groups that C's samples, or else Java's, fall into.
+     * The two groups of C's samples, or of Java's samples without a C side.
      *
-     * @return null if they are one
+     * @return null if the samples form one group
      */
     public Modes modes() {
         return Modes.of(hasC() ? c() : java());
     }
 
     /**
-     * Returns whether more JVMs should measure it: its samples form two groups, or its ratio may be on either side of
-     * the goal by a wide margin.
+     * Returns whether more JVMs should measure the line, because its samples form two groups or its ratio is uncertain.
      *
      * @return true if the present samples are not conclusive
      */

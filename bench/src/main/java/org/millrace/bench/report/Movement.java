@@ -3,9 +3,9 @@ package org.millrace.bench.report;
 /**
  * A line that differs from the baseline.
  *
- * @param key    its key
- * @param what   the compared figure: the ratio to C if there is one, because it depends neither on the clock nor on the
- *               load of the day. Otherwise Java's time
+ * @param key    key of the line
+ * @param what   the compared figure. It is the ratio to C if there is one, because the ratio depends neither on the
+ *               clock nor on other load. Otherwise it is Java's time
  * @param before figure of the baseline
  * @param after  figure of this run
  */

@@ -8,9 +8,9 @@ import org.millrace.abi.SendMem;
 import org.millrace.bench.measure.Loop;
 
 /**
- * Protocol Simple without data over a ring that is a constant for the compiler. A proxy serves many connections and
- * cannot have a constant. The loops show the remaining difference between Java and C without the checks of the
- * segments.
+ * Protocol Simple without data, over a ring that is a constant for the compiler. A proxy serves many connections, so
+ * its rings cannot be constants. Without the checks of the segments, these loops show the remaining difference between
+ * Java and C.
  */
 final class ConstantLoops {
 
@@ -29,7 +29,7 @@ final class ConstantLoops {
         chosen = ring;
     }
 
-    /** Initialized at its first use, after {@link #choose}. */
+    /** The constant ring. The class is initialized at its first use, after {@link #choose}. */
     private static final class Constant {
         private static final MemorySegment RING = chosen.memory();
     }

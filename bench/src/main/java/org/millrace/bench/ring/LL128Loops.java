@@ -44,7 +44,7 @@ final class LL128Loops {
             return true;
         }
 
-        /** Waits as the proxies do: first for all lines of a slot, and only then reads data. */
+        /** Waits as the proxies do: first for all lines of a slot. The caller reads data only afterwards. */
         private static boolean await(MemorySegment memory, long slot, long lineBytes, long flag) {
             for (int i = 0; i < TIMEOUT; i++) {
                 if (LL128Line.NCCL.areReadyAcquire(memory, slot, lineBytes, flag)) {

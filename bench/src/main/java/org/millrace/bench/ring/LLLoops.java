@@ -33,7 +33,7 @@ final class LLLoops {
 
     static final class Proxy extends RingLoop.Proxy {
 
-        /** Two halves for each eight bytes of data. */
+        /** Halves of the lines of a slot: two for each eight bytes of data. */
         private final long[] halves = new long[2 * RingMemory.PAYLOAD_BYTES / Long.BYTES];
 
         Proxy(RingMemory ring, int bytes) {
@@ -54,7 +54,7 @@ final class LLLoops {
             return true;
         }
 
-        /** Waits as the proxies do: for all lines of a slot at once, and only then reads data. */
+        /** Waits as the proxies do: for all lines of a slot at once. The caller reads data only afterwards. */
         private boolean await(MemorySegment memory, long slot, long lineBytes, int flag) {
             for (int i = 0; i < TIMEOUT; i++) {
                 if (LLLine.areReadyAcquire(memory, slot, lineBytes, flag, halves)) {

@@ -6,7 +6,7 @@ import org.millrace.bench.measure.Loop;
 public interface OtherSide extends AutoCloseable {
 
     /**
-     * Starts a role there.
+     * Starts a role on the other side.
      *
      * @param role  one of {@link RingRole#ALL}
      * @param count number of steps
@@ -14,9 +14,9 @@ public interface OtherSide extends AutoCloseable {
     void start(RingRole role, long count);
 
     /**
-     * Waits for its end.
+     * Waits until the role has ended.
      *
-     * @return what the role's loop returned
+     * @return result of the role's loop
      */
     long await();
 

@@ -9,8 +9,8 @@ import org.millrace.bench.measure.Loop;
 
 /**
  * The repeated work of one side of a ring: the device that posts steps, or the proxy that takes them. {@code ring.c}
- * has the same loops. Device and proxy run the same number of steps, and both begin at {@code head}, where both stopped
- * before.
+ * has the same loops. Device and proxy run the same number of steps, and both begin at {@code head}, where the previous
+ * run ended.
  */
 abstract class RingLoop implements Loop {
 
@@ -97,7 +97,8 @@ abstract class RingLoop implements Loop {
                 int slot = ConnectionLayout.slot(step);
                 sum += recvMem.sizePlain(slot);
                 recvMem.sizePlain(slot, RecvMem.EMPTY);
-                // release: pairs with the device's acquire of head; it sees the size reset and may write the slot
+                // release: pairs with the device's acquire of head, after which it sees the reset size and may write
+                // the slot
                 sendMem.headRelease(step + 1);
             }
             return sum;

@@ -9,7 +9,8 @@ import org.millrace.bench.comparator.CLibrary;
 import org.millrace.bench.measure.Loop;
 
 /**
- * The other process of a ring. It executes commands, and exits when no command arrives for long, or its parent is gone.
+ * The other process of a ring. It executes commands, and exits when no command arrives for long, or its parent has
+ * ended.
  */
 public final class RingSideProcess {
 

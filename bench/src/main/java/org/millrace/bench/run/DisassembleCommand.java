@@ -30,7 +30,7 @@ final class DisassembleCommand implements Callable<Integer> {
     private static final Pattern BYTES =
             Pattern.compile("^ {2}0x[0-9a-f]{16}: ((?:[0-9a-f]{2,} ?\\|? ?)+)$", Pattern.MULTILINE);
     private static final int DEADLINE_SECONDS = 120;
-    /** Sufficient for the compiler, but not for figures. */
+    /** Effort that makes the JIT compile the loop. Its figures are not meaningful. */
     private static final Effort EFFORT = new Effort(20_000_000L, 500_000L, 3, 1, 1, 0, false);
 
     @Parameters(

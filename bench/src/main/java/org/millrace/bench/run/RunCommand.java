@@ -114,8 +114,8 @@ final class RunCommand implements Callable<Integer> {
     }
 
     /**
-     * Repeats measurements. Shared machines place two threads sometimes near to each other and sometimes far apart.
-     * More JVMs show both cases, and the usual one.
+     * Repeats measurements in more JVMs. A shared machine places two threads sometimes on close cores and sometimes on
+     * distant ones. More JVMs show both cases, and the usual one.
      */
     private void repeatWhatScatters(Suite suite, String variant) throws IOException {
         for (int fork = options.effort().forks(); fork < options.effort().maxForks(); fork++) {

@@ -38,7 +38,7 @@ record Holdings(long residentKib, long objectsKib, long outsideKib, long mapping
     /** Memory that the JVM itself may allocate after the first rounds, in KiB. */
     private static final long SLACK_KIB = 64 << 10;
     private static final int SLACK = 8;
-    /** Each thread that ever ran may have left an arena, with two or three mappings each. */
+    /** Permitted growth of the mappings. Each ended thread may have left an arena with two or three mappings. */
     private static final int MAPPINGS_SLACK = 64;
 
     static Holdings now() {
@@ -82,13 +82,13 @@ record Holdings(long residentKib, long objectsKib, long outsideKib, long mapping
         }
     }
 
-    /** Returns this instance with the other's memory outside of the heap if that is less. */
+    /** Returns these resources with the memory outside of the heap of another measurement if that is less. */
     Holdings withLessOutside(Holdings other) {
         return new Holdings(residentKib, objectsKib, Math.min(outsideKib, other.outsideKib), mappings, descriptors,
                 threads);
     }
 
-    /** Returns whether this is no more than the earlier one, except for the JVM's own variation. */
+    /** Returns whether these resources do not exceed earlier ones, except for the JVM's own variation. */
     boolean isFlatBeside(Holdings earlier) {
         return objectsKib <= earlier.objectsKib + SLACK_KIB / 4
                 && (!ONE_ARENA || outsideKib <= earlier.outsideKib + SLACK_KIB)

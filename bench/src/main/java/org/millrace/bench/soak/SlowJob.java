@@ -33,7 +33,10 @@ public final class SlowJob {
 
     private static final Duration QUIET = Duration.ofSeconds(1);
     private static final long EVERY_MILLIS = 100;
-    /** Delay of a rank's own report: a separate thread prepares it, and reads all files first. */
+    /**
+     * Maximum time from a reading of the traces to a rank's own report, which a thread prepares and which reads all
+     * files first.
+     */
     private static final long SAID_NANOS = 1_000_000_000;
     private static final int OPERATIONS = 60;
     private static final long TIMEOUT_NANOS = TimeUnit.MINUTES.toNanos(20);
@@ -42,7 +45,8 @@ public final class SlowJob {
     private static final Pattern TOLD = Pattern.compile("nothing moves: Rank (\\d+) \\(.*has not launched.*");
 
     /**
-     * A report between two times of the host's clock that a rank has not launched. The rank is -1 for any other report.
+     * A report that rank {@code rank} has not launched, made between two times of the host's clock. The rank is -1 for
+     * any other report.
      */
     private record Told(long from, long to, int rank, String sentence) {
     }

@@ -35,12 +35,12 @@ public final class Soak {
     private static final long TIMEOUT_SECONDS = 180;
     private static final int OPERATIONS = 200;
     private static final int ROUNDS_PER_LINE = 50;
-    /** Memory outside of the heap varies, so growth is judged by the minimum of this number of lines. */
+    /** Number of the latest lines whose minimum shows growth, because memory outside of the heap varies. */
     private static final int LATEST = 10;
     /** Number of rounds after which a JVM has allocated everything that it needs. */
     private static final int WARM_ROUNDS = 200;
     private static final String[] NETWORKS = {"auto", "shm", "socket"};
-    /** A step is an eighth of the buffer, so small buffers make many steps. */
+    /** Buffer sizes, mostly small: a step is an eighth of the buffer, so small buffers cause many steps. */
     private static final String[] BUFFERS = {"32K", "32K", "1M"};
 
     /** End of a group. */
@@ -58,7 +58,9 @@ public final class Soak {
     private long faults;
     private long kills;
     private long steps;
-    /** For each connection slot of the trace: the connection that used it, and the number of its counted steps. */
+    /**
+     * For each connection's entry in the trace: the connection that used it last, and the number of its counted steps.
+     */
     private final Map<Integer, Counted> counted = new HashMap<>();
 
     private record Counted(long generation, long steps) {
@@ -137,8 +139,8 @@ public final class Soak {
     }
 
     /**
-     * Counts the steps of this process's network connections, both ends, from the trace. The trace keeps the last
-     * closed ones.
+     * Counts the steps of both ends of this process's network connections, from its trace. The trace keeps connections
+     * that were closed last.
      */
     private void countSteps() throws IOException {
         ProcessTrace trace = ProcessTrace.current();

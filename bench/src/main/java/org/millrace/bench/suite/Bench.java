@@ -12,7 +12,7 @@ import org.millrace.bench.measure.Interleaver;
 import org.millrace.bench.measure.Pair;
 import org.millrace.bench.measure.Samples;
 
-/** Tools of a suite for measurements, and the collection of its results. */
+/** Measures the pairs of a suite, and collects the results. */
 public final class Bench {
 
     private final Effort effort;

@@ -17,7 +17,7 @@ import org.millrace.bench.measure.Pair;
 
 /**
  * Access modes, fences, and the pairs of accesses in protocols. They run alone, and while another thread reads or
- * writes memory nearby.
+ * writes the same line or one of the next two.
  */
 public final class FenceSuite implements Suite {
 

@@ -33,9 +33,9 @@ public final class GpuSuite implements Suite {
             List.of("Same line polled by the GPU", "Next line polled by the GPU", "A line two away polled by the GPU");
     private static final int LAUNCHES = 20;
     /**
-     * A locked access to uncached memory locks the bus for all cores, and a kernel may delay the thread because of it.
-     * Such accesses are omitted on write-combined memory. They include gcc's volatile stores (xchg on the word itself).
-     * HotSpot's volatile store is a plain store, and a locked instruction on the stack.
+     * Accesses that are omitted on write-combined memory, because a locked access to uncached memory locks the bus for
+     * all cores, and the operating system may delay the thread for it. gcc's volatile stores are such accesses (xchg on
+     * the word itself). HotSpot's volatile store is not: it is a plain store, and a locked instruction on the stack.
      */
     private static final List<Access> LOCKED =
             List.of(Access.GET_AND_ADD, Access.COMPARE_AND_SET, Access.FAILED_COMPARE_AND_SET);

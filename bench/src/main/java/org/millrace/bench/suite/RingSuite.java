@@ -103,7 +103,7 @@ public final class RingSuite implements Suite {
         }
     }
 
-    /** Records the time of every single round trip, in turns. */
+    /** Records the time of each round trip, alternately of Java and C. */
     private static void latencies(RingMemory ring, OtherSide other, Bench bench) {
         long[] javaTimes = new long[TIMED_STEPS];
         MemorySegment cTimes = Arena.global().allocate(ValueLayout.JAVA_LONG, TIMED_STEPS);
@@ -128,8 +128,8 @@ public final class RingSuite implements Suite {
     }
 
     /**
-     * Adds two distributions. A slow step delayed the posting of the next ones. The second distribution adds these as
-     * they would have been seen.
+     * Adds the latencies of a side twice: as measured, and corrected. While a step was slow, the next steps were posted
+     * late. The corrected distribution contains the latencies that they would have had.
      */
     private static void add(String side, Histogram histogram, Bench bench) {
         bench.add(new Bench.Distribution("latency.measured", "Round trip, SIMPLE without data, as measured", side,

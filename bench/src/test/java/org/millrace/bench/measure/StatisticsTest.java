@@ -33,7 +33,7 @@ class StatisticsTest {
 
     @Test
     void theRatioIsThatWithinJvmsAndNotBetweenThem() {
-        // the second JVM had its cores far apart: four times as long for both sides, and the ratio is still 1.1
+        // in the second JVM the cores were distant: both sides took four times as long, and the ratio is still 1.1
         Ratio ratio = Ratio
                 .of(List.of(new Samples(noise(110, 21), noise(100, 21)), new Samples(noise(440, 21), noise(400, 21))));
         assertEquals(1.1, ratio.value(), 0.02);

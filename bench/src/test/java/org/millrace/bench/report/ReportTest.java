@@ -20,7 +20,7 @@ import org.xml.sax.InputSource;
 
 class ReportTest {
 
-    /** Everything that makes a browser request a resource. */
+    /** Pattern of everything in a page that makes a browser request a resource. */
     private static final Pattern FETCH = Pattern.compile(
             "https?:|//[a-z]|src=|@import|url\\(|<link|<script[^>]*src|<iframe|<object", Pattern.CASE_INSENSITIVE);
 
@@ -57,7 +57,7 @@ class ReportTest {
         assertTrue(ResultFile.read(directory.resolve("result.json")).isSmoke());
     }
 
-    /** The page's script sorts by these numbers. */
+    /** The script of the page sorts rows by the numbers in these attributes. */
     @Test
     void rowsCarryTheirNumbers() throws Exception {
         String page = HtmlReport.render(Sample.results(0.5, 0.25), null);

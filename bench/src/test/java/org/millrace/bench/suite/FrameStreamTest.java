@@ -27,7 +27,7 @@ import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.socket.SocketNetwork;
 import org.millrace.net.socket.SocketOptions;
 
-/** A stream of frames carries their payloads, whole and in place, in Java and in C. */
+/** The payloads of a stream arrive complete and at the right place, in Java and in C. */
 class FrameStreamTest {
 
     /**

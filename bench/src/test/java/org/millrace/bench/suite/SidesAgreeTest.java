@@ -26,7 +26,7 @@ import org.millrace.bench.ring.RingProtocol;
 import org.millrace.bench.ring.RingRole;
 import org.millrace.bench.ring.WorkLoops;
 
-/** A ratio means something only if both sides do the same. */
+/** Both sides of a pair must do the same work, because a ratio would otherwise be meaningless. */
 class SidesAgreeTest {
 
     private static final int COUNT = 1003;
