@@ -37,7 +37,7 @@ public final class StartupCache {
     private static final int NAME_BYTES = 64;
     private static final int OLDEST_JAVA = 25;
 
-    /** Types of file systems that only one machine can access. {@code jvm_options.c} has the same list. */
+    /** Types of file systems that only one machine can access. {@code jvm_options.c} contains this list, too. */
     private static final Set<String> LOCAL = Set.of("ext2", "ext3", "ext4", "xfs", "btrfs", "tmpfs", "ramfs", "overlay",
             "f2fs", "squashfs", "zfs", "bcachefs");
 

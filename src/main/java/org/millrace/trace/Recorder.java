@@ -13,8 +13,8 @@ public interface Recorder {
     interface Steps {
 
         /**
-         * Called when the calling thread begins to serve the connection. This method may take time; the others must
-         * return at once.
+         * Called when the calling thread begins to serve the connection. This method may take time; all other methods
+         * must return at once.
          */
         void served();
 

@@ -25,7 +25,7 @@ public record TracedLink(TracedProcess process, TracedConnection connection, int
     public record End(TracedProcess process, TracedConnection connection) {
     }
 
-    /** Returns those connections of the processes that are not closed, ordered by process, then by peer and channel. */
+    /** Returns the connections of the processes, except closed ones, ordered by process, then by peer and channel. */
     public static List<TracedLink> of(List<TracedProcess> processes) {
         Map<TracedConnection.Key, List<End>> ends = new HashMap<>();
         for (TracedProcess process : processes) {

@@ -39,7 +39,7 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
         /** No data arrives from another host any longer. */
         SILENT,
         CUT,
-        /** Data that one rank has sent does not arrive at the other. */
+        /** Data that one rank has sent does not arrive at the other rank. */
         WIRE,
         NOT_CONSUMED,
         /** No trace of this host shows why an operation with ranks of other hosts does not end. */
@@ -54,7 +54,7 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
         }
     }
 
-    /** Returns whether another reading gives the same verdict. */
+    /** Returns whether {@code other}, from another reading of the traces, has this cause, subject and culprit. */
     boolean isSame(Verdict other) {
         return cause == other.cause && subject().equals(other.subject()) && rank() == other.rank() && (culprit == null
                 ? other.culprit == null

@@ -122,7 +122,7 @@ final class Processes {
 
     /**
      * Returns the state of a process that writes nothing to its trace. It is "silent" for a process of another PID
-     * namespace, because this process may be unable to detect its end.
+     * namespace, because the end of such a process may not be detected.
      */
     private static String quiet(TracedProcess process) {
         return process.identity().isOfThisNamespace() ? "stopped" : "silent";

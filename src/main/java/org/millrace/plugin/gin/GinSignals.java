@@ -45,7 +45,7 @@ final class GinSignals {
         }
     }
 
-    /** Creates the signals. Every rank calls this method for the same contexts. */
+    /** Creates the signals. Every rank calls this method when the ranks create contexts. */
     Contexts create(int contexts, int signals) {
         long bytes = SignalMemory.bytes(ranks, contexts, signals);
         boolean[] near = shared.near();

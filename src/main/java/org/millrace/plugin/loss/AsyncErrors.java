@@ -71,7 +71,7 @@ public final class AsyncErrors {
         }
     }
 
-    /** Makes the shim answer all callers, including those in libraries that were loaded after the last call. */
+    /** Makes the shim answer all callers, including callers in libraries that were loaded after the last call. */
     public void answer() {
         askers.call(0, 1);
     }
