@@ -1,8 +1,8 @@
 #!/bin/bash
 # Measures the effect of clients without the secret. They flood three targets: rank 0's control port while rank 1 joins,
-# the data ports of both ranks while these make their connections, and the plugin's port while it makes some. The runs
-# are in clear text and under TLS, with a heap of 256 MB. All traffic is on loopback, and each flood ends after a
-# limited time.
+# the data ports of both ranks while the ranks make their connections, and the plugin's port while the plugin makes
+# some. The runs are in clear text and under TLS, with a heap of 256 MB. All traffic is on loopback, and each flood ends
+# after a limited time.
 #
 #   bench/flood.sh [JAR]
 #

@@ -13,15 +13,15 @@
 #define WARM_NANOSECONDS 3000000000L
 #define TIMED_NANOSECONDS 1500000000L
 #define MOST_BATCHES 4096
-/* Number of fruitless polls in a row after which a size without LL sleeps between polls, and so frees the core. */
+/* Number of consecutive polls without progress after which a size without LL sleeps between polls, to free the core. */
 #define PATIENCE 64
 
 static int sizeCount;
 static char **sizeTexts;
 
 /*
- * Sends of one rank to the next in a loop of a ring of two: its own part, and the other rank's part after it has
- * arrived.
+ * Sends of a rank in the ring of two ranks, in a loop. In each all-reduce a rank sends its own half of the data, and
+ * forwards the other rank's half after it has arrived.
  */
 struct ring {
   int protocol;
@@ -105,7 +105,10 @@ static void wait_a_little(const struct ring *ring, long fruitless) {
     sched_yield();
 }
 
-/* Runs one all-reduce. The second half of a chunk's sends forwards received data. The next chunk waits for its end. */
+/*
+ * Runs one all-reduce. The first half of a chunk's sends are this rank's data, and the second half forwards received
+ * data. The next chunk begins after that.
+ */
 static void all_reduce(struct rank *rank, const struct ring *ring) {
   struct connection *in = &rank->connections[0], *out = &rank->connections[1];
   long slices = ring->slicesOfChunk, ofChunk = 2 * slices, all = ring->chunks * ofChunk;
@@ -138,10 +141,7 @@ static int by_size(const void *one, const void *other) {
   return (a > b) - (a < b);
 }
 
-/*
- * Returns the next phase. Rank 0 decides when the warm-up of a size is over and when the size is done, and tells rank
- * 1.
- */
+/* Returns the next phase of a size: warm-up, timed, or over. Rank 0 decides, and informs rank 1. */
 static char next_phase(struct rank *rank, char phase, long since) {
   if (rank->number == 0) {
     if (nanoseconds() - since > (phase == 'w' ? WARM_NANOSECONDS : TIMED_NANOSECONDS))

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Compares clear text and TLS over TCP, in turns and on the same cores. One measurement is the engine's all-reduces
+# Compares clear text and TLS over TCP, alternately and on the same cores. One measurement is the engine's all-reduces
 # between two processes. The other is the traffic of a takeover between two hosts, in C (takeover_loop.c).
 #
 #   bench/tls.sh [ROUNDS] [SECONDS]

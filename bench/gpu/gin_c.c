@@ -39,7 +39,7 @@ enum { MAX_RANKS = 8, MAX_GROUPS = 32, MAX_WINDOWS = 1024, QUEUE_SIZE = 512, WOR
 #define STORE(place, value) __atomic_store_n(place, value, __ATOMIC_RELEASE)
 #define ADD(place, value) __atomic_fetch_add(place, value, __ATOMIC_RELEASE)
 
-/* A part of a put, or a signal alone. The field add is 0, except at the end of a put that signals. */
+/* A piece of a put, or a signal alone. The field add is not 0 only in the last piece of a put with a signal. */
 typedef struct {
   uint64_t window, offset, bytes, signal, add;
 } piece_t;
@@ -57,7 +57,7 @@ typedef struct {
   _Alignas(4096) ring_t rings[]; /* index: from * ranks + to */
 } segment_t;
 
-/* Queue of one peer: the current descriptor (busy), and the number of its bytes that are sent. */
+/* State of the queue to one peer: the current descriptor if busy, and the number of its bytes that were sent. */
 typedef struct {
   uint32_t done;
   bool busy;
@@ -142,7 +142,7 @@ static bool fetch(group_t *group, int peer) {
         STORE(&group->failed, true);
         return false;
       }
-  memset(words, 0, WORDS * sizeof *words); /* before cis moves: from then on kernels write here again */
+  memset(words, 0, WORDS * sizeof *words); /* before cis moves, because kernels may then write here again */
   queue->sent = 0;
   return queue->busy = true;
 }
@@ -150,15 +150,15 @@ static bool fetch(group_t *group, int peer) {
 static uint64_t bits(uint64_t word, int shift, int count) { return (word >> shift) & ((1ull << count) - 1); }
 
 /*
- * Sends a piece of the current descriptor or, if the queue has none, of the next descriptor. Returns false if the group is
- * broken.
+ * Sends a piece of the current descriptor or, if the queue has none, of the next descriptor. Returns false if the group
+ * is broken.
  */
 static bool put(group_t *group, int peer) {
   queue_t *queue = &group->queues[peer];
   if (!queue->busy && !fetch(group, peer))
     return !group->failed;
   ring_t *to = ring(group, group->rank, peer);
-  if (to->posted - LOAD(&to->taken) == PIECES) { /* try again later: the peer may be waiting for this rank */
+  if (to->posted - LOAD(&to->taken) == PIECES) { /* retried in a later pass: the peer may wait for this rank */
     queue->deadline = queue->deadline ? queue->deadline : deadline();
     return time(NULL) <= queue->deadline;
   }
@@ -198,7 +198,7 @@ static bool put(group_t *group, int peer) {
   if (op & ncclGinProxyOpWithCounter && counter >= group->counters)
     return false;
   if (op & ncclGinProxyOpWithCounter)
-    ADD(&group->context.counters[counter], 1); /* the source is read: a counter and a flush promise no more than this */
+    ADD(&group->context.counters[counter], 1); /* the source was read; counters promise no more */
   queue->busy = false;
   group->served++;
   STORE(&group->context.cis[peer], ++queue->done); /* pairs with flush, and with kernels that wait for room: the place is empty */
@@ -288,7 +288,7 @@ static ncclResult_t getNetProperties(int dev, ncclNetProperties_v11_t *to) {
 
 static ncclResult_t getProperties(int dev, ncclNetProperties_v11_t *to) {
   getNetProperties(dev, to);
-  to->netDeviceType = NCCL_NET_DEVICE_GIN_GDAKI; /* not the value of a proxy, so that NCCL leaves contexts to the plugin */
+  to->netDeviceType = NCCL_NET_DEVICE_GIN_GDAKI; /* not a proxy's type, so that NCCL leaves contexts to the plugin */
   return ncclSuccess;
 }
 
@@ -374,8 +374,8 @@ static ncclResult_t createContext(void *collComm, int nSignals, int nCounters, v
 }
 
 /*
- * Registers a window. The n-th window is the n-th on all ranks, and no rank puts into it before all ranks have it.
- * Window numbers are not used again.
+ * Registers a window. All ranks register their windows in the same order, and no rank puts into a window before all
+ * ranks have it. Window numbers are not reused.
  */
 static ncclResult_t regMrSym(void *collComm, void *data, size_t size, int type, uint64_t mrFlags, void **mhandle, void **ginHandle) {
   group_t *group = collComm;
@@ -408,7 +408,7 @@ static ncclResult_t netInit(void **ctx, uint64_t commId, ncclNetCommConfig_v11_t
   return init(ctx, commId, log);
 }
 
-/* First call of NCCL for a connection. */
+/* The first function that NCCL calls for a connection. */
 static ncclResult_t netListen(void *ctx, int dev, void *handle, void **listenComm) {
   WARN("this plugin serves kernels alone, and no collectives");
   return ncclInvalidUsage;

@@ -2,7 +2,7 @@
 #pragma once
 #include "gin_times.cuh"
 
-/* Maximum number of ranks with requests that a kernel holds. */
+/* Maximum number of ranks whose requests a kernel can keep. */
 #define MOST_RANKS 64
 
 /* Waits until the bytes of all earlier gets have arrived. */

@@ -11,7 +11,7 @@
 
 #define CONTEXTS 4
 #define COUNTERS 4
-/* Every check has its own signal in each context, because a signal that is incremented must not be added to. */
+/* Signals of each context, one for each check, because no signal may be both incremented and added to. */
 enum { BYTES_PUT = 1, VALUES_PUT, PING_PONG, SIGNALLED_ON, WRAPPED, FLOODED, SETTLED, BURST, SIGNALS = 16 };
 /* Bytes before and after the destination of a put, which must stay unchanged. */
 #define MARGIN 256
@@ -42,26 +42,26 @@ static size_t toOffsetOf(int round) { return (round * 53 + 13) % MARGIN; }
 static void everybody(const Setting &s) { barrier<<<1, 32, 0, stream>>>(s.devComm); }
 
 /*
- * Fills `in` with a round's bytes, and sets `out` to the untouched pattern. No rank may still read or write either
- * window.
+ * Fills `in` with the bytes of a round, and `out` with the untouched pattern. The caller ensures that no rank reads or
+ * writes one of the windows.
  */
 static void fill(const Setting &s, int round, size_t fromOffset, size_t bytes) {
   for (int peer = 0; peer < ranks; peer++)
     for (size_t i = 0; i < bytes; i++)
       s.host[peer * s.slot + fromOffset + i] = pattern(rank, peer, round, i);
-  size_t width = bytes + 2 * MARGIN; /* of every slot; the rest is not read */
+  size_t width = bytes + 2 * MARGIN; /* bytes of every slot that the check reads */
   CUDA(cudaMemcpy2D(s.in, s.slot, s.host, s.slot, width, ranks, cudaMemcpyHostToDevice));
   CUDA(cudaMemset2D(s.out, s.slot, UNTOUCHED, width, ranks));
   CUDA(cudaMemset(s.found, 0, FINDINGS * sizeof *s.found));
   CUDA(cudaDeviceSynchronize()); /* The stream does not wait for the default stream, which ran these operations. */
 }
 
-/* Copies the beginning of every slot of `out`, and the margins behind it, to the host. */
+/* Copies the beginning of every slot of `out`, and the margins around the bytes, to the host. */
 static void readOut(const Setting &s, size_t bytes) {
   CUDA(cudaMemcpy2D(s.host, s.slot, s.out, s.slot, bytes + 2 * MARGIN, ranks, cudaMemcpyDeviceToHost));
 }
 
-/* Returns the number of bytes of `out`, margins included, that differ from the bytes of every rank's round. */
+/* Returns the number of bytes of `out`, margins included, that differ from the expected bytes of a round. */
 static size_t wrongBytes(const Setting &s, int round, size_t toOffset, size_t bytes) {
   size_t bad = 0;
   readOut(s, bytes);

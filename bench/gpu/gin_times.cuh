@@ -32,7 +32,7 @@ template <class Launch> static float bestOf(const Setting &s, int many, Launch l
   return best;
 }
 
-/* Ranks 0 and 1 put in turn. With 0 bytes they send only a signal. */
+/* Ranks 0 and 1 put alternately. With 0 bytes they send only a signal. */
 __global__ void pingPong(ncclDevComm devComm, ncclWindow_t to, ncclWindow_t from, size_t bytes, unsigned signal, uint64_t before, int iterations) {
   ncclGin gin{devComm, 0};
   ncclTeam world = ncclTeamWorld(devComm);
@@ -74,7 +74,7 @@ __global__ void putAndFlush(ncclDevComm devComm, ncclWindow_t to, ncclWindow_t f
   }
 }
 
-/* Sends a signal from rank 0 to rank 1, behind all puts of rank 0. */
+/* Sends a signal from rank 0 to rank 1, after all puts of rank 0. */
 __global__ void settle(ncclDevComm devComm, unsigned signal) {
   ncclGin gin{devComm, 0};
   if (devComm.rank == 0)

@@ -1,6 +1,6 @@
 /*
- * Signals at an offset in a window, which kernels have since NCCL 2.29. They are checked alone, behind puts, read and
- * reset, and they are timed.
+ * Signals at an offset in a window, which kernels have since NCCL 2.29. They are checked alone and after puts, and they
+ * are read, reset and timed.
  */
 #pragma once
 #include "gin_times.cuh"
@@ -10,14 +10,14 @@ using WeakInc = ncclGin_WeakVASignalInc;
 using WeakAdd = ncclGin_WeakVASignalAdd;
 using StrongInc = ncclGin_StrongVASignalInc;
 using StrongAdd = ncclGin_StrongVASignalAdd;
-#else /* all are strong */
+#else /* in this release all signals are strong */
 using WeakInc = ncclGin_VASignalInc;
 using WeakAdd = ncclGin_VASignalAdd;
 using StrongInc = ncclGin_VASignalInc;
 using StrongAdd = ncclGin_VASignalAdd;
 #endif
 
-/* Purposes of a context's signals. Each sender has its own signals behind puts; all senders share the others. */
+/* Purposes of a context's signals. After puts, each sender uses its own signals. All senders share the others. */
 enum { BEHIND_WEAK, BEHIND_STRONG, COUNTED, ADDED, PASSES_ZERO, VA_PING_PONG, PLACES };
 #define VA_UNTOUCHED 0x5a5a5a5a5a5a5a5aull
 #define ADDEND ((1ull << 40) + 3)
@@ -110,7 +110,7 @@ static size_t checkPutsBehindVaSignals(const Setting &s) {
   return wrong;
 }
 
-/* Sends two signals of each kind from every rank to every rank. The signal that started below 0 passes 0. */
+/* Sends two signals of each kind from every rank to every rank. The last kind may start below 0 and pass 0. */
 __global__ void vaSignalAll(ncclDevComm devComm, int context, ncclWindow_t signals, uint64_t passesZero, uint64_t *found) {
   ncclGin gin{devComm, context};
   ncclTeam world = ncclTeamWorld(devComm);
@@ -144,7 +144,7 @@ __global__ void vaReset(ncclDevComm devComm, int context, ncclWindow_t signals, 
   }
 }
 
-/* Checks signals alone, after a reset, and again from 0. */
+/* Checks signals without puts, first as they are filled, and again after a reset to 0. */
 static size_t checkVaSignals(const Setting &s) {
   size_t wrong = 0;
   for (int context = 0; context < s.contexts; context++)
@@ -165,7 +165,7 @@ static size_t checkVaSignals(const Setting &s) {
   return wrong + beside;
 }
 
-/* Ranks 0 and 1 signal in turn. */
+/* Ranks 0 and 1 signal alternately. */
 __global__ void vaPingPong(ncclDevComm devComm, ncclWindow_t signals, uint64_t before, int iterations) {
   ncclGin gin{devComm, 0};
   size_t at = vaOffset(0, VA_PING_PONG, 0, devComm.nRanks);

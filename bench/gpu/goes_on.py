@@ -20,8 +20,8 @@ options.add_argument("--losses", type=int, default=20)
 options = options.parse_args()
 LOST = re.compile(r"loss \d+: joined in (\S+) told after (\S+) by (.+?) \(.*\) aborted in (\S+)")
 OPEN = re.compile(r"open (early|late): files (\d+) threads (\d+) resident (\d+) gpu (\d+)")
-# Seconds. They are short, so that remains of an aborted communicator are reported, or end the process, before the
-# program ends.
+# Deadlines in seconds. They are so short that an aborted communicator which remains would be reported, or would end the
+# process, before the program ends.
 GRACE, STALL = 3, 3
 SHRUNK_SECONDS = 10
 SIDES = {"C++ proxy": None}
@@ -120,7 +120,7 @@ class Job:
         deadline = time.monotonic() + 60 + (8 * self.amount if survives else SHRUNK_SECONDS)
         last = 0
         while any(process.poll() is None for process in survivors) and time.monotonic() < deadline:
-            # a victim that is ready waits for its turn
+            # the next victim is started early, and waits until the previous one is dead
             if survives and victims[last].poll() is not None and last < self.amount:
                 last += 1
                 if last < self.amount:
@@ -201,7 +201,7 @@ for job in done:
         print(f"resident in {job.label}, MiB after 3 losses and at the end:", ", ".join(job.resident()))
     if job.grown():
         print(f"grown in {job.label}:", "; ".join(job.grown()))
-# After an error, NCCL with its own proxy refuses to shrink, so its jobs do not count.
+# NCCL's own proxy refuses to shrink after an error, so jobs with that proxy do not count.
 bad = [job.label for job, (good, _) in zip(done, rows) if not good and SIDES[job.side]]
 if bad:
     print("not as it should be:", *bad)

@@ -123,7 +123,7 @@ int main(int argc, char **argv) {
     }
     for (int i = 0; i < STREAMS; i++)
       CUDA(cudaStreamSynchronize(streams[i]));
-    everybody(s); /* The bytes of the next round use the same memory. */
+    everybody(s); /* The next round overwrites the bytes of this round. */
     run();
   }
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

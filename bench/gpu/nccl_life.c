@@ -82,7 +82,7 @@ static ncclUniqueId share(const char *file, int cycle) {
 
 static cudaStream_t stream;
 static float *data, *sum, *host, *expected;
-/* Name of the call that reported an error, or that would have reported it. */
+/* Name of the latest call that may report an error. After an error, it is the call that reported it. */
 static const char *by;
 
 static void prepare(void) {

@@ -69,7 +69,8 @@ def reduce(most):
 
 def die():
     parts = [torch.full((1 << 20,), float(rank + 1), device=device) for _ in range(20)]
-    # Keeps all work objects. The peer checks some sums, and released memory would be used again.
+    # Keeps all work objects until the process dies. The peer checks some of the sums, and they would be wrong if memory
+    # of a released object were reused.
     works = [dist.all_reduce(part, async_op=True) for part in parts]
     time.sleep(random.random() / 200)
     with open(f"{file}.{loss}.killed", "w") as stamp:

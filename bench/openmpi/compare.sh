@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# All-reduce of floats between processes of this machine: Millrace and Open MPI in turns, round after round.
+# All-reduce of floats between processes of this machine, alternately by Millrace and by Open MPI, in several rounds.
 # `compare.sh --help` prints the usage. ../README.md describes the measurement and the sources of noise.
 set -euo pipefail
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# More ranks than cores: joining, all-reduces of 8 B and 1 MiB, threads and memory, Millrace and Open MPI in turns on the same cores.
-# `ranks.sh --help` prints the usage. Ranks.java describes the measurement.
+# More ranks than cores: joining, all-reduces of 8 B and 1 MiB, threads and memory. Millrace and Open MPI alternate on
+# the same cores. `ranks.sh --help` prints the usage. Ranks.java describes the measurement.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 

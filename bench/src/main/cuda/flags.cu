@@ -1,5 +1,7 @@
-/* The device's side of the benchmarks with a GPU. One thread each; every wait ends after a number of cycles, whatever the host does. The PTX is checked in
- * beside the Java that loads it, in a version of PTX that drivers for CUDA 11.5 and newer read; after a change:
+/*
+ * The device's side of the benchmarks with a GPU. Each kernel has one thread, and each wait ends after a number of
+ * cycles, even if the host does not answer. The PTX is checked in beside the Java class that loads it, in a version
+ * that drivers for CUDA 11.5 and newer read. After a change:
  *
  *   nvcc -ptx -arch=compute_75 -o flags.ptx bench/src/main/cuda/flags.cu
  *   sed "s|^[.]version .*|.version 7.5|" flags.ptx >bench/src/main/resources/org/millrace/bench/gpu/flags.ptx
@@ -10,7 +12,7 @@ typedef unsigned long long u64;
 enum { SAMPLES = 2048 };
 enum { DONE, LAST, STAMPS = 16 };
 
-/* Bits of how steps are posted. */
+/* Bits of the argument "how" of post_steps. */
 enum { FENCED = 1, STAMPED = 2 };
 
 static __device__ u64 load(const u64 *word) {
@@ -21,9 +23,12 @@ static __device__ u64 load(const u64 *word) {
 
 static __device__ void store(u64 *word, u64 value) { asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory"); }
 
-/* Posts steps as a sending kernel does: tail, then waits for its credit in head. FENCED: tail is stored behind a system-wide fence, which orders the slot's
- * data before it. result[DONE] is how many steps were credited, stored last. STAMPED: result[STAMPS + 2 i] is the clock before tail of step i, the next word
- * that after head was seen. */
+/*
+ * Posts steps as a sending kernel does: stores tail, then waits for the credit in head. With FENCED, a system-wide
+ * fence before the store of tail orders the slot's data before it. result[DONE] is the number of credited steps, and is
+ * stored last. With STAMPED, result[STAMPS + 2 i] is the clock before the store of tail for step i, and the next word
+ * is the clock after the kernel saw head.
+ */
 extern "C" __global__ void post_steps(u64 *tail, const u64 *head, u64 first, u64 count, u64 patience, int how, u64 *result) {
     __shared__ u64 stamps[2 * SAMPLES];
     u64 done = 0;
@@ -55,7 +60,7 @@ extern "C" __global__ void post_steps(u64 *tail, const u64 *head, u64 first, u64
     store(result + DONE, done);
 }
 
-/* Reads a word of host memory until it is told to stop: what a kernel does that waits for head. */
+/* Reads a word of host memory until it is told to stop, like a kernel that waits for head. */
 extern "C" __global__ void poll_word(const u64 *word, const u64 *stop, u64 patience, u64 *result) {
     u64 begin = clock64();
     u64 sum = 0;
