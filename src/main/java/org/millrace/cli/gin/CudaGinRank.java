@@ -41,7 +41,7 @@ public final class CudaGinRank implements RankWorker {
     private static final int MARGIN = 256;
     private static final byte UNTOUCHED = 0x5a;
 
-    /** Name of the thread that NCCL starts where GIN needs its proxy. */
+    /** Name of the thread of NCCL's own proxy for GIN. */
     private static final String NCCL_THREAD = "NCCL GIN Progress";
     /** Prefix of the name of this JVM's thread that serves a device. */
     private static final String OUR_THREAD = "millrace-gin-";

@@ -50,7 +50,7 @@ public final class TraceCommand extends InspectCommand {
 
         private static final int OPERATION_ROWS = 1_000_000;
         private static final int GIN_ROWS = 2_000_000;
-        /** Maximum number of rows of a connection. The first rows of two connections are so far apart. */
+        /** Maximum number of rows of a connection, and distance between the numbers of two connections' first rows. */
         private static final int LANES = 256;
         /**
          * Maximum time by which a span's beginning is moved to avoid a further row, in nanoseconds. Recorded times are

@@ -29,7 +29,8 @@ public final class FallbackPath implements DataPath {
     /**
      * Creates a path without threads.
      *
-     * @param unpack   memory that the plugin and unpacking kernels share, closed with the path; null for other kernels
+     * @param unpack   memory that the plugin and unpacking kernels share, closed with the path; null if kernels do not
+     *                 unpack
      * @param maxRecvs maximum number of buffers of one receive. It is 1 for kernels that unpack: they count a
      *                 connection's slices in order, and messages of several tags have no common order
      */

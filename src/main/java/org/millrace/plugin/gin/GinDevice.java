@@ -29,7 +29,7 @@ interface GinDevice extends AutoCloseable {
 
     void free(long address);
 
-    /** Allocates zeroed memory that kernels and the agent poll. It lives until {@link #close}. */
+    /** Allocates zeroed memory that kernels and the agent poll. {@link #close} frees it. */
     Shared share(long bytes);
 
     /**

@@ -37,7 +37,7 @@ public record CallingNccl(int version, @Nullable String rccl) {
         return rccl == null;
     }
 
-    /** Returns the layouts that this NCCL's memory may have. All of them contain the same line of LL128. */
+    /** Returns the layouts that this NCCL's memory may have. LL128 lines have one length in all of them. */
     public List<KernelLayout> layouts() {
         KernelLayout known = known();
         return known != null && version == 0 ? List.of(KernelLayout.V28, KernelLayout.V31)

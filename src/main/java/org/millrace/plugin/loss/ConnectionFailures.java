@@ -17,8 +17,8 @@ public final class ConnectionFailures {
     private static final List<Consumer<MillraceException>> LISTENERS = new CopyOnWriteArrayList<>();
 
     /**
-     * Whether a listener was ever registered. A program that has registered one is written in Java and receives
-     * exceptions. It may have no listener for a time, between two communicators.
+     * Whether a listener was ever registered. A program that has registered a listener is written in Java and receives
+     * exceptions. The program may have no listener for a time, between two communicators.
      */
     private static volatile boolean listenedTo;
 

@@ -47,8 +47,8 @@ public final class LossWatch {
         void answer();
 
         /**
-         * Sets whether {@code ncclCommGetAsyncError} reports an error for the communicator with NCCL's number. Returns
-         * the program's reaction since the communicator lost a peer.
+         * Sets whether {@code ncclCommGetAsyncError} reports an error for a communicator, given by NCCL's number for
+         * it. Returns the program's reaction since the communicator lost a peer.
          */
         Reply lost(long communicator, boolean is);
     }

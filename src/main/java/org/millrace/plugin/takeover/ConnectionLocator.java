@@ -59,8 +59,8 @@ final class ConnectionLocator {
     }
 
     /**
-     * Returns the layout that follows from the registered sizes. All layouts that the calling NCCL may have contain the
-     * same line of LL128.
+     * Returns the layout that follows from the registered sizes. LL128 lines have one length in all layouts that the
+     * calling NCCL may have.
      */
     ConnectionLayout layout() {
         return new ConnectionLayout(sizes[Protocol.LL.id()], sizes[Protocol.LL128.id()], sizes[Protocol.SIMPLE.id()],
