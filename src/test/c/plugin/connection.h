@@ -16,9 +16,14 @@
 
 #define MAX_CHANNELS 8
 
-#if FIFO_VERSION == 28
+#ifdef RCCL
+typedef rcclSendMem send_mem;
+typedef rcclRecvMem recv_mem;
+#elif FIFO_VERSION == 28
+typedef ncclSendMem send_mem;
 typedef ncclRecvMem_v28 recv_mem;
 #else
+typedef ncclSendMem send_mem;
 typedef ncclRecvMem recv_mem;
 #endif
 
@@ -27,6 +32,8 @@ struct connection {
   int channel;
   void *listenComm;
   void *comm;
+  /* Set by the plugin. Like this host, NCCL's proxy has the pointer in the heap. */
+  ncclNetDeviceHandle_t *deviceHandle;
   void *mhandles[PROTOCOLS];
   /* LL, LL128, SIMPLE, ncclSendMem and ncclRecvMem without gaps, or the parts of them that are in host memory. */
   char *memory;
@@ -37,7 +44,7 @@ struct connection {
   char *buffers[PROTOCOLS];
   char *registered[PROTOCOLS];
   struct buffer_sizes sizes;
-  ncclSendMem *sendMem;
+  send_mem *sendMem;
   recv_mem *recvMem;
   /* Step counter of the device. It continues from operation to operation. */
   uint64_t step;
@@ -85,11 +92,11 @@ static inline void allocate_host_memory(struct connection *connection, const str
     offsets[p] = offset;
     offset += onDevice && (p != LL || apart) ? 0 : sizes->bytes[p];
   }
-  connection->memoryBytes = offset + sizeof(ncclSendMem) + sizeof(recv_mem) + (apart ? sizes->bytes[LL] : 0);
+  connection->memoryBytes = offset + sizeof(send_mem) + sizeof(recv_mem) + (apart ? sizes->bytes[LL] : 0);
   connection->memory =
       mmap(NULL, connection->memoryBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   REQUIRE(connection->memory != MAP_FAILED, "out of memory");
-  connection->sendMem = (ncclSendMem *)(connection->memory + offset);
+  connection->sendMem = (send_mem *)(connection->memory + offset);
   connection->recvMem = (recv_mem *)(connection->sendMem + 1);
   for (int p = 0; p < PROTOCOLS; p++)
     connection->buffers[p] = connection->memory + offsets[p];
@@ -126,7 +133,8 @@ static inline void register_memory(struct rank *rank, struct connection *connect
 }
 
 /* NCCL copies the device handle once the connection exists. The handle can state that its proxy has no work. */
-static inline void check_device_handle(struct connection *connection, const ncclNetDeviceHandle_t *handle) {
+static inline void check_device_handle(struct connection *connection) {
+  const ncclNetDeviceHandle_t *handle = connection->deviceHandle;
   REQUIRE(handle, "no device handle: the connection is not taken over");
   REQUIRE(handle->needsProxyProgress == 0, "NCCL's proxy is asked for progress");
   if (!connection->sends && host_unpacks()) {
@@ -142,15 +150,15 @@ static inline void check_device_handle(struct connection *connection, const nccl
 
 /* Polls an incomplete connection once. Returns whether the connection is complete. */
 static inline int poll_connection(struct rank *rank, struct connection *connection, char *peerHandle) {
-  ncclNetDeviceHandle_t *deviceHandle = NULL;
   if (connection->comm)
     return 1;
+  connection->deviceHandle = NULL;
   if (connection->sends)
-    SUCCEEDS(CONNECT(rank->net, rank->ctx, 0, peerHandle, &connection->comm, &deviceHandle));
+    SUCCEEDS(CONNECT(rank->net, rank->ctx, 0, peerHandle, &connection->comm, &connection->deviceHandle));
   else
-    SUCCEEDS(rank->net->accept(connection->listenComm, &connection->comm, &deviceHandle));
+    SUCCEEDS(rank->net->accept(connection->listenComm, &connection->comm, &connection->deviceHandle));
   if (connection->comm)
-    check_device_handle(connection, deviceHandle);
+    check_device_handle(connection);
   return connection->comm != NULL;
 }
 

@@ -34,7 +34,7 @@
 /*
  * Release of NCCL that the host imitates. With NCCL_CODE the host returns it from ncclGetVersion (-rdynamic exports the
  * function). Without NCCL_CODE no version is readable, as in a program with a statically linked NCCL. FIFO_VERSION is
- * the layout of the host's connFifo.
+ * the layout of the host's connFifo. With RCCL the host has the layouts of RCCL, which connection.h selects.
  */
 #ifdef NCCL_CODE
 ncclResult_t ncclGetVersion(int *version) {

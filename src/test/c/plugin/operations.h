@@ -4,13 +4,25 @@
 
 #include "device_slots.h"
 #include "host.h"
-#include "nccl/connection.h"
+#include "nccl/rccl.h"
 
 enum { LL, LL128, SIMPLE, PROTOCOLS };
 
-/* LL128 moves multiples of these sizes: 2048 bytes of lines contain 1920 bytes of data (15 of 16 words). */
+/*
+ * Number of words of an LL128 line, with the flag, and the unit of LL128: the size of the lines that a warp writes at
+ * once. RCCL is the number of threads in a warp of an AMD GPU, 64 or 32. Sources: headers/nccl/rccl.h.
+ */
+#ifdef RCCL
+#define LL128_LINE_WORDS (sizeof(rcclLL128Line) / 8)
+#define LL128_UNIT_WIRE ((size_t)RCCL * 8 * 8)
+#define USUAL_BUFFERS {{262144, 458752, 4194304}}
+#else
+#define LL128_LINE_WORDS NCCL_LL128_LINEELEMS
 #define LL128_UNIT_WIRE 2048
-#define LL128_UNIT_DATA 1920
+#define USUAL_BUFFERS {{DEFAULT_LL_BUFFSIZE, DEFAULT_LL128_BUFFSIZE, DEFAULT_BUFFSIZE}}
+#endif
+#define LL128_DATA_WORDS (LL128_LINE_WORDS - 1)
+#define LL128_UNIT_DATA (LL128_UNIT_WIRE / LL128_LINE_WORDS * LL128_DATA_WORDS)
 #define LL_LINE_DATA 8
 
 /* The data that a kernel posts at once: a step, or a Simple slice of two. */
@@ -40,10 +52,10 @@ static inline size_t slot_bytes(const struct buffer_sizes *sizes, int protocol) 
   return sizes->bytes[protocol] / NCCL_STEPS;
 }
 
-/* Returns NCCL's own sizes, or much smaller ones that make full slots more frequent. */
+/* Returns the library's own sizes, or much smaller ones that make full slots more frequent. */
 static inline struct buffer_sizes buffer_sizes(int usual) {
   if (usual)
-    return (struct buffer_sizes){{DEFAULT_LL_BUFFSIZE, DEFAULT_LL128_BUFFSIZE, DEFAULT_BUFFSIZE}};
+    return (struct buffer_sizes)USUAL_BUFFERS;
   return (struct buffer_sizes){{NCCL_STEPS * 4096, NCCL_STEPS * 8 * LL128_UNIT_WIRE, NCCL_STEPS * 16384}};
 }
 

@@ -26,14 +26,14 @@ static inline int check_ll(struct kernel *kernel, const struct piece *piece) {
 /* Checks the data of a line immediately after its flag. */
 static inline int check_ll128(struct kernel *kernel, const struct piece *piece) {
   uint64_t *slot = (uint64_t *)slot_of(kernel, piece);
-  struct shuffle order = shuffle(kernel, piece->bytes / NCCL_LL128_LINESIZE);
+  struct shuffle order = shuffle(kernel, piece->bytes / 8 / LL128_LINE_WORDS);
   for (size_t i = 0; i < order.count; i++) {
     size_t line = next_of(&order);
-    uint64_t *words = slot + line * NCCL_LL128_LINEELEMS;
+    uint64_t *words = slot + line * LL128_LINE_WORDS;
     WAIT_UNTIL(kernel, "LL128 flags",
-               __atomic_load_n(&words[NCCL_LL128_DATAELEMS], __ATOMIC_ACQUIRE) == kernel->on->step + 1);
-    for (size_t word = NCCL_LL128_DATAELEMS; word-- > 0;)
-      IS_DATA(words[word] == data_word(piece->seed, line * NCCL_LL128_DATAELEMS + word), kernel, piece, word);
+               __atomic_load_n(&words[LL128_DATA_WORDS], __ATOMIC_ACQUIRE) == kernel->on->step + 1);
+    for (size_t word = LL128_DATA_WORDS; word-- > 0;)
+      IS_DATA(words[word] == data_word(piece->seed, line * LL128_DATA_WORDS + word), kernel, piece, word);
   }
   return 1;
 }

@@ -31,15 +31,15 @@ static inline void store_ll(struct kernel *kernel, const struct piece *piece) {
  */
 static inline void store_ll128(struct kernel *kernel, const struct piece *piece) {
   uint64_t *slot = (uint64_t *)slot_of(kernel, piece);
-  struct shuffle order = shuffle(kernel, piece->bytes / NCCL_LL128_LINESIZE);
+  struct shuffle order = shuffle(kernel, piece->bytes / 8 / LL128_LINE_WORDS);
   for (size_t i = 0; i < order.count; i++) {
     size_t line = next_of(&order);
-    uint64_t *words = slot + line * NCCL_LL128_LINEELEMS;
-    __atomic_store_n(&words[NCCL_LL128_DATAELEMS], kernel->on->step + 1, __ATOMIC_RELAXED);
+    uint64_t *words = slot + line * LL128_LINE_WORDS;
+    __atomic_store_n(&words[LL128_DATA_WORDS], kernel->on->step + 1, __ATOMIC_RELAXED);
     if (i % 8 == 7)
       pause_at_random(kernel);
-    for (int word = NCCL_LL128_DATAELEMS; word-- > 0;)
-      words[word] = data_word(piece->seed, line * NCCL_LL128_DATAELEMS + (size_t)word);
+    for (size_t word = LL128_DATA_WORDS; word-- > 0;)
+      words[word] = data_word(piece->seed, line * LL128_DATA_WORDS + word);
   }
 }
 

@@ -58,6 +58,14 @@ class TakeoverRefusalTest {
         refuses(refuse(host("-DNCCL_CODE=" + version, "-DFIFO_VERSION=" + fifo), "as it is"), what);
     }
 
+    /** RCCL's layout is found in the memory of an NCCL, but the plugin does not use it there. */
+    @Test
+    void anNcclWithTheMemoryOfRccl() throws Exception {
+        refuses(refuse(host("-DNCCL_CODE=22803", "-DRCCL=64"), "as it is"),
+                "with connFifo entries of 24 bytes the size of slot 0 is 0 where -1 was expected: it has connFifo"
+                        + " entries of 24 bytes at offset 64\\. This is NCCL 2\\.28\\.3");
+    }
+
     private static void refuses(HostProgram.Outcome outcome, String what) {
         assertTrue(outcome.logLine(2)
                 .matches("NET/Millrace: regMr: cannot take this connection over, as its memory is laid out in a way"
