@@ -8,7 +8,9 @@ import java.nio.channels.SocketChannel;
 import java.time.Duration;
 import java.util.BitSet;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Set;
+import java.util.stream.Stream;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
@@ -50,6 +52,14 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
      * rank 0 closed the connection earlier, the rank would start again, and would never be admitted.
      */
     private static final Duration PROOF = Duration.ofMinutes(2);
+    /**
+     * Bounds of the time that rank 0 holds a rank that started before rank 0 on the same machine, in milliseconds.
+     * Without {@code MILLRACE_RUN_ID} it may be left over from an earlier run. The right rank then has time to arrive.
+     * {@link #HOLD_FACTOR} times the difference of the starts lies between the bounds.
+     */
+    private static final long MIN_HOLD_MILLIS = 200;
+    private static final long MAX_HOLD_MILLIS = 1000;
+    private static final int HOLD_FACTOR = 10;
     /** Time that rank 0 of a failed group continues to accept. Ranks that still connect receive the reason at once. */
     private static final Duration LATECOMERS = Duration.ofSeconds(1);
     /**
@@ -180,15 +190,58 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
         if (contradiction != null) {
             refuse(peer, contradiction);
             host.contradicted(who.rank(), contradiction);
-        } else if (group.identity(who.rank()) != null) {
-            refuse(peer, "rank " + who.rank() + " is already taken by " + group.identity(who.rank()).process()
-                    + "; the second one is " + who.process() + "; give each run its own port or MILLRACE_RUN_ID");
-        } else if (group.failure() != null) {
+        } else if (isRight(peer)) {
+            long before = who.millisBeforeZero(group.self());
+            if (before < 0) {
+                admit(peer);
+            } else {
+                peer.stage = Stage.HELD;
+                peer.handshake = Deadline
+                        .in(Duration.ofMillis(Math.clamp(before * HOLD_FACTOR, MIN_HOLD_MILLIS, MAX_HOLD_MILLIS)));
+            }
+        }
+    }
+
+    /**
+     * Returns whether no better process claims the same rank number. Refuses the other process: either the peer, or a
+     * held one. If the other one is a member already, the join fails, because the group would compute with its data.
+     */
+    private boolean isRight(AcceptedConnection peer) {
+        RankIdentity who = peer.identity();
+        RankIdentity member = group.identity(who.rank());
+        AcceptedConnection held = held().filter(other -> other.identity().rank() == who.rank()).findAny().orElse(null);
+        if (member == null && held == null) {
+            return true;
+        }
+        RankIdentity first = member == null ? held.identity() : member;
+        boolean replaces = who.replaces(first, group.self());
+        String reason = "two processes claim rank " + who.rank() + ": " + first.process(group.self()) + ", and "
+                + who.process(group.self())
+                + "; end the one of another run, or give each run its own port or MILLRACE_RUN_ID";
+        refuse(replaces && held != null ? held : peer, reason);
+        if (replaces && held == null) {
+            host.contradicted(who.rank(), reason);
+        }
+        return replaces && held != null;
+    }
+
+    private Stream<AcceptedConnection> held() {
+        return unproven.all().stream().filter(peer -> peer.stage == Stage.HELD);
+    }
+
+    /** Returns the held ranks to pass to {@link #admit} now. */
+    List<AcceptedConnection> due() {
+        return held().filter(peer -> peer.handshake.expired() || group.failure() != null).toList();
+    }
+
+    /** Makes a rank a member of the group. Refuses the rank if the group has failed. */
+    void admit(AcceptedConnection peer) throws IOException {
+        if (group.failure() != null) {
             refuse(peer, group.failure().message());
         } else {
             unproven.remove(peer);
             peer.stage = Stage.MEMBER;
-            peer.connection.trust(who);
+            peer.connection.trust(peer.identity());
             host.admit(peer);
         }
     }
@@ -257,6 +310,7 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
      * {@link #LATECOMERS}. It sends the reason to each rank that connects late.
      */
     void leave() {
+        held().forEach(peer -> refuse(peer, "rank 0 left before it admitted this rank"));
         boolean othersDoNotKnow = group.failure() != null && !group.isComplete();
         latecomers = Deadline.in(othersDoNotKnow ? LATECOMERS : Duration.ZERO);
         tick();
@@ -276,7 +330,7 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
                     && peer.handshake.allowed().equals(HANDSHAKE)) {
                 peer.handshake = Deadline.in(PROOF);
             }
-            if (peer.handshake.expired()) {
+            if (peer.handshake.expired() && peer.stage != Stage.HELD) {
                 drop(peer, "it did not identify itself within " + peer.handshake);
             }
         }
@@ -314,11 +368,14 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
 
         /** State of the connection. It never returns to an earlier state. */
         enum Stage {
-            EXPECTS_HELLO, EXPECTS_PROOF, MEMBER, FAILED, DEPARTED, REFUSED
+            EXPECTS_HELLO, EXPECTS_PROOF, HELD, MEMBER, FAILED, DEPARTED, REFUSED
         }
 
         final ControlConnection connection;
-        /** Time until which the connection must reach its next state. Has no effect after admission. */
+        /**
+         * Time until which the connection must reach its next state, or until which it stays held. Has no effect after
+         * admission.
+         */
         Deadline handshake;
         /**
          * Random bytes of rank 0. The proofs of both sides depend on them, so that a proof is valid on this connection

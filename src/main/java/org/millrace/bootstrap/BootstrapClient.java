@@ -93,6 +93,8 @@ final class BootstrapClient {
     private final int size;
     private final SocketOptions sockets;
     private Duration patience;
+    /** First rank 0 of this rank's run that has answered; null before. */
+    private @Nullable RankIdentity met;
 
     BootstrapClient(Selector selector, RankIdentity self, int size, SocketOptions sockets) {
         this(selector, self, size, sockets, ATTEMPT);
@@ -124,7 +126,7 @@ final class BootstrapClient {
             try {
                 ServerAddress server = rendezvous.find(attempts++);
                 RankZero rankZero = handshake(server, deadline);
-                checkRun(rankZero);
+                checkRun(rankZero, what);
                 prove(rankZero, server);
                 group.present(rankZero.challenge().identity());
                 return asked(new Member(group, selector, sockets, rankZero), deadline);
@@ -186,12 +188,25 @@ final class BootstrapClient {
         }
     }
 
-    private void checkRun(RankZero rankZero) throws OtherRunException {
-        String otherRun = self.otherRun(rankZero.challenge().identity());
+    /**
+     * Checks that rank 0 belongs to this rank's run.
+     *
+     * @throws OtherRunException if it states another run; rank 0 of this rank's run may still come
+     * @throws MillraceException if this rank has met another rank 0, so that its run has ended
+     */
+    private void checkRun(RankZero rankZero, String what) throws OtherRunException {
+        RankIdentity zero = rankZero.challenge().identity();
+        String otherRun = self.otherRun(zero);
         if (otherRun != null) {
             rankZero.connection().close();
             throw new OtherRunException(otherRun);
         }
+        if (met != null && !met.equals(zero) && self.run().isEmpty()) {
+            rankZero.connection().close();
+            throw new MillraceException(what + ": it has met " + met + ", which did not admit it, and now " + zero
+                    + "; start all ranks again, or set MILLRACE_RUN_ID to the same text on all ranks of one run");
+        }
+        met = zero;
     }
 
     /**

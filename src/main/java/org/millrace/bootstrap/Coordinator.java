@@ -243,6 +243,13 @@ final class Coordinator extends ControlLoop implements Acceptor.Host {
     @Override
     void tick() {
         acceptor.tick();
+        for (AcceptedConnection peer : acceptor.due()) {
+            try {
+                acceptor.admit(peer);
+            } catch (IOException e) {
+                lost(peer, e);
+            }
+        }
         for (AcceptedConnection member : members) {
             try {
                 member.connection.recover(message -> handle(member, message));

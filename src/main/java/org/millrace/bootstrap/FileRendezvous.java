@@ -263,7 +263,7 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
 
         /** Deletes the file, unless another group has replaced it. */
         void withdraw(Path path) throws IOException {
-            if (read(path).filter(this::equals).isPresent()) {
+            if (read(path).filter(found -> found.secret.equals(secret)).isPresent()) {
                 Files.deleteIfExists(path);
             }
         }

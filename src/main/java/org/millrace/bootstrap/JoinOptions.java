@@ -57,6 +57,12 @@ public record JoinOptions(Duration deadline, @Nullable String secret, boolean se
         return new JoinOptions(deadline, shared, secretRequired, tls, run, sockets, listener);
     }
 
+    /** Returns the same options for a group whose ranks certainly belong to one run. */
+    JoinOptions ofOneRun() {
+        return new JoinOptions(deadline, secret, secretRequired, tls, run.isEmpty() ? "one run" : run, sockets,
+                listener);
+    }
+
     /** Returns a text for logs. It contains no secret, only whether a secret is set. */
     @Override
     public String toString() {

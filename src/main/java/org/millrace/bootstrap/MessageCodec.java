@@ -36,7 +36,7 @@ import org.millrace.net.connection.PeerText;
 final class MessageCodec {
 
     static final int MAGIC = 0x4D4C5243; // "MLRC"
-    static final int VERSION = 6;
+    static final int VERSION = 7;
     static final int HEADER_BYTES = 9;
 
     /** Maximum number of bytes that one rank may contribute to a collective call. */
@@ -214,10 +214,12 @@ final class MessageCodec {
         out.writeLong(identity.pid());
         writeText(identity.host(), out);
         writeText(identity.run(), out);
+        writeText(identity.kernel(), out);
+        out.writeLong(identity.startTicks());
     }
 
     private static RankIdentity readIdentity(ByteBuffer in) {
-        return new RankIdentity(in.getInt(), in.getLong(), readLine(in), readLine(in));
+        return new RankIdentity(in.getInt(), in.getLong(), readLine(in), readLine(in), readLine(in), in.getLong());
     }
 
     private static void writeText(String text, DataOutputStream out) throws IOException {

@@ -1,24 +1,69 @@
 package org.millrace.bootstrap;
 
+import java.util.Locale;
 import org.jspecify.annotations.Nullable;
+import org.millrace.file.ProcessIdentity;
 import org.millrace.net.connection.PeerText;
 
 /**
  * Identity of a rank: its number, process, host and run. Messages name a rank by the first three.
  *
- * @param run {@code MILLRACE_RUN_ID} of the process; empty without one. Two runs may use one address
+ * @param run        {@code MILLRACE_RUN_ID} of the process; empty without one. Two runs may use one address
+ * @param kernel     identifier of the kernel that {@code startTicks} refers to; see {@link Machine#kernel}
+ * @param startTicks start time of the process, in hundredths of a second since the kernel started; 0 if unknown
  */
-record RankIdentity(int rank, long pid, String host, String run) {
+record RankIdentity(int rank, long pid, String host, String run, String kernel, long startTicks) {
 
     private static final int MAX_SHOWN_RUN_CHARS = 64;
+    private static final int MILLIS_PER_TICK = 10;
 
-    /** Creates the identity of a process without {@code MILLRACE_RUN_ID}. */
+    /** Creates the identity of a process without {@code MILLRACE_RUN_ID} and with an unknown start time. */
     RankIdentity(int rank, long pid, String host) {
-        this(rank, pid, host, "");
+        this(rank, pid, host, "", "", 0);
     }
 
     static RankIdentity local(int rank, String run) {
-        return new RankIdentity(rank, ProcessHandle.current().pid(), Machine.NAME, PeerText.line(run));
+        return new RankIdentity(rank, ProcessIdentity.CURRENT.pid(), Machine.NAME, PeerText.line(run), Machine.kernel(),
+                ProcessIdentity.CURRENT.startTicks());
+    }
+
+    /** Returns whether only the start times of two processes can show whether both belong to the same run. */
+    private boolean comparable(RankIdentity other) {
+        return run.isEmpty() && other.run.isEmpty() && startTicks != 0 && other.startTicks != 0
+                && kernel.equals(other.kernel);
+    }
+
+    /** Returns by how many milliseconds this process started before another one; negative if it started later. */
+    private long millisBefore(RankIdentity other) {
+        return (other.startTicks - startTicks) * MILLIS_PER_TICK;
+    }
+
+    /**
+     * Returns by how many milliseconds this process started before rank 0. Returns -1 if it started later, or if the
+     * run or the start time is irrelevant or unknown. Process ids give the order within one tick.
+     */
+    long millisBeforeZero(RankIdentity zero) {
+        long before = millisBefore(zero);
+        return comparable(zero) && (before > 0 || before == 0 && pid < zero.pid) ? before : -1;
+    }
+
+    /**
+     * Returns whether this process rather than {@code first} belongs to the run of rank 0. Both claim the same rank
+     * number and have no {@code MILLRACE_RUN_ID}. On rank 0's machine, the process that started nearest to rank 0 is
+     * right. On another machine, the later one is right, because the other one may be left over from an earlier run.
+     */
+    boolean replaces(RankIdentity first, RankIdentity zero) {
+        return comparable(first) && (comparable(zero) ? distance(zero) < first.distance(zero)
+                : startTicks > first.startTicks || startTicks == first.startTicks && pid > first.pid);
+    }
+
+    /**
+     * Returns the distance of two starts. A difference of one tick may be an effect of rounding. If the starts differ
+     * by one tick at most, process ids are more precise.
+     */
+    private long distance(RankIdentity zero) {
+        long ticks = Math.max(0, Math.abs(startTicks - zero.startTicks) - 1);
+        return (ticks << Integer.SIZE) + Math.min(Math.abs(pid - zero.pid), Integer.MAX_VALUE);
     }
 
     /** Returns why this rank cannot join the group of rank 0; null if both belong to the same run. */
@@ -33,6 +78,13 @@ record RankIdentity(int rank, long pid, String host, String run) {
     private String shownRun() {
         return run.isEmpty() ? "a run without MILLRACE_RUN_ID"
                 : "run \"" + run.substring(0, Math.min(run.length(), MAX_SHOWN_RUN_CHARS)) + '"';
+    }
+
+    /** Returns the process, its host, and its start if the start distinguishes runs, for messages. */
+    String process(RankIdentity zero) {
+        long before = millisBefore(zero);
+        return process() + (comparable(zero) && pid != zero.pid ? String.format(Locale.ROOT,
+                " (started %,d ms %s rank 0)", Math.abs(before), before < 0 ? "after" : "before") : "");
     }
 
     /** Returns the process and its host, for a message that already names the rank. */

@@ -68,7 +68,7 @@ final class Split {
                     rank == 0 ? invitation((InetSocketAddress) listener.getLocalAddress(), random)
                             : new byte[0])[members.getFirst()];
             return ControlPlane.join(rendezvous(listener, new RankLetter(members.getFirst(), INVITATION, invitation)),
-                    rank, members.size(), from.options());
+                    rank, members.size(), from.options().ofOneRun());
         } catch (IOException e) {
             throw new MillraceException("rank " + from.rank() + " cannot listen for the " + (members.size() - 1)
                     + " others of its new group: " + e.getMessage(), e);

@@ -11,13 +11,13 @@
  *
  * <pre>
  *   rank r                                             rank 0
- *     Hello {version, rank, pid, host, run, size, nonce} ─▶
- *     ◀─  Challenge {version, rank 0, pid, host, run, nonce, proof}
+ *     Hello {version, identity, size, nonce}             ─▶ identity: {rank, pid, host, run, kernel, startTicks}
+ *     ◀─  Challenge {version, identity, nonce, proof}
  *                                                          HMAC-SHA256 over both sides' nonces and fields
  *     Proof {proof}                                      ─▶
  *     ◀─  Rejected {reason}                                if rank 0 refuses rank r; the last message
  *     ◀─  Recovery {offer}                                 between hosts, before Present; rank r answers with its own
- *     ◀─  Present {rank, pid, host, run}                   one for each present rank, including r; more follow
+ *     ◀─  Present {identity}                               one for each present rank, including r; more follow
  *     Received {frames}                                  ─▶ and ◀─, at intervals
  *     the group is complete when every rank is present
  *     Contribution {rank, sequence, collective, data}    ─▶ ─▶ every other rank
@@ -27,7 +27,10 @@
  * </pre>
  *
  * Two runs may use one address, for instance if a rank of a killed run still waits for its rank 0. Both sides therefore
- * compare their runs ({@code MILLRACE_RUN_ID}) before the proof, and the rank of the other run is refused.
+ * compare their runs ({@code MILLRACE_RUN_ID}) before the proof, and the rank of the other run is refused. Without
+ * {@code MILLRACE_RUN_ID}, rank 0 compares the start times of processes on one machine. It holds a rank that started
+ * earlier than itself for a moment. If two processes claim one rank number, the one that started nearest to rank 0 is
+ * right. A rank that has met one rank 0 does not join another one.
  *
  * <p>
  * An interrupted network between two hosts ends the stream of a connection. Rank r then makes a new stream with

@@ -144,11 +144,11 @@ class AcceptorTest {
         FutureTask<ControlPlane> admitted = refused == one ? again : one;
         String message = Ranks.failureOf(refused);
         String process = RankIdentity.local(1, "").process();
-        assertTrue(message.endsWith("rank 1 is already taken by " + process + "; the second one is " + process
-                + "; give each run its own port or MILLRACE_RUN_ID"), message);
+        assertTrue(message.endsWith("two processes claim rank 1: " + process + ", and " + process
+                + "; end the one of another run, or give each run its own port or MILLRACE_RUN_ID"), message);
         try (RawRank raw = RawRank.introduced(rendezvous, 0, 3)) {
             String taken = raw.receive(Rejected.class).reason();
-            assertTrue(taken.startsWith("rank 0 is already taken by pid "), taken);
+            assertTrue(taken.startsWith("two processes claim rank 0: pid "), taken);
         }
         try (ControlPlane two = ControlPlane.join(rendezvous, 2, 3, Ranks.TIMEOUT);
                 ControlPlane first = Ranks.get(zero);
@@ -255,7 +255,7 @@ class AcceptorTest {
                         + RankIdentity.local(0, "") + " to " + words(now) + "; end the other run, or use another port"),
                 message);
         try (RawRank deaf = RawRank.connect(rendezvous)) { // ignores the run of rank 0
-            deaf.say(new Hello(new RankIdentity(1, 4242, "raw-host", before), 2, Secret.randomBytes()));
+            deaf.say(new Hello(new RankIdentity(1, 4242, "raw-host", before, "", 0), 2, Secret.randomBytes()));
             String refused = deaf.receive(Rejected.class).reason();
             assertTrue(refused.startsWith("rank 1 (pid 4242 on raw-host) belongs to " + words(before)), refused);
         }

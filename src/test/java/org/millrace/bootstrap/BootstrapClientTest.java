@@ -12,6 +12,8 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.net.SocketTimeoutException;
 import java.nio.channels.Selector;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
 import java.time.Duration;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -187,6 +189,40 @@ class BootstrapClientTest {
             while (socket.getInputStream().read() >= 0) {
                 // the rest of its message
             }
+        }
+    }
+
+    /** Rank 0 ends before it admits this rank, and rank 0 of the next run listens at the same address. */
+    @Test
+    void aRankThatHasMetRankZeroDoesNotJoinAnotherRun() throws Exception {
+        try (ServerSocketChannel listener =
+                Rendezvous.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0))) {
+            String rendezvous = "tcp:127.0.0.1:" + listener.socket().getLocalPort();
+            FutureTask<ControlPlane> one = Ranks.async(() -> ControlPlane.join(rendezvous, 1, 2, Ranks.TIMEOUT));
+            for (int run = 1; run <= 2; run++) {
+                challenge(listener, new RankIdentity(0, run, "host"));
+            }
+            String message = Ranks.failureOf(one);
+            assertTrue(message.contains(": it has met rank 0 (pid 1 on host), which did not admit it, and now rank 0 "
+                    + "(pid 2 on host); start all ranks again, or set MILLRACE_RUN_ID"), message);
+        }
+    }
+
+    /** Answers the next client as rank 0, and closes the connection. */
+    private static void challenge(ServerSocketChannel listener, RankIdentity zero) throws IOException {
+        Queue<Message> said = new ConcurrentLinkedQueue<>();
+        try (Selector selector = Selector.open(); SocketChannel channel = listener.accept()) {
+            ControlConnection connection = new ControlConnection(channel, selector);
+            while (said.isEmpty()) {
+                selector.select();
+                selector.selectedKeys().clear();
+                connection.serve(said::add);
+            }
+            byte[] nonce = Secret.randomBytes();
+            byte[] proof =
+                    Secret.of("", null).proof(Secret.Side.COORDINATOR, (Message.Hello) said.remove(), zero, nonce);
+            channel.write(MessageCodec.encode(new Message.Challenge(zero, nonce, proof)));
+            channel.shutdownOutput();
         }
     }
 }

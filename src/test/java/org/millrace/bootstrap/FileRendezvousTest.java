@@ -85,9 +85,18 @@ class FileRendezvousTest {
         assertTrue(file.address().getAddress().isLoopbackAddress());
         assertTrue(file.secret().matches("[0-9a-f]{32}"), "16 random bytes");
         assertEquals(2, file.size());
-        assertEquals(RankIdentity.local(0, ""), file.owner());
+        assertEquals(new RankIdentity(0, ProcessHandle.current().pid(), Machine.NAME), file.owner());
         assertFalse(file.toString().contains(file.secret()), "messages do not show the secret");
         ControlPlane.join(rendezvous, 1, 2, Ranks.TIMEOUT).close();
+        Ranks.get(zero).close();
+        assertNoFileIsLeft();
+    }
+
+    @Test
+    void rankZeroOfANamedRunDeletesItsFile() throws Exception {
+        JoinOptions options = JoinOptions.within(Ranks.TIMEOUT).ofOneRun();
+        FutureTask<ControlPlane> zero = Ranks.async(() -> ControlPlane.join(rendezvous, 0, 2, options));
+        ControlPlane.join(rendezvous, 1, 2, options).close();
         Ranks.get(zero).close();
         assertNoFileIsLeft();
     }

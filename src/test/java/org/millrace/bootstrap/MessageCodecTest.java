@@ -24,14 +24,15 @@ import org.millrace.bootstrap.Message.Rejected;
 
 class MessageCodecTest {
 
-    private static final List<Message> ALL =
-            List.of(new Hello(new RankIdentity(3, 123_456_789_012L, "node-ü", "run ü"), 4, new byte[] {1, 2, 3}),
-                    new Challenge(new RankIdentity(0, 7, ""), new byte[16], new byte[32]), new Proof(new byte[32]),
-                    new Rejected("no"), new Present(new RankIdentity(5, 6, "host")),
-                    new Contribution(1, Long.MAX_VALUE, Call.BARRIER, new byte[0]),
-                    new Contribution(1, 2, Call.ALL_GATHER, new byte[MessageCodec.MAX_DATA]),
-                    new Failed(new RemoteFailure(2, RemoteFailure.Kind.LOST, 1, "all_reduce", "line\n  | \tline")),
-                    new Departed(0), new PeerMessage(1, 2, Long.MIN_VALUE, new byte[] {1, 2}));
+    private static final List<Message> ALL = List.of(
+            new Hello(new RankIdentity(3, 123_456_789_012L, "node-ü", "run ü", "kernel", 1L << 40), 4,
+                    new byte[] {1, 2, 3}),
+            new Challenge(new RankIdentity(0, 7, ""), new byte[16], new byte[32]), new Proof(new byte[32]),
+            new Rejected("no"), new Present(new RankIdentity(5, 6, "host")),
+            new Contribution(1, Long.MAX_VALUE, Call.BARRIER, new byte[0]),
+            new Contribution(1, 2, Call.ALL_GATHER, new byte[MessageCodec.MAX_DATA]),
+            new Failed(new RemoteFailure(2, RemoteFailure.Kind.LOST, 1, "all_reduce", "line\n  | \tline")),
+            new Departed(0), new PeerMessage(1, 2, Long.MIN_VALUE, new byte[] {1, 2}));
 
     private static Message decode(ByteBuffer frame) throws ProtocolException {
         ByteBuffer header =

@@ -16,6 +16,7 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -47,6 +48,18 @@ class ProcessTest {
                 String.valueOf(SIZE), wait).redirectError(ProcessBuilder.Redirect.INHERIT).start();
         children.add(child);
         return child;
+    }
+
+    /** Without a run ID, rank 0 holds the others for a moment, because they started before it. */
+    @Test
+    void ranksMayStartBeforeRankZero() throws Exception {
+        List<BufferedReader> outputs = new ArrayList<>();
+        for (int rank = SIZE - 1; rank >= 0; rank--) {
+            outputs.add(start(rank, "poll").inputReader(StandardCharsets.UTF_8));
+        }
+        for (BufferedReader output : outputs) {
+            assertEquals("joined", output.readLine());
+        }
     }
 
     @ParameterizedTest
