@@ -25,7 +25,6 @@ import org.millrace.trace.ProcessTrace;
 public final class SilenceWatch {
 
     private static final Logger LOG = LogManager.getLogger(SilenceWatch.class);
-    private static final Duration PERIOD = Duration.ofSeconds(1);
     /**
      * Time during which peers receive reports about a silent link after its streams are closed. New streams may be
      * connected over the link, or the owners may continue without them.
@@ -40,13 +39,13 @@ public final class SilenceWatch {
 
     private final ProcessTrace trace;
     private final TcpInfo info = new TcpInfo(Arena.global());
+    private final SilenceClock clock = new SilenceClock(System::nanoTime, SilenceClock::runnableNanos);
     private final LongLines longLines = new LongLines(this::say);
     private final Map<Link, Silent> silent = new HashMap<>();
     /** Trace entries of silent links between other hosts, which peers have reported. */
     private final Map<Link, ProcessTrace.SilenceTrace> reported = new HashMap<>();
     /** Last time at which a link of this process was silent, by {@link System#nanoTime}. */
     private long told;
-    private long last = System.nanoTime();
 
     private record Link(InetAddress local, InetAddress remote) {
 
@@ -73,13 +72,11 @@ public final class SilenceWatch {
         }
     }
 
-    /** Checks the links if a second has passed. Called ten times a second. */
+    /** Checks the links if a second has passed. Called ten times a second, on one thread. */
     private void glance() {
-        long now = System.nanoTime();
-        if (now - last >= PERIOD.toNanos()) {
-            // A stopped process or machine receives nothing, so at most two periods count.
-            look(Math.min(now - last, 2 * PERIOD.toNanos()));
-            last = now;
+        long nanos = clock.due();
+        if (nanos > 0) {
+            look(nanos);
         }
     }
 

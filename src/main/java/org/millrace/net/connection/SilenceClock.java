@@ -1,0 +1,59 @@
+package org.millrace.net.connection;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.function.LongSupplier;
+
+/**
+ * Times of the looks at the links of this process, and the silence that each look counts. A stopped process or machine
+ * receives nothing, so a late look counts two periods. It counts more if the thread waited for a core meanwhile: the
+ * kernel then received data. Used by one thread.
+ */
+final class SilenceClock {
+
+    static final long PERIOD_NANOS = Duration.ofSeconds(1).toNanos();
+    private static final Path SCHEDULER = Path.of("/proc/thread-self/schedstat");
+
+    private final LongSupplier clock;
+    private final LongSupplier runnable;
+    private long last;
+    private long runnableAtLast;
+
+    /**
+     * Creates the clock.
+     *
+     * @param clock    current time in nanoseconds
+     * @param runnable time that the calling thread has run or has waited for a core, in nanoseconds; always 0 if
+     *                 unknown
+     */
+    SilenceClock(LongSupplier clock, LongSupplier runnable) {
+        this.clock = clock;
+        this.runnable = runnable;
+        last = clock.getAsLong();
+    }
+
+    /** Returns the nanoseconds of silence to count for a look now; 0 if no look is due. */
+    long due() {
+        long elapsed = clock.getAsLong() - last;
+        if (elapsed < PERIOD_NANOS) {
+            return 0;
+        }
+        long ran = runnable.getAsLong();
+        long counted = Math.min(elapsed, 2 * PERIOD_NANOS + ran - runnableAtLast);
+        last += elapsed;
+        runnableAtLast = ran;
+        return counted;
+    }
+
+    /** Returns the time that this thread has run or has waited for a core; 0 if the kernel does not count it. */
+    static long runnableNanos() {
+        try {
+            String[] fields = Files.readString(SCHEDULER).split(" ");
+            return Long.parseLong(fields[0]) + Long.parseLong(fields[1]);
+        } catch (IOException | RuntimeException unknown) {
+            return 0;
+        }
+    }
+}

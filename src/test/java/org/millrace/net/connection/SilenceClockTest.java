@@ -1,0 +1,59 @@
+package org.millrace.net.connection;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.junit.jupiter.api.Test;
+
+/** Silence that a look counts, by given clocks. */
+class SilenceClockTest {
+
+    private static final long SECOND = 1_000_000_000;
+
+    private long now = 7 * SECOND;
+    private long runnable;
+    private final SilenceClock clock = new SilenceClock(() -> now, () -> runnable);
+
+    @Test
+    void aLookIsDueOnceASecond() {
+        now += SECOND - 1;
+        assertEquals(0, clock.due());
+        now++;
+        assertEquals(SECOND, clock.due());
+        assertEquals(0, clock.due());
+        now += SECOND + 5;
+        assertEquals(SECOND + 5, clock.due());
+    }
+
+    /** The kernel receives data for a thread that waits for a core, so the whole time counts. */
+    @Test
+    void aThreadWithoutACoreCountsTheWholeTime() {
+        runnable += SECOND; // before the first look
+        now += SECOND;
+        clock.due();
+        now += 12 * SECOND;
+        runnable += 11 * SECOND;
+        assertEquals(12 * SECOND, clock.due());
+    }
+
+    @Test
+    void aStoppedProcessCountsTwoSeconds() {
+        now += SECOND;
+        clock.due();
+        now += 12 * SECOND;
+        runnable += SECOND / 10;
+        assertEquals(2 * SECOND + SECOND / 10, clock.due());
+        now += SECOND;
+        assertEquals(SECOND, clock.due(), "nothing is left over");
+    }
+
+    @Test
+    void theKernelCountsTheTimeOfThisThread() {
+        long before = SilenceClock.runnableNanos();
+        for (long end = System.nanoTime() + 20_000_000; System.nanoTime() - end < 0;) {
+            Thread.onSpinWait(); // uses the core
+        }
+        long used = SilenceClock.runnableNanos() - before;
+        assertTrue(used == 0 && before == 0 || used > 0, used + " after " + before);
+    }
+}
