@@ -4,8 +4,10 @@
 #include "net_thunks.h"
 
 static ncclResult_t init(int version, void **ctx, uint64_t commId, ncclDebugLogger_t logFunction) {
-  MILLRACE_FORWARD_SHIELDED(init, version, ctx, commId, logFunction, millraceLibrary(logFunction),
-                            millraceNcclVersion(logFunction), millraceRccl(logFunction));
+  const char *path;
+  int vendor = (int)millraceVendor(logFunction, &path);
+  MILLRACE_FORWARD_SHIELDED(init, version, ctx, commId, logFunction, millraceLibrary(logFunction), vendor,
+                            millraceNcclVersion(logFunction), path);
 }
 
 ncclResult_t netInit(int version, void **ctx, uint64_t commId, ncclDebugLogger_t logFunction) {

@@ -44,11 +44,14 @@ const void *millraceLibrary(const void *code);
 /* Returns the version that ncclGetVersion of that library returns; 0 if the library has no such function. */
 int millraceNcclVersion(const void *code);
 
+/* Vendor of a calling library. org.millrace.plugin.host.CallingLibrary.Vendor has the same order. */
+enum millraceVendor { MILLRACE_NCCL, MILLRACE_RCCL, MILLRACE_NCCLX, MILLRACE_UNKNOWN };
+
 /*
- * Returns the path of the library that contains some code if the library is RCCL, and null otherwise. RCCL is
- * recognized by the library's SONAME, or by another library that it needs.
+ * Returns the vendor of that library, from its SONAME, the libraries that it needs and its functions. Without evidence
+ * of another vendor it is NCCL. Stores the path of the library; null if no library contains the code.
  */
-const char *millraceRccl(const void *code);
+enum millraceVendor millraceVendor(const void *code, const char **path);
 
 /* The library that calls the enclosing function of a table. */
 #define MILLRACE_CALLER millraceLibrary(__builtin_return_address(0))

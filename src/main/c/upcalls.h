@@ -9,7 +9,7 @@
  * number. A shim and a jar with different numbers refuse to work together.
  */
 #ifndef MILLRACE_PLUGIN_INTERFACE
-#define MILLRACE_PLUGIN_INTERFACE 11
+#define MILLRACE_PLUGIN_INTERFACE 12
 #endif
 
 /*
@@ -20,7 +20,7 @@
  */
 struct millraceUpcalls {
   ncclResult_t (*init)(int version, void **ctx, uint64_t commId, ncclDebugLogger_t logFunction,
-                       const void *library, int ncclVersion, const char *rccl);
+                       const void *library, int vendor, int ncclVersion, const char *path);
   ncclResult_t (*devices)(int *ndev);
   ncclResult_t (*getProperties)(int version, int dev, void *props, const void *library);
   ncclResult_t (*listen)(void *ctx, int dev, void *handle, void **listenComm, const void *library);

@@ -21,7 +21,7 @@ import org.millrace.net.FrameEnd;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Pending;
-import org.millrace.plugin.host.CallingNccl;
+import org.millrace.plugin.host.CallingLibrary;
 import org.millrace.plugin.host.HandleTable;
 import org.millrace.plugin.host.NativeEnvironment;
 import org.millrace.plugin.host.NativeMemory;
@@ -185,7 +185,7 @@ final class NetPlugin {
      * @param library address at which the calling NCCL is mapped; distinguishes the NCCLs of this process
      * @param nccl    version and vendor of the calling NCCL
      */
-    public void init(int version, long context, long communicator, long logger, long library, CallingNccl nccl) {
+    public void init(int version, long context, long communicator, long logger, long library, CallingLibrary nccl) {
         NcclLog.use(logger);
         Session session = openSession(version, logger, library, nccl);
         if (context != 0) {
@@ -195,7 +195,7 @@ final class NetPlugin {
         }
     }
 
-    private synchronized Session openSession(int version, long logger, long library, CallingNccl nccl) {
+    private synchronized Session openSession(int version, long logger, long library, CallingLibrary nccl) {
         Session session = sessions.get(library);
         if (session == null) {
             PluginConfiguration settings = PluginConfiguration.of(nccl, Configuration.ofPlugin(environment::users));

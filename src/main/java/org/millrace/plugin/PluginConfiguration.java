@@ -13,7 +13,7 @@ import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings.Kernels;
 import org.millrace.config.Settings;
 import org.millrace.cuda.CudaDriver;
-import org.millrace.plugin.host.CallingNccl;
+import org.millrace.plugin.host.CallingLibrary;
 import org.millrace.plugin.host.CoreShare;
 import org.millrace.plugin.host.NcclLog;
 import org.millrace.plugin.host.ProxyThreads;
@@ -43,7 +43,7 @@ import org.millrace.plugin.loss.LossPolicy;
  * @param choosesChannels whether the user leaves the number of channels to the plugin
  * @param maxRecvs        maximum number of buffers of one receive, if connections are not taken over
  */
-public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThreads threads, Kernels unpack,
+public record PluginConfiguration(CallingLibrary nccl, boolean takeover, ProxyThreads threads, Kernels unpack,
         long bounceBytes, Map<String, String> toSet, @Nullable String refusal, LossPolicy loss, boolean deviceSlots,
         boolean choosesChannels, int maxRecvs) {
 
@@ -135,7 +135,7 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
      * @throws ConfigurationException if a value is not usable, or if MILLRACE_TAKEOVER=1 or MILLRACE_UNPACK=1 is not
      *                                possible with another setting
      */
-    static PluginConfiguration of(CallingNccl nccl, Configuration settings) {
+    static PluginConfiguration of(CallingLibrary nccl, Configuration settings) {
         Map<String, String> toSet = new LinkedHashMap<>();
         Optional<Boolean> wish = settings.get(Settings.TAKEOVER);
         Kernels unpack = kernelsThatUnpack(settings);
@@ -172,7 +172,7 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
      * @throws ConfigurationException as for a calling NCCL
      */
     public static String describe(Configuration settings) {
-        PluginConfiguration plugin = of(CallingNccl.UNTOLD, settings);
+        PluginConfiguration plugin = of(CallingLibrary.UNTOLD, settings);
         return plugin.threads + ", with slots in " + (plugin.deviceSlots ? "the GPU's memory" : "the host's memory")
                 + ", and takes connections of NCCL up to " + KernelLayout.NEWEST_KNOWN
                 + " over, by the version that it reports; a newer one is left to its own proxy";

@@ -5,7 +5,8 @@ import java.lang.foreign.ValueLayout;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.millrace.plugin.gin.GinPlugin;
-import org.millrace.plugin.host.CallingNccl;
+import org.millrace.plugin.host.CallingLibrary;
+import org.millrace.plugin.host.CallingLibrary.Vendor;
 import org.millrace.plugin.host.NativeEnvironment;
 import org.millrace.plugin.host.NativeMemory;
 import org.millrace.plugin.loss.LossWatch;
@@ -76,7 +77,7 @@ record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin, ProfilerPlu
     private void callNet(Upcalls.Net function, long a) {
         switch (function) {
             case INIT -> net.init(number(a, 0), word(a, 1), word(a, 2), word(a, 3), word(a, 4),
-                    new CallingNccl(number(a, 5), text(word(a, 6))));
+                    new CallingLibrary(Vendor.values()[number(a, 5)], number(a, 6), text(word(a, 7))));
             case DEVICES -> net.devices(word(a, 0));
             case GET_PROPERTIES -> net.getProperties(number(a, 0), number(a, 1), word(a, 2), word(a, 3));
             case LISTEN -> net.listen(word(a, 0), number(a, 1), word(a, 2), word(a, 3), word(a, 4));

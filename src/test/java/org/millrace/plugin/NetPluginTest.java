@@ -25,7 +25,7 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Network;
 import org.millrace.net.Pending;
-import org.millrace.plugin.host.CallingNccl;
+import org.millrace.plugin.host.CallingLibrary;
 import org.millrace.plugin.host.CapturedLog;
 import org.millrace.plugin.host.NativeEnvironment;
 import org.millrace.plugin.host.NativeMemory;
@@ -157,7 +157,7 @@ class NetPluginTest {
         CapturedLog.begin();
         NativeEnvironment.set("NCCL_SOCKET_IFNAME", "lo");
         NativeEnvironment.set("NCCL_PXN_DISABLE", "");
-        plugin.init(11, pointer, 5, CapturedLog.address(), LIBRARY, new CallingNccl(22809));
+        plugin.init(11, pointer, 5, CapturedLog.address(), LIBRARY, CallingLibrary.nccl(22809));
         context = read(pointer);
     }
 
@@ -201,7 +201,7 @@ class NetPluginTest {
     void aPathThatFailsToOpenIsClosedWithItsEndpoint() {
         failsToOpen = true;
         assertThrows(IllegalStateException.class,
-                () -> plugin.init(11, pointer, 6, CapturedLog.address(), 2 * LIBRARY, new CallingNccl(22809)));
+                () -> plugin.init(11, pointer, 6, CapturedLog.address(), 2 * LIBRARY, CallingLibrary.nccl(22809)));
         assertTrue(serviceClosed);
         assertNull(plugin.sessionIfAny(2 * LIBRARY));
     }
@@ -353,13 +353,13 @@ class NetPluginTest {
      */
     @Test
     void anotherNcclOfThisProcess() {
-        plugin.init(12, pointer, 6, CapturedLog.address(), 2 * LIBRARY, new CallingNccl(23301));
+        plugin.init(12, pointer, 6, CapturedLog.address(), 2 * LIBRARY, CallingLibrary.nccl(23301));
         long other = read(pointer);
         assertNull(NativeEnvironment.get("NCCL_PXN_DISABLE"));
         plugin.listen(other, 0, handle, pointer, 0);
         assertThrows(ConnectionException.class, () -> plugin.connect(context, 0, handle, pointer, deviceHandle, 0));
         plugin.closeListen(read(pointer));
-        plugin.init(12, pointer, 7, CapturedLog.address(), LIBRARY, new CallingNccl(22809));
+        plugin.init(12, pointer, 7, CapturedLog.address(), LIBRARY, CallingLibrary.nccl(22809));
         assertEquals("1", NativeEnvironment.get("NCCL_PXN_DISABLE"));
         plugin.finalize(read(pointer));
         assertFalse(serviceClosed);
@@ -379,7 +379,7 @@ class NetPluginTest {
 
     @Test
     void theLastFinalizeEndsTheService() {
-        plugin.init(11, pointer, 6, CapturedLog.address(), LIBRARY, new CallingNccl(22809));
+        plugin.init(11, pointer, 6, CapturedLog.address(), LIBRARY, CallingLibrary.nccl(22809));
         plugin.finalize(read(pointer));
         assertFalse(serviceClosed);
     }

@@ -12,12 +12,12 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
-import org.millrace.plugin.host.CallingNccl;
+import org.millrace.plugin.host.CallingLibrary;
 
 class PluginConfigurationTest {
 
     private static PluginConfiguration read(Map<String, String> environment) {
-        return PluginConfiguration.of(CallingNccl.UNTOLD, Configuration.ofPlugin(environment::get));
+        return PluginConfiguration.of(CallingLibrary.UNTOLD, Configuration.ofPlugin(environment::get));
     }
 
     @Test

@@ -13,12 +13,12 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings.Kernels;
-import org.millrace.plugin.host.CallingNccl;
+import org.millrace.plugin.host.CallingLibrary;
 
 class UnpackSettingsTest {
 
     private static PluginConfiguration read(UnaryOperator<String> environment) {
-        return PluginConfiguration.of(CallingNccl.UNTOLD, Configuration.ofPlugin(environment));
+        return PluginConfiguration.of(CallingLibrary.UNTOLD, Configuration.ofPlugin(environment));
     }
 
     @Test

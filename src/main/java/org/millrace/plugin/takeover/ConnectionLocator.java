@@ -10,7 +10,7 @@ import org.millrace.abi.Protocol;
 import org.millrace.abi.RecvMem;
 import org.millrace.abi.SendMem;
 import org.millrace.config.Settings;
-import org.millrace.plugin.host.CallingNccl;
+import org.millrace.plugin.host.CallingLibrary;
 import org.millrace.plugin.host.NativeMemory;
 
 /**
@@ -26,7 +26,7 @@ final class ConnectionLocator {
     private final long[] addresses = new long[Protocol.values().length];
     private final long[] sizes = new long[addresses.length];
     private final boolean[] onDevice = new boolean[addresses.length];
-    private final CallingNccl nccl;
+    private final CallingLibrary nccl;
     private int registered;
 
     /**
@@ -34,7 +34,7 @@ final class ConnectionLocator {
      *
      * @param nccl owner of the memory, with at least one known layout
      */
-    ConnectionLocator(CallingNccl nccl) {
+    ConnectionLocator(CallingLibrary nccl) {
         this.nccl = nccl;
     }
 

@@ -9,7 +9,7 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.IdleStrategy;
-import org.millrace.plugin.host.CallingNccl;
+import org.millrace.plugin.host.CallingLibrary;
 import org.millrace.plugin.host.NcclLog;
 import org.millrace.plugin.host.ProxyThreads;
 import org.millrace.plugin.path.DataPath;
@@ -20,7 +20,7 @@ import org.millrace.trace.ProcessTrace;
 /** Threads and memory that serve the connections of a {@link TakeoverPath}. */
 public final class TakeoverService {
 
-    private final CallingNccl nccl;
+    private final CallingLibrary nccl;
     private final IntFunction<ProxyThreads> threadsAmong;
     private final @Nullable DeviceSlots deviceSlots;
     private volatile Threads serving;
@@ -72,7 +72,7 @@ public final class TakeoverService {
      * @param deviceSlots  object that serves slots in GPU memory, closed with the service; null if slots are in host
      *                     memory
      */
-    public TakeoverService(CallingNccl nccl, ProxyThreads threads, IntFunction<ProxyThreads> threadsAmong,
+    public TakeoverService(CallingLibrary nccl, ProxyThreads threads, IntFunction<ProxyThreads> threadsAmong,
             @Nullable DeviceSlots deviceSlots) {
         this.nccl = nccl;
         this.threadsAmong = threadsAmong;
@@ -80,7 +80,7 @@ public final class TakeoverService {
         serving = Threads.start(threads, deviceSlots);
     }
 
-    CallingNccl nccl() {
+    CallingLibrary nccl() {
         return nccl;
     }
 

@@ -11,7 +11,7 @@ import java.util.Optional;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.millrace.config.Configuration;
-import org.millrace.plugin.host.CallingNccl;
+import org.millrace.plugin.host.CallingLibrary;
 import org.millrace.plugin.host.ProxyThreads;
 import org.millrace.plugin.path.NetEndpoint;
 import org.millrace.proxy.ProxyAgent;
@@ -29,7 +29,7 @@ class WarmUpTest {
     @Test
     void theNumberOfThreadsIsSettledOnce() {
         AtomicInteger asked = new AtomicInteger();
-        TakeoverService service = new TakeoverService(CallingNccl.UNTOLD, threads(3), processes -> {
+        TakeoverService service = new TakeoverService(CallingLibrary.UNTOLD, threads(3), processes -> {
             asked.incrementAndGet();
             return threads(2);
         }, null);
@@ -50,7 +50,7 @@ class WarmUpTest {
 
     @Test
     void theFirstConnectionFindsItOver() {
-        TakeoverService service = new TakeoverService(CallingNccl.UNTOLD, threads(1), processes -> threads(1), null);
+        TakeoverService service = new TakeoverService(CallingLibrary.UNTOLD, threads(1), processes -> threads(1), null);
         try (NetEndpoint endpoint = NetEndpoint.open(Configuration.ofPlugin(SETTINGS::get))) {
             WarmUp warmUp = new WarmUp(endpoint, new TakeoverPath(service, null), service.agents(), null, true);
             warmUp.begin();

@@ -1,0 +1,90 @@
+package org.millrace.plugin.host;
+
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import org.millrace.abi.KernelLayout;
+import org.millrace.nccl.NcclLibrary;
+
+/**
+ * The library that calls the plugin: NCCL, or a library with NCCL's plugin interface. A process can contain several.
+ *
+ * @param vendor  vendor by positive evidence in the library; {@link Vendor#NCCL} without such evidence
+ * @param version result of the library's {@code ncclGetVersion}; 0 if this function cannot be found, for instance
+ *                because NCCL was linked statically
+ * @param path    file of the library, or of the program that contains it; null if it is unknown
+ */
+public record CallingLibrary(Vendor vendor, int version, @Nullable String path) {
+
+    /** The vendor of a library. Its order is that of {@code millraceVendor} in {@code src/main/c/shim.h}. */
+    public enum Vendor {
+        /** NVIDIA's library, or a caller without evidence of another vendor. */
+        NCCL,
+        /** AMD's library. */
+        RCCL,
+        /** Meta's extension of NCCL. */
+        NCCLX,
+        /** A library that names itself as a further collective library. */
+        UNKNOWN
+    }
+
+    /** A caller that reports neither vendor nor version. */
+    public static final CallingLibrary UNTOLD = nccl(0);
+
+    /** Returns an NCCL of the given version, whose path is unknown. */
+    public static CallingLibrary nccl(int version) {
+        return new CallingLibrary(Vendor.NCCL, version, null);
+    }
+
+    /**
+     * {@return a clause for messages: the reason why the layout of this library's memory is unknown; null if it is
+     * known}
+     */
+    public @Nullable String obstacle() {
+        return known() != null ? null : switch (vendor) {
+            case NCCL, NCCLX -> ", which is newer than this Millrace: how its memory is laid out is not known";
+            case RCCL -> ": the layout of its memory differs from NCCL's, and this Millrace does not know it";
+            case UNKNOWN -> ": it is neither NCCL nor RCCL, and how its memory is laid out is not known";
+        };
+    }
+
+    /**
+     * Returns whether this library passes the address of a device handle to {@code connect} and {@code accept}. On
+     * hosts with AMD's AINIC cards, RCCL passes the address of a structure of four bytes instead.
+     */
+    public boolean takesDeviceHandles() {
+        return vendor == Vendor.NCCL || vendor == Vendor.NCCLX;
+    }
+
+    /** Returns the layouts that this library's memory may have. LL128 lines have one length in all of them. */
+    public List<KernelLayout> layouts() {
+        KernelLayout known = known();
+        return known == null ? List.of() : isUntold() ? List.of(KernelLayout.V28, KernelLayout.V31) : List.of(known);
+    }
+
+    private @Nullable KernelLayout known() {
+        return switch (vendor) {
+            case NCCL, NCCLX -> KernelLayout.ofRelease(version);
+            case RCCL, UNKNOWN -> null;
+        };
+    }
+
+    /** Returns whether the memory, and not the version, decides about the layout. */
+    private boolean isUntold() {
+        return version == 0 && known() != null;
+    }
+
+    /** Returns a description for the log. It includes the memory layout, if the version alone determines the layout. */
+    public String describe() {
+        KernelLayout known = known();
+        return this
+                + (isUntold() ? ", whose memory tells how connFifo is laid out" : known == null ? "" : ", " + known);
+    }
+
+    @Override
+    public String toString() {
+        String name = vendor == Vendor.UNKNOWN ? "unknown library" : vendor.name();
+        String text = version != 0 ? name + " " + NcclLibrary.versionText(version)
+                : (vendor == Vendor.UNKNOWN ? name : "an " + name) + " of unknown version";
+        return text + (path == null || vendor == Vendor.NCCL && known() != null ? "" : " (" + path + ")");
+    }
+}
