@@ -83,7 +83,7 @@ public final class Main {
         return run(Map.of(), out, err, arguments);
     }
 
-    /** Runs a command. {@code commands} contains commands by name, in addition to {@link #COMMANDS}. */
+    /** Runs a command. {@code commands} contains further commands by name. */
     public static int run(Map<String, ?> commands, PrintWriter out, PrintWriter err, String... arguments) {
         try {
             Millrace.requireNativeAccess(); // called first, because commands and their options initialize layouts of

@@ -294,7 +294,6 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
         private final long slotBytes;
         private final long threshold;
 
-        /** @param arena arena of the connection */
         GatherMemory(Arena arena, Network network, long slotBytes, long threshold) {
             this.slotBytes = slotBytes;
             this.threshold = threshold;

@@ -174,7 +174,6 @@ final class P2pTransport implements Transport {
             return new ProcessMemory(block);
         }
 
-        /** Returns the number of blocks that are not yet freed. */
         static int blocks() {
             return BLOCKS.get();
         }

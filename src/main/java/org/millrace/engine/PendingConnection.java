@@ -32,7 +32,6 @@ final class PendingConnection implements Pending<TransportConnection> {
     private final int[] others;
     /** Set-up messages of the peers, in the order of {@link #others}; an element is null until its message arrives. */
     private final byte @Nullable [][] theirs;
-    /** Set-up message of this end. */
     private byte[] mine = {};
     private boolean proxyConnected;
     private boolean over;

@@ -19,11 +19,11 @@ final class Registrations implements AutoCloseable {
     public static final int NO_RANK = -1;
 
     /**
-     * Minimum number of bytes that one rank passes to the next (a hop), for peers to read registered memory in place in
-     * operations that combine elements. Smaller data passes through slots, because a sender copies it as fast as the
-     * receiver reads it. Measured with {@code RegisteredBench}, with two ranks of one process over P2P and SHM. From
-     * this size on, operations with registered operands take 0.9 to 1.0 times as long as operations through slots. At
-     * half this size, they take 1.1 times as long.
+     * Minimum size of a hop, in bytes, for peers to read registered memory in place in operations that combine
+     * elements. Smaller data passes through slots, because a sender copies it as fast as the receiver reads it.
+     * Measured with {@code RegisteredBench}, with two ranks of one process over P2P and SHM. From this size on,
+     * operations with registered operands take 0.9 to 1.0 times as long as operations through slots. At half this size,
+     * they take 1.1 times as long.
      */
     private static final long LEAST_COMBINED = 64 << 10;
     /**

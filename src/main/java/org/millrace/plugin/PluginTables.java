@@ -64,7 +64,6 @@ record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin, ProfilerPlu
         return NativeMemory.getLong(arguments + (long) index * Long.BYTES);
     }
 
-    /** Returns an argument that is an {@code int}. */
     private static int number(long arguments, int index) {
         return (int) word(arguments, index);
     }

@@ -39,7 +39,6 @@ public final class TraceReader {
         return readAll(directory, _ -> true, unreadable);
     }
 
-    /** Reads the traces in the files that {@code wanted} accepts. */
     static List<TracedProcess> readAll(Path directory, Predicate<Path> wanted, BiConsumer<Path, IOException> unreadable)
             throws IOException {
         List<TracedProcess> found = new ArrayList<>();
@@ -76,7 +75,6 @@ public final class TraceReader {
         return read(file, System::nanoTime);
     }
 
-    /** Reads a process's trace, with a given clock. */
     static TracedProcess read(Path file, LongSupplier clock) throws IOException {
         FileName name = FileName.parse(file.getFileName().toString());
         if (name == null) {

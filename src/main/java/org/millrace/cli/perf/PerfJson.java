@@ -23,7 +23,6 @@ final class PerfJson {
         this.results = results;
     }
 
-    /** Returns the whole document as text. */
     String write(boolean processes, Configuration configuration, List<String> failures) {
         Map<String, Object> document = new LinkedHashMap<>();
         document.put("collective", plan.collective().label());

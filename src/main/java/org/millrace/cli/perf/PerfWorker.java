@@ -13,7 +13,7 @@ import org.millrace.cli.run.RankWorker;
 import org.millrace.cli.run.RunDeadline;
 import org.millrace.net.link.Fault;
 
-/** Runs a plan as one rank. {@link #run()} runs on one thread; {@link #abort()} is callable from any thread. */
+/** Runs a plan as one rank. {@link #run} runs on one thread; {@link #abort()} is callable from any thread. */
 public final class PerfWorker implements RankWorker {
 
     /**

@@ -158,7 +158,6 @@ public final class RecordCommand implements Runnable {
     @Command(name = "export", description = "Write steps and operations for other programs.")
     static final class Export extends Reading {
 
-        /** Formats of an export. */
         enum Format {
             CSV, CHROME
         }

@@ -270,7 +270,6 @@ public final class ReplayCommand extends Subcommand {
         return nanos == 0 ? "not" : String.format(Locale.ROOT, "%.3f ms", nanos / 1e6);
     }
 
-    /** Replays one rank. */
     private final class Worker implements RankWorker {
 
         private final ReplayPlan plan;

@@ -110,7 +110,6 @@ final class CommandRank {
         }
     }
 
-    /** Kills the rank's process. */
     void terminate() {
         process.destroyForcibly();
     }

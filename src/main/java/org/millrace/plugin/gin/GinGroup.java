@@ -236,7 +236,6 @@ public final class GinGroup implements AutoCloseable {
         }
     }
 
-    /** Creates contexts for operations that the host starts. */
     synchronized Rma createRma(int count) {
         List<RmaQueue> made = new ArrayList<>();
         int ranks = communicator.ranks();
