@@ -86,6 +86,15 @@ public final class Settings {
         HOST
     }
 
+    /** Check of the payloads of steps and of GIN's frames by checksums. */
+    public enum PayloadCheck {
+        OFF,
+        /** A changed payload fails its connection. */
+        FAIL,
+        /** A changed payload is only logged. */
+        REPORT
+    }
+
     /** Events of NCCL's profiler interface that the plugin records. */
     public enum Events {
         OFF,
@@ -326,6 +335,14 @@ public final class Settings {
     public static final Setting<Duration> CLOSE_DEADLINE =
             setting(Part.FAILURES, "MILLRACE_CLOSE_DEADLINE", DEADLINES, Duration.ofSeconds(60),
                     "time that close() waits for operations and for the other ranks to close; then it throws");
+    public static final Setting<PayloadCheck> CHECK = setting(Part.FAILURES, "MILLRACE_CHECK",
+            values(Map.of("0", PayloadCheck.OFF, "1", PayloadCheck.FAIL, "report", PayloadCheck.REPORT),
+                    "0 or not set (no check), 1 (a changed payload fails the communicator) or report (a changed payload"
+                            + " is only logged)"),
+            PayloadCheck.OFF,
+            "1: each payload has a CRC-32C checksum from the sender's slot to the receiver's slot, and a change"
+                    + " fails the communicator; report: a change is only logged; the same on all ranks; slots are then"
+                    + " in host memory, and GIN's bytes pass the network");
     public static final Setting<Optional<String>> FAULT = optional(Part.FAILURES, "MILLRACE_FAULT",
             text("flip:frame=N,bit=N  cut:frame=N[,rail=N]  delay:frame=N,polls=N  garbage:frame=N"),
             "a fault to inject, for tests; unset: none");

@@ -131,7 +131,7 @@ final class CommunicatorParts {
                 new EndSettings(options.layout(), options.firstStep(), failure, failure::failOf, sharedSlots(),
                         options.transfers().groups() ? options.channels() : 0,
                         heap == null ? null : new Heap(heap.segment(), heap.name(), heap.doorbell()),
-                        device.abortFlag(), number));
+                        device.abortFlag(), options.check(), number));
     }
 
     private static int processes(List<PeerInfo> peers, int rank) {

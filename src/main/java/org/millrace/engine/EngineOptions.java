@@ -11,6 +11,7 @@ import org.millrace.agent.IdleProfile;
 import org.millrace.agent.IdleStrategy;
 import org.millrace.agent.Sleeper;
 import org.millrace.config.Configuration;
+import org.millrace.config.Settings.PayloadCheck;
 import org.millrace.config.Settings;
 import org.millrace.engine.NetTransport.Unpacking;
 
@@ -39,13 +40,14 @@ import org.millrace.engine.NetTransport.Unpacking;
  * @param ptrThreshold      minimum size of a hop, in bytes, for collectives over networks to use the user's memory in
  *                          place
  * @param unpacking         settings for kernels that gather received data; null if they do not gather
+ * @param check             check of the payloads that pass a network
  */
 record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepNanos,
         Function<Sleeper, IdleStrategy> idle, boolean hasCore, long silentSleepNanos, long wokenSleepNanos,
         Duration connectDeadline, Duration stallDeadline, Duration lateDeadline, Duration closeDeadline, long firstStep,
         AlgorithmChoice algorithms, ProtocolChoice protocols, TransferOptions transfers, int workFifoBytes,
         int workArgumentBytes, int firstWork, long ptrThreshold, Optional<Long> registeredThreshold,
-        SharedMemoryOptions sharedMemory, @Nullable Unpacking unpacking) {
+        SharedMemoryOptions sharedMemory, @Nullable Unpacking unpacking, PayloadCheck check) {
 
     /**
      * System properties with the initial values of counters. Only tests of counter wrap-around set them, to the same
@@ -105,7 +107,8 @@ record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepN
                 configuration.get(Settings.REGISTERED_THRESHOLD), SharedMemoryOptions.of(configuration),
                 configuration.get(Settings.NET_DEVICE_UNPACK).orElse(false)
                         ? new Unpacking(configuration.get(Settings.NET_DEVICE_UNPACK_THRESHOLD))
-                        : null);
+                        : null,
+                configuration.get(Settings.CHECK));
     }
 
     /**

@@ -78,7 +78,7 @@ public final class GinRank implements AutoCloseable {
                 control.barrier(); // No rank may begin, and perhaps end, before its peers' connections are made.
             }
             GinCommunicator communicator = new GinCommunicator(number, rank, mesh.senders(), mesh.receivers(),
-                    GinOptions.defaults(), failure -> joined.fail(failure));
+                    GinOptions.defaults().withCheck(options.check()), failure -> joined.fail(failure));
             GinAgent agent = new GinAgent("gin-" + rank);
             agent.add(communicator);
             Sleeper sleeper = nanos -> Sleeper.PARK.sleep(Math.min(nanos, options.silentSleepNanos()));

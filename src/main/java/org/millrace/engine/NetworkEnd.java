@@ -28,6 +28,7 @@ import org.millrace.proxy.ReceiveProxy;
 import org.millrace.proxy.SendProxy;
 import org.millrace.proxy.SliceLists;
 import org.millrace.proxy.SlotPool;
+import org.millrace.proxy.StepCheck;
 import org.millrace.trace.ConnectionIdentity.Direction;
 import org.millrace.trace.ConnectionTrace;
 import org.millrace.transport.EndRequest;
@@ -206,7 +207,8 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
 
         @Override
         AbstractProxy proxy(FrameSender sender) {
-            return SendProxy.sharing(share(), request.name(), info(), region, operations, sender,
+            return SendProxy.sharing(share(), request.name(), info(), region, operations,
+                    StepCheck.of(request.settings().check(), request.name(), true, sender),
                     request.settings().listener());
         }
     }
@@ -279,7 +281,9 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
         @Override
         AbstractProxy proxy(FrameReceiver receiver) {
             return ReceiveProxy.sharing(gather == null ? null : gather.slices(), share(), request.name(), info(),
-                    region, staging, operations, receiver, request.settings().listener());
+                    region, staging, operations,
+                    StepCheck.of(request.settings().check(), request.name(), true, receiver),
+                    request.settings().listener());
         }
     }
 

@@ -12,7 +12,7 @@ import org.millrace.net.FrameHeader;
  *  word 1   version of the protocol  handle of a window. PUT: the target. GET: the source. VA_SIGNAL: the window that
  *                                    contains the signal
  *  word 2   rank of the sender       offset in that window
- *  word 3   number of ranks          number of the signal
+ *  word 3   number of ranks          number of the signal 0..31, checksum of the payload 32..63 (0 for none)
  *  word 4   bytes of a chunk         PUT, VA_SIGNAL: value to add to the signal. GET_DATA: location of the staged bytes
  *  word 5   0                        PUT: the inline value, or the location of the staged bytes. GET: number of bytes.
  *                                    GET_DATA: number of the answered get. The gets that a rank requests from a peer
@@ -31,8 +31,9 @@ final class GinHeader {
     static final int GET_DATA = 5;
 
     /** Version of the protocol. Every change of the layout changes the version. */
-    static final long PROTOCOL = 0x4D_52_47_49_4E_03L;
+    static final long PROTOCOL = 0x4D_52_47_49_4E_04L;
 
+    static final int CHECKED = 3;
     private static final int INLINE_SHIFT = 8;
     private static final long SIGNALLED = 1L << 16;
     private static final long STAGED = 1L << 17;
@@ -71,7 +72,7 @@ final class GinHeader {
 
     static void signal(FrameHeader header, int signal, long value) {
         header.word(0, header.word(0) | SIGNALLED);
-        header.word(3, signal);
+        header.word(3, Integer.toUnsignedLong(signal));
         header.word(4, value);
     }
 
@@ -125,7 +126,7 @@ final class GinHeader {
     }
 
     static long signal(FrameHeader header) {
-        return header.word(3);
+        return (int) header.word(3);
     }
 
     static long value(FrameHeader header) {

@@ -1,6 +1,7 @@
 package org.millrace.gin;
 
 import java.time.Duration;
+import org.millrace.config.Settings.PayloadCheck;
 
 /**
  * Settings of a communicator's data transfers. All ranks must have the same {@code chunkBytes}. The ranks compare it
@@ -12,8 +13,9 @@ import java.time.Duration;
  * @param patience   maximum time that a frame waits until this rank has created the window or context that the frame
  *                   names. It is also the maximum time that the close of a window or context waits for operations in
  *                   flight. If no operation makes progress for this time, the communicator reports a stall.
+ * @param check      check of the payloads of frames, the same on all ranks
  */
-public record GinOptions(long chunkBytes, int depth, Duration patience) {
+public record GinOptions(long chunkBytes, int depth, Duration patience, PayloadCheck check) {
 
     /** Maximum size of a chunk. Every network can transfer a payload of this size. */
     public static final long MAX_CHUNK_BYTES = 1 << 30;
@@ -32,6 +34,16 @@ public record GinOptions(long chunkBytes, int depth, Duration patience) {
             throw new IllegalArgumentException(
                     "a depth of " + depth + " GIN frames: choose a power of two of 2 or more");
         }
+    }
+
+    /** Creates options without a check of payloads. */
+    public GinOptions(long chunkBytes, int depth, Duration patience) {
+        this(chunkBytes, depth, patience, PayloadCheck.OFF);
+    }
+
+    /** Returns these options with a check of payloads. */
+    public GinOptions withCheck(PayloadCheck of) {
+        return new GinOptions(chunkBytes, depth, patience, of);
     }
 
     /** Returns options that suit most programs. */

@@ -33,13 +33,13 @@ final class PeerConnection extends GinPeer {
      */
     public PeerConnection(LocalRank rank, int peer, FrameSender sender, FrameReceiver receiver) {
         super(rank, peer);
-        this.sender = sender;
-        frames = new OutboundFrames(sender, rank.options().depth());
+        this.sender = GinCheck.of(rank, peer, sender);
+        frames = new OutboundFrames(this.sender, rank.options().depth());
         framePath = new FramePath(rank, frames, null);
         directPath = new DirectPath(rank, peer, frames);
         getPath = new GetPath(rank, frames);
         bytesPath = framePath;
-        inbound = new FrameDispatcher(rank, peer, receiver, getPath, answers);
+        inbound = new FrameDispatcher(rank, peer, GinCheck.of(rank, peer, receiver), getPath, answers);
         OutboundFrame hello = frames.next();
         GinHeader.hello(hello.header, rank.rank(), rank.ranks(), rank.options().chunkBytes());
         frames.add();

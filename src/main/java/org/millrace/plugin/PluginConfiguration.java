@@ -11,6 +11,7 @@ import org.millrace.abi.KernelLayout;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings.Kernels;
+import org.millrace.config.Settings.PayloadCheck;
 import org.millrace.config.Settings;
 import org.millrace.cuda.CudaDriver;
 import org.millrace.plugin.host.CallingLibrary;
@@ -42,10 +43,11 @@ import org.millrace.plugin.loss.LossPolicy;
  * @param deviceSlots     whether slots may be in GPU memory
  * @param choosesChannels whether the user leaves the number of channels to the plugin
  * @param maxRecvs        maximum number of buffers of one receive, if connections are not taken over
+ * @param check           check of the payloads
  */
 public record PluginConfiguration(CallingLibrary nccl, boolean takeover, ProxyThreads threads, Kernels unpack,
         long bounceBytes, Map<String, String> toSet, @Nullable String refusal, LossPolicy loss, boolean deviceSlots,
-        boolean choosesChannels, int maxRecvs) {
+        boolean choosesChannels, int maxRecvs, PayloadCheck check) {
 
     /**
      * A variable that the takeover depends on.
@@ -163,7 +165,8 @@ public record PluginConfiguration(CallingLibrary nccl, boolean takeover, ProxyTh
                 conflict == null ? null
                         : conflict + ". NCCL's proxy serves the connections; " + Settings.TAKEOVER.name()
                                 + "=0 selects it without this warning",
-                LossPolicy.of(settings), deviceSlots, choosesChannels(settings), maxRecvs(settings, unpack));
+                LossPolicy.of(settings), deviceSlots, choosesChannels(settings), maxRecvs(settings, unpack),
+                settings.get(Settings.CHECK));
     }
 
     /**
@@ -202,6 +205,10 @@ public record PluginConfiguration(CallingLibrary nccl, boolean takeover, ProxyTh
         if (kernelsThatUnpack(settings) != Kernels.NONE) {
             conflicts.add(
                     settings.unpackingText() + " (kernels then gather what they receive from a buffer of their own)");
+        }
+        if (settings.get(Settings.CHECK) != PayloadCheck.OFF) {
+            conflicts.add(
+                    Settings.CHECK.name() + "=" + settings.text(Settings.CHECK) + " (the processor reads the slots)");
         }
         if (!conflicts.isEmpty()) {
             String what = "slots in the GPU's memory are not possible with " + String.join(" and ", conflicts);

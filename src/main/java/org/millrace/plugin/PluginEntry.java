@@ -48,10 +48,12 @@ final class PluginEntry {
         UnpackDevice unpack = settings.unpack() == Kernels.NONE ? null
                 : new UnpackDevice(settings.unpack() == Kernels.HOST, settings.bounceBytes());
         return settings.takeover()
-                ? new TakeoverPath(new TakeoverService(settings.nccl(), settings.threads(),
-                        processes -> ProxyThreads.decide(Configuration.ofPlugin(NativeEnvironment::get),
-                                settings.deviceSlots(), processes),
-                        settings.deviceSlots() ? new DeviceSlots(CudaDriver.load()) : null), unpack)
-                : new FallbackPath(unpack, settings.maxRecvs());
+                ? new TakeoverPath(
+                        new TakeoverService(settings.nccl(), settings.threads(),
+                                processes -> ProxyThreads.decide(Configuration.ofPlugin(NativeEnvironment::get),
+                                        settings.deviceSlots(), processes),
+                                settings.deviceSlots() ? new DeviceSlots(CudaDriver.load()) : null, settings.check()),
+                        unpack)
+                : new FallbackPath(unpack, settings.maxRecvs(), settings.check());
     }
 }

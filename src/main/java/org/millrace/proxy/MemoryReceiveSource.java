@@ -73,6 +73,16 @@ final class MemoryReceiveSource implements ReceiveStepSource {
     }
 
     @Override
+    public MemoryRegion slotRegion() {
+        return buffers.region(protocol);
+    }
+
+    @Override
+    public long slotOffset() {
+        return buffers.slotOffset(protocol, step);
+    }
+
+    @Override
     public void taken() {
         arriving.taken(protocol, step, size);
         expected = end;

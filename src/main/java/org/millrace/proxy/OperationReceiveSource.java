@@ -20,6 +20,7 @@ final class OperationReceiveSource implements ReceiveStepSource {
     private final ConnectionLayout layout;
     private final OperationQueue steps;
     private final RecvMem recvMem;
+    private final MemoryRegion memory;
     private final ArrivingFrames arriving;
     /** The connection's slots of the pool; null if the connection has its own slots. */
     private final @Nullable Slots shared;
@@ -46,6 +47,7 @@ final class OperationReceiveSource implements ReceiveStepSource {
         this.steps = queue;
         queue.beginAt(info.firstStep());
         this.recvMem = info.recvMem();
+        this.memory = memory;
         this.arriving = new ArrivingFrames(SlotBuffers.inOne(layout, memory), staging, wholeWords);
         this.shared = share == null ? null : new Slots(recvMem, share);
         this.gathered = gathered;
@@ -138,6 +140,19 @@ final class OperationReceiveSource implements ReceiveStepSource {
 
     private boolean isGathered() {
         return isCounted() && gathered.takes(size);
+    }
+
+    @Override
+    public @Nullable MemoryRegion slotRegion() {
+        if (op.user() != null || isGathered()) {
+            return null;
+        }
+        return op.protocol() == Protocol.SIMPLE ? region : memory;
+    }
+
+    @Override
+    public long slotOffset() {
+        return offset;
     }
 
     @Override

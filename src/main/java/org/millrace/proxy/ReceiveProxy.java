@@ -10,6 +10,7 @@ import org.millrace.abi.SendMem;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
+import org.millrace.net.check.CheckedReceiver;
 
 /**
  * The proxy of the receiving side. It receives a frame into its slot as soon as the device has freed the slot, and
@@ -33,6 +34,8 @@ public final class ReceiveProxy extends AbstractProxy {
     private final FrameReceiver receiver;
     private final ReceiveStepSource source;
     private final StepWindow window = new StepWindow();
+    /** Payloads that are checked again when the device has freed their slots; null if payloads are not checked. */
+    private final @Nullable DeliveredSlots delivered;
     /** The device's head, as read in this pass. */
     private long head;
     /** First step after the last frame that was accepted. */
@@ -45,6 +48,7 @@ public final class ReceiveProxy extends AbstractProxy {
         this.recvMem = recvMem;
         this.receiver = receiver;
         this.source = source;
+        this.delivered = receiver instanceof CheckedReceiver checked ? new DeliveredSlots(checked.check()) : null;
         this.covered = sendMem.headAcquire();
     }
 
@@ -109,6 +113,9 @@ public final class ReceiveProxy extends AbstractProxy {
                     name + ": the device's head is " + head + ", and it had freed the slots of all steps" + " before "
                             + (covered - ConnectionLayout.SLOTS) + ": another writer changed the counter");
         }
+        if (delivered != null) {
+            delivered.consumed(head);
+        }
         source.consumed(head);
         if (trace != null) {
             trace.consumed(head);
@@ -139,6 +146,9 @@ public final class ReceiveProxy extends AbstractProxy {
             window.add(StepHeader.step(header), covered);
             if (trace != null) {
                 trace.taken(StepHeader.end(header), header.payloadBytes(), (int) StepHeader.protocol(header));
+            }
+            if (delivered != null) {
+                delivered.add(header, source);
             }
             source.receive(receiver);
             source.taken();

@@ -1,7 +1,9 @@
 package org.millrace.proxy;
 
+import org.jspecify.annotations.Nullable;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
+import org.millrace.net.MemoryRegion;
 
 /** Determines for a {@link ReceiveProxy} whether and where a frame is received. Proxy's thread only. */
 public interface ReceiveStepSource {
@@ -16,6 +18,16 @@ public interface ReceiveStepSource {
 
     /** Sets the destination for the payload of the frame that {@link #admits} has admitted. */
     void receive(FrameReceiver receiver);
+
+    /**
+     * {@return region of the slot in which the device finds the payload of the frame that {@link #admits} has admitted;
+     * null if the payload is stored in the user's memory or in pages}
+     */
+    @Nullable
+    MemoryRegion slotRegion();
+
+    /** {@return offset of that slot in {@link #slotRegion}, in bytes} */
+    long slotOffset();
 
     /** Records that the admitted frame is being received. The next expected step is the step after this frame. */
     void taken();

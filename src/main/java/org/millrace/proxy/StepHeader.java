@@ -8,8 +8,9 @@ import org.millrace.net.FrameHeader;
  * <pre>
  *  word 0   step        first step of the frame. Its slot contains the payload
  *  word 1   end         first step after the frame
- *  word 2   protocol    low half: NCCL's number of the protocol: 0 LL, 1 LL128, 2 Simple
- *                       high half: number of the member, if several connections share one network connection
+ *  word 2   protocol    bits 0..15: NCCL's number of the protocol: 0 LL, 1 LL128, 2 Simple
+ *                       bits 16..31: number of the member, if several connections share one network connection
+ *                       bits 32..63: checksum of the payload; 0 if the sender computes no checksums
  *  word 3   opCount     number of the operation. Without announced operations: 1 if the device posted a size for the
  *                       first step, 0 if the frame only forwards tail
  *  word 4   signature   signature of the operation
@@ -20,10 +21,12 @@ final class StepHeader {
 
     private static final int STEP = 0;
     private static final int END = 1;
-    private static final int PROTOCOL = 2;
+    static final int PROTOCOL = 2;
     private static final int OP_COUNT = 3;
     private static final int SIGNATURE = 4;
     private static final int COUNT = 5;
+    private static final int MEMBER_SHIFT = 16;
+    private static final int PART = 0xFFFF;
 
     private StepHeader() {}
 
@@ -63,16 +66,16 @@ final class StepHeader {
 
     /** {@return NCCL's number of the protocol; the value comes from the peer and is not checked} */
     static long protocol(FrameHeader header) {
-        return (int) header.word(PROTOCOL);
+        return header.word(PROTOCOL) & PART;
     }
 
     /** Sets the number of the member that sends the frame, if several connections share one network connection. */
     static void member(FrameHeader header, int member) {
-        header.word(PROTOCOL, Integer.toUnsignedLong((int) header.word(PROTOCOL)) | (long) member << Integer.SIZE);
+        header.word(PROTOCOL, header.word(PROTOCOL) & ~((long) PART << MEMBER_SHIFT) | (long) member << MEMBER_SHIFT);
     }
 
     static int member(FrameHeader header) {
-        return (int) (header.word(PROTOCOL) >>> Integer.SIZE);
+        return (int) (header.word(PROTOCOL) >>> MEMBER_SHIFT) & PART;
     }
 
     static long opCount(FrameHeader header) {

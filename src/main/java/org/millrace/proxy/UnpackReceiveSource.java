@@ -1,9 +1,11 @@
 package org.millrace.proxy;
 
+import org.jspecify.annotations.Nullable;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
+import org.millrace.net.MemoryRegion;
 
 /**
  * Source of steps to receive, for a device without announced operations that gathers Simple data from pages. The
@@ -65,6 +67,16 @@ public final class UnpackReceiveSource implements ReceiveStepSource {
         } else {
             slots.receive(receiver);
         }
+    }
+
+    @Override
+    public @Nullable MemoryRegion slotRegion() {
+        return simple ? null : slots.slotRegion();
+    }
+
+    @Override
+    public long slotOffset() {
+        return slots.slotOffset();
     }
 
     @Override

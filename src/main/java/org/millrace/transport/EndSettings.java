@@ -5,6 +5,7 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.millrace.abi.AbortFlag;
 import org.millrace.abi.ConnectionLayout;
+import org.millrace.config.Settings.PayloadCheck;
 import org.millrace.net.shm.Doorbell;
 import org.millrace.proxy.ProxyConnection;
 
@@ -22,12 +23,13 @@ import org.millrace.proxy.ProxyConnection;
  * @param heap            memory of this rank that other processes of the host have mapped completely; null if this rank
  *                        has none
  * @param abort           flag that makes the rank's kernels exit and its proxies stop moving data
+ * @param check           check of the payloads of connections over a network
  * @param communicator    number of the communicator: the same on all its ranks, and different for different
  *                        communicators
  */
 public record EndSettings(ConnectionLayout layout, long firstStep, ProxyConnection.StopListener listener,
         Consumer<? super Throwable> failure, @Nullable SharedSlotSizes sharedSlots, int groupedChannels,
-        @Nullable Heap heap, AbortFlag abort, long communicator) {
+        @Nullable Heap heap, AbortFlag abort, PayloadCheck check, long communicator) {
 
     /**
      * Memory of a rank that other processes map.

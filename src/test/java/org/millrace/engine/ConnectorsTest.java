@@ -31,6 +31,7 @@ import org.millrace.abi.KernelChannel;
 import org.millrace.abi.Protocol;
 import org.millrace.bootstrap.ControlPlane;
 import org.millrace.bootstrap.GroupFailure;
+import org.millrace.config.Settings.PayloadCheck;
 import org.millrace.device.DeviceCommunicator;
 import org.millrace.device.SendPort;
 import org.millrace.engine.Connector.State;
@@ -170,7 +171,7 @@ class ConnectorsTest {
         }
         connections = new TransportConnections(0, PeerInfo.exchange(0, "host", transports, mine -> said), transports,
                 new Messages(), new EndSettings(LAYOUT, 0, (connection, thrown) -> {}, failure::fail, null, 0, null,
-                        AbortFlag.of(Arena.global().allocate(AbortFlag.BYTES, AbortFlag.BYTES)), 0));
+                        AbortFlag.of(Arena.global().allocate(AbortFlag.BYTES, AbortFlag.BYTES)), PayloadCheck.OFF, 0));
         connectors = connectors(NEVER);
     }
 

@@ -12,6 +12,7 @@ import org.millrace.abi.AbortFlag;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.KernelChannel;
 import org.millrace.config.Configuration;
+import org.millrace.config.Settings.PayloadCheck;
 import org.millrace.engine.EngineOptions.SharedMemoryOptions;
 import org.millrace.engine.TransportConnections.PeerMessages;
 import org.millrace.net.Listener;
@@ -69,10 +70,12 @@ public final class TwoRanks implements AutoCloseable {
                     return sent.remove(new Address(peer, self, tag));
                 }
             };
-            ranks[rank] = new TransportConnections(rank,
-                    PeerInfo.exchange(rank, "host", transports.get(rank), bytes -> told), transports.get(rank),
-                    messages, new EndSettings(LAYOUT, 0, (connection, thrown) -> {}, failures::add, null, 0, null,
-                            AbortFlag.of(Arena.global().allocate(AbortFlag.BYTES, AbortFlag.BYTES)), 0));
+            ranks[rank] =
+                    new TransportConnections(rank, PeerInfo.exchange(rank, "host", transports.get(rank), bytes -> told),
+                            transports.get(rank), messages,
+                            new EndSettings(LAYOUT, 0, (connection, thrown) -> {}, failures::add, null, 0, null,
+                                    AbortFlag.of(Arena.global().allocate(AbortFlag.BYTES, AbortFlag.BYTES)),
+                                    PayloadCheck.OFF, 0));
         }
     }
 

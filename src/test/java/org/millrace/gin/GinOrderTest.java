@@ -18,6 +18,7 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.GinOp;
+import org.millrace.config.Settings.PayloadCheck;
 
 /**
  * Random programs over memory with copies that end late and in any order. The test checks two conditions after every
@@ -101,7 +102,9 @@ class GinOrderTest {
         boolean direct = ways.direct;
         Random random = new Random(seed);
         GinDescriptorFormat format = GinDescriptorFormat.values()[(int) ((seed - 1) / 3)];
-        try (GinPair pair = new GinPair(new GinOptions(CHUNK, 8, Duration.ofSeconds(5)), random)) {
+        try (GinPair pair = new GinPair(
+                new GinOptions(CHUNK, 8, Duration.ofSeconds(5), seed % 4 == 0 ? PayloadCheck.FAIL : PayloadCheck.OFF),
+                random)) {
             StagingRing[] rings = ways.ringBytes == 0 ? null : pair.stage(ways.ringBytes, FIRST);
             if (reached) {
                 pair.shareSignals(CONTEXTS, 4);

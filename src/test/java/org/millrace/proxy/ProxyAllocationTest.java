@@ -15,6 +15,7 @@ import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.LL128Line;
 import org.millrace.abi.LLLine;
 import org.millrace.abi.Protocol;
+import org.millrace.config.Settings.PayloadCheck;
 import org.millrace.net.MemoryRegion;
 
 /** A proxy thread allocates no bytes over a million steps of every protocol and buffer mode. */
@@ -48,6 +49,16 @@ class ProxyAllocationTest {
     @ParameterizedTest
     @EnumSource
     void aMillionStepsAllocateNothing(Mode mode) {
+        aMillionSteps(mode, PayloadCheck.OFF);
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void aMillionStepsWithChecksumsAllocateNothing(Mode mode) {
+        aMillionSteps(mode, PayloadCheck.FAIL);
+    }
+
+    private static void aMillionSteps(Mode mode, PayloadCheck check) {
         com.sun.management.ThreadMXBean threads = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
         assertTrue(threads.isThreadAllocatedMemoryEnabled(), "this JVM does not count allocated bytes");
         try (Arena arena = Arena.ofConfined()) {
@@ -58,13 +69,15 @@ class ProxyAllocationTest {
             OperationQueue sends = new OperationQueue();
             OperationQueue receives = new OperationQueue();
             MemoryFrames frames = new MemoryFrames(null);
+            ConnectionName out = ConnectionName.ofRing(0, 1, 0, true);
+            ConnectionName in = ConnectionName.ofRing(1, 0, 0, false);
             ProxyAgent agent = new ProxyAgent("test");
             agent.add(List.of(
-                    SendProxy.sharing(sendShare, ConnectionName.ofRing(0, 1, 0, true), from,
-                            MemoryFrames.region(from.buffers()), sends, frames.sender(), (c, f) -> {}),
-                    ReceiveProxy.sharing(null, receiveShare, ConnectionName.ofRing(1, 0, 0, false), to,
-                            MemoryFrames.region(to.buffers()), MemoryFrames.staging(arena, LAYOUT), receives,
-                            frames.receiver(), (c, f) -> {})));
+                    SendProxy.sharing(sendShare, out, from, MemoryFrames.region(from.buffers()), sends,
+                            StepCheck.of(check, out, true, frames.sender()), (c, f) -> {}),
+                    ReceiveProxy.sharing(null, receiveShare, in, to, MemoryFrames.region(to.buffers()),
+                            MemoryFrames.staging(arena, LAYOUT), receives,
+                            StepCheck.of(check, in, true, frames.receiver()), (c, f) -> {})));
             MemorySegment user = arena.allocate(BYTES, 8);
             MemoryRegion region = mode == Mode.PTR ? MemoryFrames.region(user) : null;
             ProxyOp op = new ProxyOp(0, 0, 0, 2L * STEPS, mode.chunkSteps, mode.sliceSteps, mode.protocol, region);

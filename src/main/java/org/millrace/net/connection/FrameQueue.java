@@ -4,7 +4,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 
-/** Offered frames that wait until they can be sent, oldest first. Used by one thread. */
+/** Frames of a connection that are not complete, oldest first. Used by one thread. */
 public final class FrameQueue {
 
     private final InFlight window;
@@ -20,6 +20,11 @@ public final class FrameQueue {
         }
         regions = new MemoryRegion[headers.length];
         offsets = new long[headers.length];
+    }
+
+    /** {@return the length of an array with an element for each slot} */
+    public int slots() {
+        return headers.length;
     }
 
     public boolean isEmpty() {

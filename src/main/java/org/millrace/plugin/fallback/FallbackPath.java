@@ -3,6 +3,7 @@ package org.millrace.plugin.fallback;
 import java.util.List;
 import java.util.function.IntFunction;
 import org.jspecify.annotations.Nullable;
+import org.millrace.config.Settings.PayloadCheck;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Network;
@@ -25,6 +26,7 @@ public final class FallbackPath implements DataPath {
 
     private final @Nullable UnpackDevice unpack;
     private final int maxRecvs;
+    private final PayloadCheck check;
 
     /**
      * Creates a path without threads.
@@ -33,10 +35,12 @@ public final class FallbackPath implements DataPath {
      *                 unpack
      * @param maxRecvs maximum number of buffers of one receive. It is 1 for kernels that unpack: they count a
      *                 connection's slices in order, and messages of several tags have no common order
+     * @param check    check of the messages
      */
-    public FallbackPath(@Nullable UnpackDevice unpack, int maxRecvs) {
+    public FallbackPath(@Nullable UnpackDevice unpack, int maxRecvs, PayloadCheck check) {
         this.unpack = unpack;
         this.maxRecvs = maxRecvs;
+        this.check = check;
     }
 
     @Override
@@ -57,15 +61,20 @@ public final class FallbackPath implements DataPath {
     @Override
     public DataPath.Connection sending(FrameSender sender, Network network, DataPath.Owner owner,
             DataPath.ConnectionNumber number, @Nullable IntFunction<Pending<FrameSender>> more) {
-        return more == null ? new FallbackConnection.Sender(sender, network)
-                : new TaggedSender(sender, network, STREAMS, more);
+        FrameSender checked = MessageCheck.of(check, sender);
+        return more == null ? new FallbackConnection.Sender(checked, network)
+                : new TaggedSender(checked, network, STREAMS,
+                        stream -> more.apply(stream).map(each -> MessageCheck.of(check, each)));
     }
 
     @Override
     public DataPath.Connection receiving(FrameReceiver receiver, Network network, DataPath.Owner owner,
             DataPath.ConnectionNumber number, List<Pending<FrameReceiver>> more) {
-        return maxRecvs > 1 ? new TaggedReceiver(receiver, network, maxRecvs, more)
-                : new FallbackConnection.Receiver(receiver, network,
+        FrameReceiver checked = MessageCheck.of(check, receiver);
+        return maxRecvs > 1
+                ? new TaggedReceiver(checked, network, maxRecvs,
+                        more.stream().map(each -> each.map(stream -> MessageCheck.of(check, stream))).toList())
+                : new FallbackConnection.Receiver(checked, network,
                         unpack == null ? null : unpack.connection(network, true));
     }
 

@@ -2,6 +2,7 @@ package org.millrace.plugin.gin;
 
 import static org.millrace.config.Settings.GIN;
 import static org.millrace.config.Settings.GIN_COPY_KERNEL;
+import static org.millrace.config.Settings.CHECK;
 import static org.millrace.config.Settings.GIN_DIRECT;
 import static org.millrace.config.Settings.GIN_SHARED;
 import static org.millrace.config.Settings.LINK;
@@ -24,6 +25,7 @@ import org.millrace.agent.IdleStrategy;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings.Kernels;
+import org.millrace.config.Settings.PayloadCheck;
 import org.millrace.config.Settings;
 import org.millrace.cuda.CopyKernel;
 import org.millrace.cuda.CudaDevice;
@@ -45,7 +47,6 @@ import org.millrace.trace.ProcessTrace;
 final class GinResources {
 
     private final UnaryOperator<@Nullable String> environment;
-    private final GinOptions options = GinOptions.defaults();
     private final Map<Integer, GinDevice> devices = new HashMap<>();
     private @Nullable NetEndpoint endpoint;
     private int endpointUsers;
@@ -64,27 +65,31 @@ final class GinResources {
      *                   these bytes use the network
      * @param linger     time that the kernel for small copies stays on the GPU after its last copy; zero if copy
      *                   engines make small copies
+     * @param check      check of the payloads of frames
      * @param complaints lines for the log. Each line names an unusable value, the allowed values and the value used
      *                   instead
      */
-    record GinSettings(Kernels kernels, boolean direct, boolean shared, Duration linger, List<String> complaints) {
+    record GinSettings(Kernels kernels, boolean direct, boolean shared, Duration linger, PayloadCheck check,
+            List<String> complaints) {
 
         private static final String ON = "it is on";
 
         static GinSettings of(Configuration settings) {
             List<String> complaints = new ArrayList<>();
-            boolean link = settings.get(LINK).isPresent(); // direct copies would bypass the emulated link
+            PayloadCheck check = settings.get(CHECK, PayloadCheck.OFF, "payloads are not checked", complaints::add);
+            // direct copies would bypass an emulated link and the check
+            boolean frames = settings.get(LINK).isPresent() || check != PayloadCheck.OFF;
             int stay = settings.text(GIN_COPY_KERNEL).matches("\\d{7,18}") ? LONGEST_COPY_KERNEL
                     : GIN_COPY_KERNEL.defaultValue();
             if (settings.isSet(RECORD)) {
                 complaints.add(RECORD.name() + " records connections and operations, and no puts of GIN");
             }
             return new GinSettings(settings.get(GIN, Kernels.GPU, "GIN is there, for GPUs", complaints::add),
-                    settings.get(GIN_DIRECT, true, ON, complaints::add) && !link,
-                    settings.get(GIN_SHARED, true, ON, complaints::add) && !link,
+                    settings.get(GIN_DIRECT, true, ON, complaints::add) && !frames,
+                    settings.get(GIN_SHARED, true, ON, complaints::add) && !frames,
                     Duration.of(settings.get(GIN_COPY_KERNEL, stay, "it is " + stay, complaints::add),
                             ChronoUnit.MICROS),
-                    List.copyOf(complaints));
+                    check, List.copyOf(complaints));
         }
     }
 
@@ -93,7 +98,7 @@ final class GinResources {
     }
 
     GinOptions options() {
-        return options;
+        return GinOptions.defaults().withCheck(settings().check());
     }
 
     /** Returns the settings. The first call reads them and logs the complaints. NCCL has passed its logger before. */
@@ -228,7 +233,7 @@ final class GinResources {
                     + (stay.linger().isZero() ? ""
                             : "; a kernel makes small copies, and stays for " + stay.linger().toNanos() / 1000
                                     + " us after the last"));
-            return new CudaGinDevice(CudaDriver.load(), device, direct, settings.shared(), options.chunkBytes(), stay,
+            return new CudaGinDevice(CudaDriver.load(), device, direct, settings.shared(), options().chunkBytes(), stay,
                     newIdleStrategy(false));
         });
     }

@@ -11,6 +11,7 @@ import org.millrace.MillraceException;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.NetDeviceHandle;
 import org.millrace.abi.Protocol;
+import org.millrace.config.Settings.PayloadCheck;
 import org.millrace.config.Settings;
 import org.millrace.foreign.PageMemory;
 import org.millrace.net.MemoryRegion;
@@ -98,6 +99,10 @@ abstract class TakeoverConnection implements DataPath.Connection {
      * @param device staging memory of slots in GPU memory; null if slots are in host memory
      */
     abstract AbstractProxy start(SlotBuffers buffers, MemoryRegion lines, @Nullable Staging device);
+
+    final PayloadCheck check() {
+        return service.check();
+    }
 
     /** Returns the time without progress after which a stop drops data in flight. */
     abstract Duration drainTimeout();

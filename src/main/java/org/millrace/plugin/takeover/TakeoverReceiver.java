@@ -14,6 +14,7 @@ import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.ReceiveProxy;
 import org.millrace.proxy.SlotBuffers;
+import org.millrace.proxy.StepCheck;
 import org.millrace.proxy.UnpackReceiveSource;
 
 /** The receiving end of a connection that was taken over. */
@@ -62,12 +63,13 @@ final class TakeoverReceiver extends TakeoverConnection {
     @Override
     AbstractProxy start(SlotBuffers buffers, MemoryRegion lines, @Nullable Staging device) {
         ConnectionName name = ConnectionName.of(receiver.toString());
+        FrameReceiver checked = StepCheck.of(check(), name, false, receiver);
         if (unpack == null) {
             return ReceiveProxy.byMemory(name, buffers, lines, 0,
-                    device == null ? receiver : new StagedReceiver(receiver, device), this::stopped);
+                    device == null ? checked : new StagedReceiver(checked, device), this::stopped);
         }
         UnpackReceiveSource.UnpackMemory pages = unpack.prepare(buffers.layout().slotBytes(Protocol.SIMPLE));
-        return ReceiveProxy.byMemory(name, buffers, lines, 0, receiver, this::stopped,
+        return ReceiveProxy.byMemory(name, buffers, lines, 0, checked, this::stopped,
                 slots -> new UnpackReceiveSource(name, pages, slots));
     }
 

@@ -13,6 +13,7 @@ import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.SendProxy;
 import org.millrace.proxy.SlotBuffers;
+import org.millrace.proxy.StepCheck;
 
 /** The sending end of a connection that was taken over. */
 final class TakeoverSender extends TakeoverConnection {
@@ -64,7 +65,9 @@ final class TakeoverSender extends TakeoverConnection {
 
     @Override
     AbstractProxy start(SlotBuffers buffers, MemoryRegion lines, @Nullable Staging device) {
-        return SendProxy.byMemory(ConnectionName.of(sender.toString()), buffers, 0,
-                device == null ? sender : new StagedSender(sender, device), this::stopped);
+        ConnectionName name = ConnectionName.of(sender.toString());
+        FrameSender checked = StepCheck.of(check(), name, false, sender);
+        return SendProxy.byMemory(name, buffers, 0, device == null ? checked : new StagedSender(checked, device),
+                this::stopped);
     }
 }

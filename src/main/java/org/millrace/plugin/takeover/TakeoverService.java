@@ -9,6 +9,7 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.IdleStrategy;
+import org.millrace.config.Settings.PayloadCheck;
 import org.millrace.plugin.host.CallingLibrary;
 import org.millrace.plugin.host.NcclLog;
 import org.millrace.plugin.host.ProxyThreads;
@@ -23,6 +24,7 @@ public final class TakeoverService {
     private final CallingLibrary nccl;
     private final IntFunction<ProxyThreads> threadsAmong;
     private final @Nullable DeviceSlots deviceSlots;
+    private final PayloadCheck check;
     private volatile Threads serving;
     private volatile @Nullable WarmUp warmUp;
     /** Whether the number of threads is final. Guarded by the service's lock. */
@@ -71,17 +73,23 @@ public final class TakeoverService {
      *                     including this one
      * @param deviceSlots  object that serves slots in GPU memory, closed with the service; null if slots are in host
      *                     memory
+     * @param check        check of the connections' payloads
      */
     public TakeoverService(CallingLibrary nccl, ProxyThreads threads, IntFunction<ProxyThreads> threadsAmong,
-            @Nullable DeviceSlots deviceSlots) {
+            @Nullable DeviceSlots deviceSlots, PayloadCheck check) {
         this.nccl = nccl;
         this.threadsAmong = threadsAmong;
         this.deviceSlots = deviceSlots;
+        this.check = check;
         serving = Threads.start(threads, deviceSlots);
     }
 
     CallingLibrary nccl() {
         return nccl;
+    }
+
+    PayloadCheck check() {
+        return check;
     }
 
     /** Begins the warm-up, once in a process. */

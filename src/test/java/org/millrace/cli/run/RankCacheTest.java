@@ -166,7 +166,7 @@ class RankCacheTest {
         return builder.start();
     }
 
-    /** Runs the example. Returns the file from which rank 0 loaded a class of Millrace. */
+    /** Runs the example. Returns the file of a class of Millrace that rank 0 loaded. */
     private String sourceOfClasses(Map<String, String> environment, String... options) throws Exception {
         Path log = home.resolve("classes.log");
         List<String> words = new ArrayList<>(List.of(options));

@@ -105,7 +105,9 @@ class RunCommandTest {
         }
     }
 
-    /** Hosts of a run have numbered names, with which a link identifies a pair of hosts. Other names are refused. */
+    /**
+     * Hosts of a run have numbered names. A link identifies a pair of hosts by these names. Other names are refused.
+     */
     @Test
     void hostsOfARunAreNumbered() throws Exception {
         Process run = run("-n", "3", "--ranks-per-host", "2", "--link", "host0-host1: delay=1ms", "--", "sh", "-c",

@@ -14,6 +14,7 @@ import java.util.function.IntSupplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.millrace.config.Settings.PayloadCheck;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameReceiver;
@@ -45,7 +46,7 @@ class FallbackPathTest {
 
     @BeforeEach
     void connect() {
-        FallbackPath service = new FallbackPath(null, 1);
+        FallbackPath service = new FallbackPath(null, 1, PayloadCheck.OFF);
         Listener listener = network.listen();
         ConnectionKey key = new ConnectionKey(1, 2);
         Pending<FrameReceiver> accepting = listener.expect(key);

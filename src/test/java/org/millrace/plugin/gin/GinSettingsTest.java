@@ -12,6 +12,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings.Kernels;
+import org.millrace.config.Settings.PayloadCheck;
 import org.millrace.plugin.gin.GinResources.GinSettings;
 import org.millrace.plugin.host.CapturedLog;
 
@@ -23,19 +24,23 @@ class GinSettingsTest {
 
     @Test
     void whatIsNotSetIsOnForGpus() {
-        GinSettings usual = new GinSettings(Kernels.GPU, true, true, Duration.ofNanos(150_000), List.of());
+        GinSettings usual =
+                new GinSettings(Kernels.GPU, true, true, Duration.ofNanos(150_000), PayloadCheck.OFF, List.of());
         assertEquals(usual, read(Map.<String, String>of()::get));
         assertEquals(usual, read(name -> ""));
     }
 
     @Test
     void whatIsUsableIsTakenWithoutAWord() {
-        assertEquals(new GinSettings(Kernels.HOST, false, false, Duration.ofSeconds(1), List.of()),
+        assertEquals(new GinSettings(Kernels.HOST, false, false, Duration.ofSeconds(1), PayloadCheck.OFF, List.of()),
                 read(Map.of("MILLRACE_GIN", "host", "MILLRACE_GIN_DIRECT", "0", "MILLRACE_GIN_SHARED", "0",
                         "MILLRACE_GIN_COPY_KERNEL", "1000000")::get));
         assertEquals(Kernels.NONE, read(Map.of("MILLRACE_GIN", "0")::get).kernels());
-        assertEquals(new GinSettings(Kernels.GPU, false, false, Duration.ofNanos(150_000), List.of()),
+        assertEquals(new GinSettings(Kernels.GPU, false, false, Duration.ofNanos(150_000), PayloadCheck.OFF, List.of()),
                 read(Map.of("MILLRACE_LINK", "delay=1ms")::get), "what copies directly passes the link by");
+        assertEquals(
+                new GinSettings(Kernels.GPU, false, false, Duration.ofNanos(150_000), PayloadCheck.REPORT, List.of()),
+                read(Map.of("MILLRACE_CHECK", "report")::get), "only frames have checksums");
         assertEquals(List.of(), read(name -> name.equals("MILLRACE_RECORD") ? null : "1").complaints());
     }
 

@@ -11,6 +11,7 @@ import java.util.Optional;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.millrace.config.Configuration;
+import org.millrace.config.Settings.PayloadCheck;
 import org.millrace.plugin.host.CallingLibrary;
 import org.millrace.plugin.host.ProxyThreads;
 import org.millrace.plugin.path.NetEndpoint;
@@ -32,7 +33,7 @@ class WarmUpTest {
         TakeoverService service = new TakeoverService(CallingLibrary.UNTOLD, threads(3), processes -> {
             asked.incrementAndGet();
             return threads(2);
-        }, null);
+        }, null, PayloadCheck.OFF);
         try {
             List<ProxyAgent> first = service.agents();
             assertEquals(3, first.size());
@@ -50,7 +51,8 @@ class WarmUpTest {
 
     @Test
     void theFirstConnectionFindsItOver() {
-        TakeoverService service = new TakeoverService(CallingLibrary.UNTOLD, threads(1), processes -> threads(1), null);
+        TakeoverService service =
+                new TakeoverService(CallingLibrary.UNTOLD, threads(1), processes -> threads(1), null, PayloadCheck.OFF);
         try (NetEndpoint endpoint = NetEndpoint.open(Configuration.ofPlugin(SETTINGS::get))) {
             WarmUp warmUp = new WarmUp(endpoint, new TakeoverPath(service, null), service.agents(), null, true);
             warmUp.begin();

@@ -1,0 +1,37 @@
+package org.millrace.gin;
+
+import org.millrace.config.Settings.PayloadCheck;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.FrameReceiver;
+import org.millrace.net.FrameSender;
+import org.millrace.net.check.CheckedReceiver;
+import org.millrace.net.check.CheckedSender;
+import org.millrace.net.check.FrameCheck;
+
+/** The check of the payloads of puts and of answers to gets between two ranks. */
+final class GinCheck extends FrameCheck {
+
+    private final String direction;
+
+    private GinCheck(LocalRank rank, String direction) {
+        super(rank.options().check(), GinHeader.CHECKED, rank.options().depth());
+        this.direction = "rank " + rank.rank() + direction;
+    }
+
+    /** Returns the given sender, or a sender that also checks payloads. */
+    static FrameSender of(LocalRank rank, int peer, FrameSender sender) {
+        return rank.options().check() == PayloadCheck.OFF ? sender
+                : new CheckedSender(sender, new GinCheck(rank, " -> rank " + peer));
+    }
+
+    /** Returns the given receiver, or a receiver that also checks payloads. */
+    static FrameReceiver of(LocalRank rank, int peer, FrameReceiver receiver) {
+        return rank.options().check() == PayloadCheck.OFF ? receiver
+                : new CheckedReceiver(receiver, new GinCheck(rank, " <- rank " + peer));
+    }
+
+    @Override
+    protected String describe(FrameHeader header) {
+        return direction + ", " + GinHeader.describe(header);
+    }
+}

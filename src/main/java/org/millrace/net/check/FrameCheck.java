@@ -1,0 +1,88 @@
+package org.millrace.net.check;
+
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+import org.millrace.MillraceException;
+import org.millrace.config.Settings;
+import org.millrace.config.Settings.PayloadCheck;
+import org.millrace.net.FrameHeader;
+
+/**
+ * The check of one connection's payloads: where its frames carry their sums, and the reaction to a changed payload. The
+ * sum of a frame is the high half of one word of its header, which the layer above the network otherwise leaves 0.
+ */
+public abstract class FrameCheck {
+
+    private static final Logger LOG = LogManager.getLogger(FrameCheck.class);
+    private static final long LOW_HALF = 0xFFFF_FFFFL;
+
+    private final PayloadCheck action;
+    private final int word;
+    private final int frames;
+    /**
+     * Sum that was sent (high half) and sum that was found (low half) of the last reported payload. The receiver's slot
+     * is checked twice, and a payload that arrived changed is reported once.
+     */
+    private long reported;
+
+    /**
+     * Creates the check of a connection.
+     *
+     * @param action reaction to a changed payload: {@code FAIL} or {@code REPORT}
+     * @param word   index of the header's word; the sum is in the word's high half
+     * @param frames maximum number of the connection's frames in flight in one direction
+     */
+    protected FrameCheck(PayloadCheck action, int word, int frames) {
+        this.action = action;
+        this.word = word;
+        this.frames = frames;
+    }
+
+    /**
+     * {@return the connection and the frame, for messages: operation, peer, channel, step and slot where they exist}
+     */
+    protected abstract String describe(FrameHeader header);
+
+    /** {@return the sum in a frame's header; {@link PayloadSum#NONE} if the sender computes no sums} */
+    public final int sum(FrameHeader header) {
+        return (int) (header.word(word) >>> Integer.SIZE);
+    }
+
+    final void store(FrameHeader header, int sum) {
+        header.word(word, header.word(word) & LOW_HALF | (long) sum << Integer.SIZE);
+    }
+
+    final int frames() {
+        return frames;
+    }
+
+    /**
+     * Reports a changed payload: its sum differs from the sum in the header.
+     *
+     * @param found sum of the payload now
+     * @param what  description of the change and of its likely causes
+     * @throws MillraceException if a changed payload fails the connection
+     */
+    public final void changed(FrameHeader header, int found, String what) {
+        long sums = (long) sum(header) << Integer.SIZE | found & LOW_HALF;
+        if (sums == reported) {
+            return;
+        }
+        reported = sums;
+        report("%s: %s (%s: %d bytes had the checksum %08x and have %08x)".formatted(describe(header), what,
+                Settings.CHECK.name(), header.payloadBytes(), sum(header), found));
+    }
+
+    /** Throws an exception, because a frame with a payload has no sum. */
+    final void missing(FrameHeader header) {
+        throw new MillraceException(describe(header) + ": the frame has no checksum, because the sender's process does"
+                + " not check payloads: set " + Settings.CHECK.name() + " to the same value on all ranks");
+    }
+
+    private void report(String message) {
+        if (action == PayloadCheck.FAIL) {
+            throw new MillraceException(message);
+        }
+        LOG.error(message);
+    }
+}

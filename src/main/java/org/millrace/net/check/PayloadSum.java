@@ -1,0 +1,76 @@
+package org.millrace.net.check;
+
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.util.zip.CRC32C;
+import org.jspecify.annotations.Nullable;
+import org.millrace.net.FrameReceiver.Pages;
+import org.millrace.net.MemoryRegion;
+
+/**
+ * Computes checksums of payloads in regions. A sum is the CRC-32C of the payload, or 1 if the CRC-32C is 0. A header
+ * with the value 0 has no sum. This class keeps a view of the region of the last payload, so that payloads of one
+ * region cause no allocation. Used by one thread.
+ */
+public final class PayloadSum {
+
+    /** Value of a header without a sum. */
+    public static final int NONE = 0;
+    /** Longest view of a region in bytes. A {@link ByteBuffer} has at most 2 GiB - 1. */
+    private static final long VIEW_BYTES = 1L << 30;
+
+    private final CRC32C crc = new CRC32C();
+    private @Nullable MemoryRegion region;
+    private @Nullable ByteBuffer view;
+    private long viewOffset;
+
+    /** Creates an object without a view. */
+    public PayloadSum() {}
+
+    /** {@return the sum of a payload of 1 byte or more, never {@link #NONE}} */
+    public int of(MemoryRegion of, long offset, long bytes) {
+        crc.reset();
+        add(of, offset, bytes);
+        return value();
+    }
+
+    /** Returns the sum of a payload that lies in consecutive pages. */
+    int of(Pages pages, int first, long bytes) {
+        crc.reset();
+        for (long at = 0; at < bytes; at += pages.bytesEach()) {
+            add(pages.region(), pages.offset(first, at), Math.min(pages.bytesEach(), bytes - at));
+        }
+        return value();
+    }
+
+    private int value() {
+        int sum = (int) crc.getValue();
+        return sum == NONE ? 1 : sum;
+    }
+
+    private void add(MemoryRegion of, long offset, long bytes) {
+        long end = offset + bytes;
+        for (long at = offset; at < end;) {
+            ByteBuffer bytesAt = viewOf(of, at);
+            long limit = Math.min(end - viewOffset, bytesAt.capacity());
+            bytesAt.limit((int) limit).position((int) (at - viewOffset));
+            crc.update(bytesAt);
+            at = viewOffset + limit;
+        }
+    }
+
+    /** Returns a view that contains the byte at an offset. */
+    private ByteBuffer viewOf(MemoryRegion of, long at) {
+        ByteBuffer current = view;
+        if (current != null && of == region && at >= viewOffset && at - viewOffset < current.capacity()) {
+            return current;
+        }
+        MemorySegment segment = of.segment();
+        viewOffset = at - at % VIEW_BYTES;
+        ByteBuffer made =
+                segment.asSlice(viewOffset, Math.min(VIEW_BYTES, segment.byteSize() - viewOffset)).asByteBuffer();
+        region = of;
+        view = made;
+        return made;
+    }
+}

@@ -1,0 +1,52 @@
+package org.millrace.proxy;
+
+import org.jspecify.annotations.Nullable;
+import org.millrace.abi.ConnectionLayout;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.MemoryRegion;
+import org.millrace.net.check.FrameCheck;
+import org.millrace.net.check.PayloadSum;
+import org.millrace.net.connection.FrameQueue;
+
+/**
+ * The received payloads in slots that the device has not freed, oldest first. Compares each payload with the sum in its
+ * frame's header when the device has freed the slot, before the slot is used again. Only slots are checked: the user
+ * may change its own memory as soon as the operation is complete, which this process may notice later. Proxy's thread
+ * only.
+ */
+final class DeliveredSlots {
+
+    private static final String CHANGED =
+            "the payload changed in the receiver's slot after it was stored: a thread or a"
+                    + " network wrote the slot before the device had freed it";
+
+    private final FrameCheck check;
+    private final PayloadSum sums = new PayloadSum();
+    private final FrameQueue slots = new FrameQueue(ConnectionLayout.SLOTS);
+
+    DeliveredSlots(FrameCheck check) {
+        this.check = check;
+    }
+
+    /** Adds a frame that is received next. Its source has admitted it. */
+    void add(FrameHeader header, ReceiveStepSource source) {
+        MemoryRegion region = header.payloadBytes() > 0 ? source.slotRegion() : null;
+        if (region != null) {
+            slots.add(header, region, source.slotOffset());
+        }
+    }
+
+    /** Checks the payloads of the steps before the device's head, and removes them. */
+    void consumed(long head) {
+        while (!slots.isEmpty() && Steps.reached(head, StepHeader.step(slots.header()) + 1)) {
+            FrameHeader header = slots.header();
+            @Nullable
+            MemoryRegion region = slots.region();
+            int found = sums.of(region, slots.offset(), header.payloadBytes());
+            slots.removeOldest();
+            if (found != check.sum(header)) {
+                check.changed(header, found, CHANGED);
+            }
+        }
+    }
+}

@@ -1,0 +1,53 @@
+package org.millrace.proxy;
+
+import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.Protocol;
+import org.millrace.config.Settings.PayloadCheck;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.FrameReceiver;
+import org.millrace.net.FrameSender;
+import org.millrace.net.check.CheckedReceiver;
+import org.millrace.net.check.CheckedSender;
+import org.millrace.net.check.FrameCheck;
+
+/** The check of the payloads of steps between two proxies. */
+public final class StepCheck extends FrameCheck {
+
+    private final ConnectionName name;
+    private final boolean announced;
+
+    private StepCheck(PayloadCheck action, ConnectionName name, boolean announced) {
+        super(action, StepHeader.PROTOCOL, ConnectionLayout.SLOTS);
+        this.name = name;
+        this.announced = announced;
+    }
+
+    /**
+     * {@return the sender for a {@link SendProxy}: the given one, or one that also checks payloads}
+     *
+     * @param announced whether the operations are announced, so that headers contain them
+     */
+    public static FrameSender of(PayloadCheck action, ConnectionName name, boolean announced, FrameSender sender) {
+        return action == PayloadCheck.OFF ? sender : new CheckedSender(sender, new StepCheck(action, name, announced));
+    }
+
+    /**
+     * {@return the receiver for a {@link ReceiveProxy}: the given one, or one that also checks payloads}
+     *
+     * @param announced whether the operations are announced, so that headers contain them
+     */
+    public static FrameReceiver of(PayloadCheck action, ConnectionName name, boolean announced,
+            FrameReceiver receiver) {
+        return action == PayloadCheck.OFF ? receiver
+                : new CheckedReceiver(receiver, new StepCheck(action, name, announced));
+    }
+
+    @Override
+    protected String describe(FrameHeader header) {
+        long step = StepHeader.step(header);
+        long protocol = StepHeader.protocol(header);
+        return name + ", step " + step + " (slot " + ConnectionLayout.slot(step) + ", "
+                + (protocol <= Protocol.SIMPLE.id() ? Protocol.of((int) protocol) : "protocol " + protocol)
+                + (announced ? ", " + StepHeader.describeOperation(header) : "") + ")";
+    }
+}
