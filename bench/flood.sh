@@ -1,8 +1,7 @@
 #!/bin/bash
-# Measures the effect of clients without the secret. They flood three targets: rank 0's control port while rank 1 joins,
-# the data ports of both ranks while the ranks make their connections, and the plugin's port while the plugin makes
-# some. The runs are in clear text and under TLS, with a heap of 256 MB. All traffic is on loopback, and each flood ends
-# after a limited time.
+# Measures the effect of clients without the secret. They flood three kinds of ports: rank 0's control port while rank 1
+# joins, both ranks' data ports while the ranks connect, and the plugin's port while it connects. The runs are in clear
+# text and under TLS, with a heap of 256 MB. All traffic is on loopback, and each flood ends after a limited time.
 #
 #   bench/flood.sh [JAR]
 #

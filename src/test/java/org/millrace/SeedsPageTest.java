@@ -32,7 +32,7 @@ import org.millrace.config.Settings;
 
 /**
  * The page {@code seeds.md} matches the code. Its classes and tests exist, and its commands can be parsed. A claim that
- * is not whole states a reason. A whole claim names test methods, and the sources of these tests mention a class of the
+ * is not whole states a reason. A whole claim names test methods, and the sources of the tests mention a class of the
  * row. The counts are right. Every variable of the seeds and every setting has a row. The code reads the variable
  * unless the row calls it meaningless.
  */

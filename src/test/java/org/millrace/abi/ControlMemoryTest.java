@@ -19,7 +19,7 @@ import org.millrace.ffi.device.ncclRecvMem;
 import org.millrace.ffi.device.ncclRecvMem_v28;
 import org.millrace.ffi.device.ncclSendMem;
 
-/** Each accessor is checked against the field's bytes, found through the generated layout. */
+/** Each accessor is compared with the bytes of its field, which the generated layout locates. */
 @ParameterizedClass
 @EnumSource(KernelLayout.class)
 class ControlMemoryTest {
@@ -141,7 +141,7 @@ class ControlMemoryTest {
         assertThrows(IllegalArgumentException.class, () -> SendMem.of(bytes));
     }
 
-    /** The accessors use addresses, and a Java array has no fixed address. */
+    /** A Java array is refused as memory, because the accessors use addresses and an array has no fixed address. */
     @Test
     void memoryOfJavasHeapIsRefused() {
         MemorySegment array = MemorySegment.ofArray(new long[(int) SendMem.BYTES / 8]);

@@ -14,7 +14,7 @@ import org.millrace.ffi.device.ncclNetDeviceHandle_t;
 import org.millrace.ffi.device.netUnpackMeta;
 import org.millrace.ffi.device.unpackNetDeviceHandle;
 
-/** Structs are written through our descriptors and read through the generated accessors. */
+/** Structs that Millrace's descriptors write are read by the generated accessors. */
 class DeviceHandlesTest {
     private final Arena arena = Arena.ofAuto();
 

@@ -11,7 +11,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.ffi.device.ncclDevWorkColl;
 
-/** Chunk sizes in the items, as NCCL packs them. */
+/** Chunk sizes in work items, in NCCL's packed format. */
 class WorkChunksTest {
 
     /** Expected values by {@code u32fp8Encode} of NCCL's {@code bitops.h}, computed by hand. */

@@ -21,7 +21,7 @@ class BackoffTest {
     private long yieldTakes;
     private final Backoff strategy = new Backoff(this::clock, SPINS, 1000, 1, 1, Sleeper.PARK, null);
 
-    /** Called before a yield and after it. */
+    /** Clock of the strategy, which calls it before each yield and after it. */
     private long clock() {
         now += ++looks % 2 == 0 ? yieldTakes : 0;
         return now;
@@ -68,8 +68,8 @@ class BackoffTest {
     }
 
     /**
-     * The names {@code NCCL_PROXY_IDLE_THRESHOLD} and {@code NCCL_PROXY_IDLE_SLEEP_US} apply to every proxy with these
-     * settings.
+     * NCCL_PROXY_IDLE_THRESHOLD (number of idle passes) and NCCL_PROXY_IDLE_SLEEP_US (longest sleep) apply to every
+     * proxy.
      */
     @ParameterizedTest
     @CsvSource({"1, 1000", "7, 30000", "1000, 12000"})

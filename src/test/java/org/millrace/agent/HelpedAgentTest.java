@@ -33,7 +33,7 @@ class HelpedAgentTest {
         private final IntSupplier work;
         private final AtomicBoolean inside = new AtomicBoolean();
         private final List<Throwable> failures = new ArrayList<>();
-        /** Threads that wait for a pass. */
+        /** Threads that wait until a pass unparks them. */
         private final Queue<Thread> waiting = new ConcurrentLinkedQueue<>();
         private volatile boolean overlapped;
         private volatile int passes;
@@ -153,7 +153,9 @@ class HelpedAgentTest {
         return counter.last;
     }
 
-    /** Four waiting threads and one that only calls once, beside the agent's own thread. */
+    /**
+     * Besides the agent's own thread, four threads wait and one only helps once. Only one thread runs a pass at a time.
+     */
     @Test
     void oneThreadAtATime() throws Exception {
         Counter counter = new Counter(() -> 1);
@@ -213,7 +215,7 @@ class HelpedAgentTest {
         assertFalse(counter.overlapped);
     }
 
-    /** The agent's own thread executes its last action, and no pass follows. */
+    /** When the agent is closed, its own thread runs the last action. No waiting thread runs a pass afterwards. */
     @Test
     void whoWaitsLeavesWhenTheAgentIsClosed() throws Exception {
         Counter counter = new Counter(() -> 0);

@@ -320,7 +320,7 @@ class TimedIdleStrategyTest {
         strategy.wake(Thread.currentThread());
         strategy.idle(0);
         assertEquals(Stage.SPIN, strategy.stage());
-        LockSupport.park(); // takes the permit, because the next test of this thread must not find it
+        LockSupport.park(); // consumes this thread's permit to park, which would affect the next test
     }
 
     @Test

@@ -140,7 +140,7 @@ class AcceptShortageTest {
         }
     }
 
-    /** In this configuration only certificates identify a rank. */
+    /** No secret is configured here: only a TLS certificate identifies a rank. */
     @Test
     void aHandshakeOfTlsIsMadeWithOneOfEachAddressInTurn() throws Exception {
         acceptor.ended();
@@ -184,7 +184,9 @@ class AcceptShortageTest {
         }
     }
 
-    /** Imitates a rank without a free core. Reasons for a refusal are sent at once. */
+    /**
+     * A rank without a free core may need minutes for its proof. The reason of a refusal is sent without such a delay.
+     */
     @Test
     void whoHasSaidHelloMayTakeLongForItsProof() throws IOException {
         ControlConnection connection = new ControlConnection(SocketChannel.open(listener.getLocalAddress()), selector);
@@ -203,7 +205,7 @@ class AcceptShortageTest {
             full = true;
             try (Socket next = client()) {
                 serve();
-                selector.selectNow(); // the channel is really closed when the selector has released it
+                selector.selectNow(); // the system closes the channel when the selector has released it
                 assertEquals(-1, oldest.getInputStream().read());
                 assertTrue(next.isConnected());
             }

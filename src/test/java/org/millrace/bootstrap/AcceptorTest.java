@@ -106,7 +106,7 @@ class AcceptorTest {
 
     @Test
     void aRankThatComesAfterTheFailureIsToldToo() throws Exception {
-        Ranks.beforeDeadline(deadline -> { // rank 0 waits a second for it
+        Ranks.beforeDeadline(deadline -> { // after the failure, rank 0 waits a second for missing ranks
             String rendezvous = file() + deadline;
             FutureTask<ControlPlane> zero = joining(rendezvous, 0, 4);
             FutureTask<ControlPlane> one = joining(rendezvous, 1, 4);
@@ -180,8 +180,8 @@ class AcceptorTest {
     }
 
     /**
-     * Returns the refusal that rank 1 receives. An address from a file may belong to an ended group, and rank 1 would
-     * then continue to search. So it makes only one attempt.
+     * Returns the refusal that rank 1 receives in one attempt. With a rendezvous file, ControlPlane.join would continue
+     * after a refusal, because the address in the file may belong to an ended group.
      */
     private static String refusalOf(String rendezvous, JoinOptions options) throws IOException {
         if (rendezvous.startsWith("tcp:")) {
@@ -199,7 +199,7 @@ class AcceptorTest {
                 } catch (BootstrapClient.NotRankZeroException e) {
                     refusal.set(e.getMessage());
                 } catch (IOException e) {
-                    return false; // not within the time of an attempt
+                    return false; // rank 0 has not answered in the time of an attempt
                 }
                 return true;
             });
@@ -242,7 +242,7 @@ class AcceptorTest {
         return JoinOptions.of(Configuration.load(Map.of("MILLRACE_RUN_ID", run)), CommunicatorListener.STANDARD_ERROR);
     }
 
-    /** A rank of a killed run waits at the port of the next run. It would take the place of a rank of the next run. */
+    /** A rank of a killed run waits at a port that the next run uses. Without a check it would join the next run. */
     @ParameterizedTest
     @CsvSource({"1, 2", "'', 2", "1, ''"})
     void aRankOfAnotherRunIsRefusedByName(String before, String now) throws Exception {
@@ -265,7 +265,10 @@ class AcceptorTest {
         }
     }
 
-    /** The later run is complete after the first meeting, and nothing listens any more. */
+    /**
+     * The rank of the other run fails when it meets rank 0, and does not wait for its own run. Nothing listens
+     * afterwards.
+     */
     @Test
     void aRankThatHasMetAnotherRunDoesNotWaitForItsOwn() throws Exception {
         int port = Ranks.freePort();
@@ -369,7 +372,7 @@ class AcceptorTest {
             try (RawRank garbage = RawRank.connect(rendezvous)) {
                 byte[] bytes = new byte[MessageCodec.HEADER_BYTES + random.nextInt(200)];
                 random.nextBytes(bytes);
-                if (trial % 2 == 0) { // gets past the first checks
+                if (trial % 2 == 0) { // valid magic, length and type, so that later checks are reached
                     ByteBuffer.wrap(bytes)
                             .putInt(MessageCodec.MAGIC)
                             .putInt(bytes.length - MessageCodec.HEADER_BYTES)

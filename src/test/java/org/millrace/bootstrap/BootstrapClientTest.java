@@ -36,7 +36,7 @@ class BootstrapClientTest {
     private static final Duration ATTEMPT = Duration.ofMillis(20);
     private static final int PROOF_BYTES = MessageCodec.encode(new Proof(new byte[32])).remaining();
 
-    /** Control planes of cancelled ranks 0. If a rank 0 had just joined, no other code owns its control plane. */
+    /** Control planes that ranks 0 created after their test had cancelled them. No other code closes these. */
     private final Queue<ControlPlane> joined = new ConcurrentLinkedQueue<>();
 
     @AfterEach
@@ -172,7 +172,7 @@ class BootstrapClientTest {
                 try {
                     refuse(liar);
                 } catch (SocketTimeoutException done) {
-                    // or the client waits for its next attempt
+                    // the client may also be waiting for its next attempt
                 }
             }
             String message = Ranks.failureOf(one);

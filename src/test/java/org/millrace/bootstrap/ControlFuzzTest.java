@@ -132,7 +132,7 @@ class ControlFuzzTest {
             try (Socket socket = new Socket()) {
                 socket.connect(address);
                 socket.setSoTimeout(60_000);
-                socket.setSoLinger(true, 0); // no port remains occupied for a minute
+                socket.setSoLinger(true, 0); // closes by a reset, so that the port does not stay occupied for a minute
                 try {
                     socket.getOutputStream().write(input);
                     socket.shutdownOutput();

@@ -67,11 +67,11 @@ class ControlPlaneTest {
                 for (int round = 0; round < rounds; round++) {
                     byte[] mine = words(rank, round);
                     byte[][] all = plane.allGather(mine);
-                    mine[0]++; // belongs to the caller again
+                    mine[0]++; // the caller may change its array after the call
                     for (int peer = 0; peer < size; peer++) {
                         assertArrayEquals(words(peer, round), all[peer],
                                 "part of rank " + peer + " in round " + round + " at rank " + rank);
-                        all[peer][0]++; // the array also belongs to the caller, and other ranks do not see this change
+                        all[peer][0]++; // the caller may change the result, without effect on other ranks
                     }
                     plane.barrier();
                 }
@@ -81,7 +81,7 @@ class ControlPlaneTest {
         });
     }
 
-    /** Returns a different length in every round, by seed. */
+    /** Returns the bytes of a rank in a round. Their number differs from round to round. */
     private static byte[] words(int rank, int round) {
         Random random = new Random(1_000L * round + rank);
         byte[] bytes = new byte[1 + random.nextInt(2_000)];
@@ -201,7 +201,7 @@ class ControlPlaneTest {
                         + "same order"),
                 message);
         Ranks.await("barrier ends", barrier::isDone);
-        // The rank that detects it first informs the two others. It receives no notice itself.
+        // The rank that detects the disagreement first informs the two others, and receives no notice itself.
         Ranks.await("two ranks are told", () -> planes.stream().filter(plane -> plane.failure() != null).count() >= 2);
         Ranks.closeAll(planes);
     }
@@ -213,7 +213,7 @@ class ControlPlaneTest {
         String message = assertThrows(MillraceException.class, planes.get(0)::barrier).getMessage();
         assertTrue(message.contains("interrupted"), message);
         assertTrue(Thread.currentThread().isInterrupted());
-        planes.get(0).close(); // ends its thread all the same
+        planes.get(0).close(); // ends the control thread although this thread is interrupted
         assertTrue(Thread.interrupted());
         planes.get(1).close();
     }

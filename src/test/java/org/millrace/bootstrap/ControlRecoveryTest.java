@@ -77,7 +77,8 @@ class ControlRecoveryTest {
             for (FutureTask<Void> rank : ranks) {
                 Ranks.get(rank);
             }
-            // the rank that reconnects has detected the loss, but the other may receive the new stream before it does
+            // the rank that reconnects has detected the loss; its peer may see the new stream before it detects the
+            // loss
             assertTrue(warnings.await("control connection with rank 0 ").contains("lost its stream"),
                     warnings.all().toString());
             warnings.await("is restored after");
@@ -142,7 +143,7 @@ class ControlRecoveryTest {
         }
     }
 
-    /** A sent message is kept until the peer has it, and no longer. */
+    /** A sent message is kept until the peer acknowledges it, and not longer. */
     @Test
     void whatHasComeIsTold() throws Exception {
         JoinOptions options = options(false, "60s");

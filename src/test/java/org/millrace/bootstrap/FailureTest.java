@@ -104,7 +104,7 @@ class FailureTest {
 
     /** Ways in which an accepted rank can fail. */
     enum Fault {
-        /** The end of the rank's connection may cross a message of rank 0. */
+        /** The close of the rank's connection may cross a message of rank 0, which then causes another error text. */
         CLOSES("is gone: (it closed its connection without a shutdown message|Connection reset|Connection reset by peer|Broken pipe)") {
             @Override
             void inject(RawRank rank) {
@@ -179,7 +179,7 @@ class FailureTest {
     void aLostRankIsToldToAll(Fault fault) throws Exception {
         FutureTask<ControlPlane> zero = Ranks.async(() -> ControlPlane.join(file(), 0, 3, Ranks.TIMEOUT));
         RawRank two = RawRank.introduced(file(), 2, 3);
-        two.receive(Message.Present.class); // accepted, before the last rank makes rank 0 delete the file
+        two.receive(Message.Present.class); // must come before rank 1 joins and the file is deleted
         try (ControlPlane one = ControlPlane.join(file(), 1, 3, Ranks.TIMEOUT); ControlPlane first = Ranks.get(zero)) {
             FutureTask<byte[][]> blocked = Ranks.async(() -> one.allGather(new byte[1]));
             fault.inject(two);
@@ -197,7 +197,7 @@ class FailureTest {
     void aRankThatFailedAndIsGoneIsToldOnce() throws Exception {
         FutureTask<ControlPlane> zero = Ranks.async(() -> ControlPlane.join(file(), 0, 2, Ranks.TIMEOUT));
         try (RawRank one = RawRank.introduced(file(), 1, 2); ControlPlane first = Ranks.get(zero)) {
-            // the rank to blame does not depend on the message
+            // a rank that reports a failure is itself blamed, even if its message names another rank
             one.say(new Failed(new RemoteFailure(0, "blames another")));
             assertEquals(new RemoteFailure(1, "rank 1 (pid 4242 on raw-host) failed: blames another"),
                     Ranks.awaitFailure(first));

@@ -65,7 +65,7 @@ class FileRendezvousTest {
     }
 
     private void completes() throws Exception {
-        // may read the existing content
+        // rank 1 may start first, and read the old content of the file
         FutureTask<ControlPlane> one = Ranks.async(() -> ControlPlane.join(rendezvous, 1, 2, Ranks.TIMEOUT));
         try (ControlPlane zero = ControlPlane.join(rendezvous, 0, 2, Ranks.TIMEOUT);
                 ControlPlane second = Ranks.get(one)) {
@@ -137,13 +137,15 @@ class FileRendezvousTest {
         Ranks.get(other).close();
     }
 
-    /** The creator of the file chooses the group that the others join. */
+    /**
+     * The user who creates the rendezvous file decides which group the ranks join, so another user's file is refused.
+     */
     @Test
     void aFileOfAnotherUserIsNotTrusted() throws Exception {
         fileOf(Ranks.freePort()).publish(path);
         int owner = (int) Files.getAttribute(path, "unix:uid");
         assertTrue(FileRendezvous.RendezvousFile.read(path, owner).isPresent());
-        if (owner == 0) { // files of root are valid for all users: the test needs another owner, and root may set one
+        if (owner == 0) { // as root: root's own files are valid for all users, so the file gets another owner
             assertTrue(FileRendezvous.RendezvousFile.read(path, 4711).isPresent());
             Files.setAttribute(path, "unix:uid", 4712);
             owner = 4712;

@@ -92,8 +92,8 @@ class GroupStateTest {
     }
 
     /**
-     * A rank's close fails its own call in progress. The other ranks must not receive that failure, even if the call's
-     * thread is faster than the shutdown message.
+     * If a rank closes while a call of its own is in progress, that call fails. The other ranks must not receive this
+     * failure, even if the call's thread reports it before the shutdown message is sent.
      */
     @Test
     void whoHasLeftFailsNobody() throws Exception {
@@ -110,7 +110,7 @@ class GroupStateTest {
         assertThrows(ProtocolException.class, () -> group.contributed(barrier(2, 1)), "one too far");
         group.contributed(barrier(2, 0));
         assertThrows(ProtocolException.class, () -> group.contributed(barrier(2, 0)), "twice");
-        group.contributed(barrier(2, 1)); // rank 1 may be slow to receive the result of call 0
+        group.contributed(barrier(2, 1)); // one call ahead of a slow rank is allowed
         assertThrows(ProtocolException.class, () -> group.contributed(barrier(2, 2)), "ahead of everybody");
         assertThrows(ProtocolException.class, () -> group.contributed(barrier(2, -1)));
         assertThrows(ProtocolException.class,

@@ -60,7 +60,7 @@ final class Ranks {
         }
     }
 
-    /** Returns the message with which a task fails. It must fail. */
+    /** Returns the message of a task's failure. A task without a failure fails the test. */
     static String failureOf(FutureTask<?> task) {
         return assertThrows(MillraceException.class, () -> get(task)).getMessage();
     }
@@ -96,15 +96,15 @@ final class Ranks {
         planes.forEach(ControlPlane::close);
     }
 
-    /** Actions of the ranks before a deadline passes. */
+    /** Actions that must be complete before a deadline. */
     @FunctionalInterface
     interface Attempt {
         void within(Duration deadline) throws Exception;
     }
 
     /**
-     * Runs actions that must happen before a deadline that must then pass. If the machine stalled, it repeats them with
-     * more time. The last attempt decides.
+     * Runs actions that must be complete before a deadline, after which the code under test must react. If the machine
+     * was too slow, repeats them with a longer deadline. The last attempt decides.
      */
     static void beforeDeadline(Attempt attempt) throws Exception {
         for (Duration deadline : List.of(Duration.ofMillis(400), Duration.ofSeconds(4))) {

@@ -22,7 +22,7 @@ final class RawRank implements AutoCloseable {
     private final Selector selector = Selector.open();
     private final ControlConnection connection;
     private final Queue<Message> received = new ArrayDeque<>();
-    /** Exception to throw when the earlier messages have been received. */
+    /** Exception with which the connection has ended. It is thrown after all received messages were returned. */
     private IOException ended;
 
     private FrameSeal seal;
@@ -52,7 +52,9 @@ final class RawRank implements AutoCloseable {
         return connect(Rendezvous.parse(rendezvous, JoinOptions.within(Ranks.TIMEOUT)));
     }
 
-    /** Introduces itself as that rank. {@link #receive()} returns whether it was accepted or refused. */
+    /**
+     * Connects and introduces itself as the given rank. {@link #receive()} then returns the acceptance or the refusal.
+     */
     static RawRank introduced(String rendezvous, int rank, int size) throws IOException {
         return introduced(rendezvous, JoinOptions.within(Ranks.TIMEOUT), rank, size);
     }
@@ -124,7 +126,7 @@ final class RawRank implements AutoCloseable {
         }
     }
 
-    /** Sends no more data. If rank 0 would wait for the rest of a message, it reacts now. */
+    /** Ends this side's data, so that rank 0 does not wait for the rest of a message. Waits until rank 0 has closed. */
     void awaitEndOrLeave() throws IOException {
         connection.finish();
         selector.select(1000);

@@ -30,21 +30,24 @@ class UnprovenCostTest {
         Ranks.awaitNoThreadLeft();
     }
 
-    /** Connects, sends these bytes, and stays connected. */
+    /** Connects, sends the given bytes, and stays connected. */
     private static Socket come(int port, byte[] words) throws IOException {
         Socket socket = new Socket(InetAddress.getLoopbackAddress(), port);
         socket.getOutputStream().write(words);
         return socket;
     }
 
-    /** Returns when rank 0 has handled all earlier clients, because connections are accepted in order. */
+    /**
+     * Returns when rank 0 has handled all earlier clients. It accepts connections in order, so one more client, which
+     * rank 0 refuses, shows that.
+     */
     private static void awaitAccepted(int port) throws IOException {
         try (Socket last = come(port, "GET / HTTP/1.1\r\n\r\n".repeat(8).getBytes(StandardCharsets.US_ASCII))) {
             while (last.getInputStream().read() >= 0) {
                 // the answer, if there is any
             }
         } catch (IOException reset) {
-            // closes with bytes that rank 0 has not read
+            // rank 0 has closed the connection before it read all bytes
         }
     }
 

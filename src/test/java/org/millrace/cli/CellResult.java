@@ -39,7 +39,7 @@ final class CellResult {
         failure = failure.isEmpty() ? event.failure() : failure;
     }
 
-    /** Marks the cell as unfinished. */
+    /** Marks the cell as failed, if not all ranks have reported about it. */
     void fail(String why) {
         heard = group.ranks();
         failure = failure.isEmpty() ? why : failure;

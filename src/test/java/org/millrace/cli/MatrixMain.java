@@ -8,7 +8,7 @@ import org.millrace.cli.run.JavaCommand;
 
 /**
  * Runs every collective over every transport, in every protocol and mode, and checks every element:
- * {@code mvn -Pmatrix}. It is {@code millrace} with an additional command.
+ * {@code mvn -Pmatrix}. The program is {@code millrace} with the additional command {@code matrix}.
  */
 public final class MatrixMain {
 

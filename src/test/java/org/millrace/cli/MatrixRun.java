@@ -26,9 +26,9 @@ final class MatrixRun implements RankRun.Listener<MatrixWorker.CellReport> {
     /**
      * Creates a run.
      *
-     * @param arguments a rank's command line, for its number and rendezvous
+     * @param arguments returns the command line of a rank, for its number and its rendezvous
      * @param err       receives other output of the ranks, and the progress of the run
-     * @param deadline  time by which everything must be finished
+     * @param deadline  time by which all groups must be finished
      */
     MatrixRun(MatrixPlan plan, Map<String, String> settings, BiFunction<Integer, String, List<String>> arguments,
             PrintWriter err, Duration deadline) {

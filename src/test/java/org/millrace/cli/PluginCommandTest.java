@@ -72,7 +72,7 @@ class PluginCommandTest {
                 noDirectory.err()
                         .startsWith("millrace: cannot install the plugin into " + file + ": it is no directory"),
                 noDirectory.toString());
-        Run unnamed = Run.of("plugin", "install", "", "--jar", jar); // as from a shell variable that is not set
+        Run unnamed = Run.of("plugin", "install", "", "--jar", jar); // as by an unset shell variable
         assertEquals(1, unnamed.status(), unnamed.toString());
         assertTrue(unnamed.err().contains("the name of the directory to install into is empty"), unnamed.toString());
     }

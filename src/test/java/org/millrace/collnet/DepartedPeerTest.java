@@ -24,15 +24,15 @@ import org.millrace.net.auto.NetworkOptions.NetworkChoice;
 import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.socket.SocketOptions;
 
-/** A rank that has everything that it requested leaves. The frames that it sent before are not lost. */
+/** A rank closes when its own requests are complete. Its peers still receive all frames that it has sent. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class DepartedPeerTest {
 
     private static final Duration TIMEOUT = Duration.ofSeconds(30);
 
     /**
-     * The connection to a closed rank may report the close before the connection from that rank has delivered its last
-     * frames.
+     * The sending connection to the closed rank may report the close first. The receiving connection from that rank may
+     * deliver its last frames later.
      */
     @Test
     void whatARankSentBeforeItLeftIsTakenIn() throws Exception {

@@ -46,7 +46,7 @@ class HostileFramesTest {
         arena.close();
     }
 
-    /** Each frame breaks one rule. The last two belong to a piece that this rank has begun. */
+    /** Each frame breaks one rule. The last two frames are sent after this rank has begun the piece that they name. */
     @ParameterizedTest
     @CsvSource({"-1, 1, 8, 0, 8, before", "0, 0, 8, 0, 8, before", "0, 1, 8, -8, 8, before",
             "0, 1, 8, 9223372036854775807, 8, before", "0, 16777217, 8, 0, 8, before", "0, 33554433, 8, 0, 8, before",

@@ -118,7 +118,7 @@ class MeshNetworkTest {
         return sum;
     }
 
-    /** Tests requests of all ranks in turns, until all are done. */
+    /** Calls test for the requests of all ranks alternately, until all are complete. */
     private void await(int[]... requests) {
         boolean[][] done = new boolean[requests.length][meshes.size()];
         for (int left = requests.length * meshes.size(); left > 0;) {
@@ -161,7 +161,7 @@ class MeshNetworkTest {
         }
     }
 
-    /** A window that begins and ends within ranks' parts, and a window of all parts. */
+    /** Some windows begin and end in the middle of a rank's part, and one contains all parts. */
     @ParameterizedTest
     @CsvSource({"shm, 2, 1, false", "socket, 3, 3, true", "auto, 5, 2, false"})
     void windowsAreGatheredAndScattered(String network, int ranks, int aggregators, boolean threads) throws Exception {
@@ -287,8 +287,8 @@ class MeshNetworkTest {
     }
 
     /**
-     * Windows of only the first rank's part: the other rank owes nothing after its contribution, and continues without
-     * limit.
+     * All windows contain only the first rank's part. The other rank only contributes and receives no result, so it may
+     * be any number of requests ahead.
      */
     @Test
     void whoOnlyGivesMayBeAheadByMoreThanOthersHaveRoomFor() throws Exception {
@@ -325,7 +325,8 @@ class MeshNetworkTest {
     }
 
     /**
-     * Frames leave only in the sender's next progress call. Until then the sender may still read the memory in place.
+     * Frames are passed to the network only in a later progress call of the sender. Until then they read the operand in
+     * place, so the result must not overwrite it.
      */
     @ParameterizedTest
     @CsvSource({"2, 100", "3, 100", "3, 30000"})

@@ -35,7 +35,7 @@ class CopyCommandsTest {
         return new CopyCommands(CopyMailbox.of(mailbox), first, workers, () -> launches++);
     }
 
-    /** Posts and seals a copy. Returns its ticket, or -1 if the kernel does not see it. */
+    /** Posts and seals a copy. Returns its ticket, or -1 if the kernel has left and does not see the copy. */
     private static long copy(CopyCommands commands, long to, long from, int bytes, int order) {
         long ticket = commands.post(to, from, bytes, order, null);
         return commands.seal() == 0 ? ticket : UNSEEN;

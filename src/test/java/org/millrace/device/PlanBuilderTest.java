@@ -22,7 +22,7 @@ import org.millrace.abi.WorkBatch;
 import org.millrace.abi.WorkFifoCounters;
 import org.millrace.abi.WorkType;
 
-/** A kernel finds every item on every channel, in order, for every storage of the items. */
+/** A kernel finds every work item on every channel, in order, wherever the items are stored. */
 class PlanBuilderTest {
 
     private static final long COMMUNICATOR = 0x1234;

@@ -63,7 +63,7 @@ final class Pump {
         this.random = random;
     }
 
-    /** Returns a channel as a rank sees it. Its ring passes the ranks in the order of their numbers. */
+    /** Returns a rank's view of a channel with a ring in the order of the rank numbers. */
     static DeviceChannel ring(Arena arena, int rank, int ranks) {
         return new DeviceChannel(rank, 0,
                 KernelChannel.of(arena.allocate(KernelChannel.BYTES, KernelChannel.ALIGNMENT)),

@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Test;
 import org.millrace.abi.PointToPointWork;
 import org.millrace.abi.Protocol;
 
-/** A transfer determines its chunks: the communicator's chunk size, or full slots of LL. */
+/** The size of a transfer's chunks is the communicator's chunk size, or for LL a full slot. */
 class SendReceiveTest {
 
     private static final int TRANSFER_CHUNK = 100;

@@ -103,7 +103,7 @@ class ElementsTest {
                 kernel.reduce(element, 0, sum, 0, sum, 0, 1, rank == 7);
             }
             double error = Math.abs(Elements.get(type, sum, 0) - exact);
-            // Partial sums can exceed the exact sum by the rounding errors.
+            // The rounding errors of partial sums depend on their size, which may exceed the exact sum by the error.
             double tolerance = Accuracy.tolerance(type, exact + error, 8);
             assertTrue(error <= tolerance, type + " error " + error + " tolerance " + tolerance + " seed " + SEED);
             worst = Math.max(worst, error / tolerance);

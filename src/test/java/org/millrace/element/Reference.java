@@ -5,8 +5,8 @@ import org.millrace.DataType;
 import org.millrace.element.Loops.Step;
 
 /**
- * A second implementation of the arithmetic, slow and by definition: exact numbers, rounded by {@link Format}. It
- * shares only the names of {@link Step} with the code under test.
+ * A second implementation of the arithmetic. It is slow and follows the definitions: it computes exact numbers, and
+ * {@link Format} rounds them. It shares only the names of {@link Step} with the code under test.
  */
 final class Reference {
 

@@ -38,7 +38,7 @@ class AbortTest {
 
     private static final int SECONDS = 15;
     private static final Duration TIMEOUT = Duration.ofSeconds(SECONDS);
-    /** Number of elements, more than all slots hold. */
+    /** Number of elements. Their bytes are more than all slots hold. */
     private static final int COUNT = 8 << 20;
 
     @TempDir

@@ -61,7 +61,7 @@ class ArgumentsTest {
         return Operand.of(ByteBuffer.allocate(8).asReadOnlyBuffer().order(ByteOrder.nativeOrder()), DataType.FLOAT32);
     }
 
-    /** A call of a communicator with the exception that it throws. */
+    /** A call with invalid arguments, and the exception that it must throw. */
     enum Refused {
         NEGATIVE_BARRIER(ILLEGAL, "PT-1S is negative", (c, _, _) -> c.barrier(Duration.ofSeconds(-1))),
         BARRIER_WITHOUT_DEADLINE(NULL, "", (c, _, _) -> c.barrier((Duration) null)),

@@ -89,7 +89,7 @@ record Call(Operation operation, int count, ReduceOp op, int root, boolean inPla
             }
         }
 
-        /** Compares the completed result. Returns null if it is right. */
+        /** Compares the result of the completed call. Returns null if it is right, otherwise a description. */
         String wrong() {
             boolean hasResult = rank == root || operation != Operation.REDUCE && operation != Operation.GATHER;
             long received = hasResult ? (long) count * (spreadsReceive() ? ranks : 1) : 0;
@@ -150,6 +150,6 @@ record Call(Operation operation, int count, ReduceOp op, int root, boolean inPla
 
     private int value(int rank, int index) {
         long mixed = (seed * 31 + rank) * 0x9E3779B97F4A7C15L + index * 0x2545F4914F6CDD1DL;
-        return (int) (mixed >>> 32) >> 4; // so that sums of a few ranks do not overflow, and averages are exact
+        return (int) (mixed >>> 32) >> 4; // small, so that sums do not overflow
     }
 }

@@ -75,7 +75,7 @@ class CollNetLeadersTest extends EngineFixture {
         thrown.forEach(failure -> assertNull(failure));
     }
 
-    /** All-reduces of any size use the leaders. Operations that leaders do not support use the network directly. */
+    /** All-reduces of any size use the leaders. For other operations, each rank uses the network itself. */
     @Test
     void eachRankAsksForWhatLeadersDoNot() throws Exception {
         List<Throwable> thrown =

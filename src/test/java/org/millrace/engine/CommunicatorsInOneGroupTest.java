@@ -25,7 +25,7 @@ import org.millrace.ReduceOp;
 /** Operations of several communicators that one thread enqueues as one group. */
 class CommunicatorsInOneGroupTest extends EngineFixture {
 
-    /** Number of elements, more than connections hold. */
+    /** Number of elements. Their bytes are more than the slots of a connection hold. */
     private static final long COUNT = 1 << 16;
 
     /** Two communicators with one or two streams, and operands of each. */
@@ -191,7 +191,7 @@ class CommunicatorsInOneGroupTest extends EngineFixture {
             });
             pair.check();
             pair.fill();
-            pair.there.group(() -> pair.exchange(2)); // a group belongs to the thread
+            pair.there.group(() -> pair.exchange(2)); // one group for all communicators
             pair.check();
         });
     }

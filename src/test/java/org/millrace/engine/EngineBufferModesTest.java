@@ -78,7 +78,7 @@ class EngineBufferModesTest extends EngineFixture {
         assertEquals(WatchedNetwork.SENT_BY_USER.get(), WatchedNetwork.RECEIVED_BY_USER.get());
     }
 
-    /** Each end decides independently. */
+    /** Each end of a connection decides independently whether it uses registered memory or slots. */
     @ParameterizedTest
     @CsvSource({"2, 1, true", "2, 1, false", "5, 2, true", "3, 1, false"})
     void anEndWithRegisteredMemoryGetsOnWithOneThatHasNone(int ranks, int channels, boolean shares) throws Exception {

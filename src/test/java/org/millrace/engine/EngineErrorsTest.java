@@ -22,7 +22,7 @@ import org.millrace.config.ConfigurationException;
 
 /**
  * Errors of a program and their effect on other ranks. The exception names the kind of error and the call. No rank
- * hangs, and no resource remains.
+ * hangs, and no thread or file remains.
  */
 class EngineErrorsTest extends EngineFixture {
 

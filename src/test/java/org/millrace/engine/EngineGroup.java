@@ -20,7 +20,9 @@ import org.millrace.DeviceStream;
 /** Ranks of one group as threads of this process. */
 final class EngineGroup {
 
-    /** Longest wait of any test, in seconds. A hang is then a failure of the test, not a timeout of the build. */
+    /**
+     * Longest wait of any test, in seconds. It makes a hang fail the test, before the build reaches its own timeout.
+     */
     static final long TIMEOUT_SECONDS = 60;
 
     /** Code of one rank. */
@@ -28,7 +30,7 @@ final class EngineGroup {
         void run(Communicator communicator) throws Exception;
     }
 
-    /** Code of one rank with a stream of its device, and memory of the same lifetime. */
+    /** Code of one rank, with a stream of the rank's device and an arena that is closed with the stream. */
     interface StreamBody {
         void run(Communicator communicator, DeviceStream stream, Arena arena) throws Exception;
     }

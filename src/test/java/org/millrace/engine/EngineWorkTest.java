@@ -206,7 +206,7 @@ class EngineWorkTest extends EngineFixture {
     @Test
     void manySmallOperationsLeaveNothing() throws Exception {
         int operations = Integer.getInteger("millrace.test.operations", 100_000);
-        // a machine with ten times as many threads as cores needs more than a minute
+        // on a machine with ten times as many threads as cores, this takes more than a minute
         List<Throwable> thrown = EngineGroup.call(2, TIMEOUT_SECONDS - 10, rank -> () -> {
             try (Communicator communicator = EngineGroup.join(directory, rank, 2, through(4096, 0xffff_0000L));
                     Arena arena = Arena.ofShared();

@@ -31,7 +31,10 @@ import org.millrace.MismatchException;
 import org.millrace.PeerLostException;
 import org.millrace.ReduceOp;
 
-/** A program can distinguish each kind of failure by type, rank, peer and operation. Some events are no failures. */
+/**
+ * A program can distinguish failures by exception type, rank, peer and operation. Some events must not count as
+ * failures.
+ */
 class TypedFailuresTest extends EngineFixture {
 
     private static void allReduce(Communicator communicator, long count, ReduceOp op, boolean waits) {

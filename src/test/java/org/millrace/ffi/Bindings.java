@@ -57,7 +57,7 @@ record Bindings(String header, Class<?> symbols, List<Class<?>> types) {
         }
     }
 
-    /** Returns structs, unions and their aliases. */
+    /** Returns the layouts of structs, unions and their aliases, by name. */
     SortedMap<String, GroupLayout> groups() throws ReflectiveOperationException {
         SortedMap<String, GroupLayout> groups = new TreeMap<>();
         for (Class<?> type : types) {
@@ -84,7 +84,7 @@ record Bindings(String header, Class<?> symbols, List<Class<?>> types) {
         return constants;
     }
 
-    /** Returns the number of parameters by name. */
+    /** Returns the number of parameters of each function. */
     SortedMap<String, Integer> functions() {
         SortedMap<String, Integer> functions = new TreeMap<>();
         for (Method method : symbols.getMethods()) {
@@ -98,7 +98,7 @@ record Bindings(String header, Class<?> symbols, List<Class<?>> types) {
         return functions;
     }
 
-    /** Returns the number of parameters by name ("type", or "struct.field"). */
+    /** Returns the number of parameters of each function pointer, by its name ("type", or "struct.field"). */
     SortedMap<String, Integer> functionPointers() throws ReflectiveOperationException {
         SortedMap<String, Integer> pointers = new TreeMap<>();
         for (Class<?> type : types) {

@@ -10,8 +10,8 @@ import java.util.stream.Collectors;
 
 /**
  * The declarations of a C header, each as one line that does not depend on formatting: functions with the types of
- * their parameters, enumerators and macros with their values, fields with their types. It parses {@code nccl.h} and our
- * own headers, and throws for anything else.
+ * their parameters, enumerators and macros with their values, fields with their types. The class parses {@code nccl.h}
+ * and Millrace's own headers, and throws for any other syntax.
  */
 final class HeaderDeclarations {
 
@@ -31,7 +31,7 @@ final class HeaderDeclarations {
 
     private HeaderDeclarations() {}
 
-    /** {@return the lines by name} */
+    /** {@return the lines of a header's declarations, by the declared name} */
     static SortedMap<String, String> of(String header) {
         HeaderDeclarations declarations = new HeaderDeclarations();
         declarations.read(COMMENT.matcher(header.replace("\\\n", " ")).replaceAll(" "));

@@ -13,7 +13,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.GinOp;
 
-/** An agent allocates no bytes over a million descriptors. */
+/** An agent that serves a million descriptors allocates no bytes. */
 @Tag("slow")
 @Tag("optimized")
 class GinAllocationTest {

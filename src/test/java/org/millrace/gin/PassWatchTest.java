@@ -13,7 +13,7 @@ import org.millrace.agent.Agent;
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.IdleProfile;
 
-/** Another thread reports a pass that does not end. */
+/** If an agent's pass does not end, another thread reports it. */
 class PassWatchTest {
 
     private final BlockingQueue<String> reports = new LinkedBlockingQueue<>();

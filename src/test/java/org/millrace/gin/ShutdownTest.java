@@ -42,7 +42,7 @@ class ShutdownTest {
                     new FrameReceiver[] {null, new LeavingReceiver(back.receiver())},
                     new GinOptions(CHUNK, 8, Duration.ofSeconds(5)), failure -> {});
     private Window window;
-    /** Whether rank 1 leaves as soon as it has received a frame. */
+    /** Whether rank 1 closes as soon as it has received a frame. */
     private boolean leavesAtOnce;
     private boolean left;
 

@@ -22,7 +22,7 @@ final class StagedDevice implements StagingBuffers.Copies {
     int refusals;
     /** Number of transfers that have a buffer. */
     int open;
-    /** Condition that is checked when a transfer is abandoned. */
+    /** Checked when a transfer is abandoned: by then the connections must be closed. */
     BooleanSupplier networkIsClosed = () -> true;
     private final MemoryRegion staging;
     private final int slotBytes;

@@ -11,7 +11,7 @@ import java.util.Random;
 import java.util.TreeMap;
 import org.junit.jupiter.api.Test;
 
-/** Windows are registered and closed as long as a communicator exists. */
+/** Windows can be registered and closed at any time in the life of a communicator. */
 class WindowsTest {
 
     private final Windows windows = new Windows();

@@ -224,7 +224,7 @@ class GpuCommunicatorTest {
                 assertThrows(IllegalCallerException.class, () -> communicator.plan(stream, fails));
                 assertEquals(List.of("cudaStreamBeginCapture", "cudaStreamEndCapture", "cudaGraphDestroy"),
                         graphCalls());
-                // closed with the communicator
+                // the communicator's close must close this plan
                 communicator.plan(stream, () -> communicator.allReduce(a, a, 8, DataType.INT64, ReduceOp.SUM, stream));
                 graphCalls();
             }

@@ -15,7 +15,7 @@ import org.millrace.ReduceOp;
 import org.millrace.Route;
 
 /**
- * A rank that runs an all-reduce in its group and in a group of all ranks except rank 0. It prints the transports.
+ * A rank that runs an all-reduce in its group, and another in a group without rank 0. It prints the transports.
  * Arguments: rendezvous, rank, size, settings as NAME=VALUE. Without arguments it reads the environment.
  */
 public final class SummingRank {

@@ -66,7 +66,7 @@ public final class TestHost implements AutoCloseable {
         abort(message);
     }
 
-    /** Connects two hosts by an interface of each. The interfaces are up and have only link-local addresses. */
+    /** Connects two hosts by one new interface on each. The interfaces are up and have only link-local addresses. */
     public static void connect(TestHost one, String nameThere, TestHost other, String otherName) throws Exception {
         one.run("ip link add " + nameThere + " type veth peer name " + otherName + " netns " + other.holder.pid());
         one.run("ip link set " + nameThere + " up");

@@ -6,7 +6,7 @@ import org.millrace.cuda.CudaRuntime;
 import org.millrace.cuda.CudaStream;
 import org.millrace.cuda.StubLibrary;
 
-/** Both stand-ins of one class loader, loaded. */
+/** The stand-ins for libnccl and libcudart, bound in this class loader. */
 final class Stubs {
 
     private static Stubs loaded;

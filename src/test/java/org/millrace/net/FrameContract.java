@@ -263,8 +263,8 @@ abstract class FrameContract extends NetworkFixture {
     }
 
     /**
-     * Returns the number of frames that must not allocate. A network that differs from another only in its set-up may
-     * return less. Returns 0 if this JVM cannot avoid allocation in the network.
+     * Returns the number of frames whose exchange must not allocate; 0 if this JVM cannot avoid allocation in the
+     * network. A network that only adds another set-up to a tested network may return less, to save time.
      */
     protected int framesWithoutAllocation() {
         return 1_000_000;
@@ -316,7 +316,7 @@ abstract class FrameContract extends NetworkFixture {
                 refused = !ends.sender().offer(header, out, offered % 1000);
                 offered += refused ? 0 : 1;
             }
-            // Makes progress after a refusal too: without it, a repeated offer may never be accepted.
+            // Sends earlier frames after a refusal: without progress, a repeated offer may never be accepted.
             if (refused || (offered & 3) == 0 || offered == frames) {
                 ends.sender().progress();
                 ends.receiver().progress();

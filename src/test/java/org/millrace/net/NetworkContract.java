@@ -50,8 +50,7 @@ public abstract class NetworkContract extends FrameContract {
                     a.sender().progress();
                     b.sender().progress();
                 }
-                for (int i = 0; i < SEVERAL; i++) { // the senders proceed alternately, the receiver of connection a
-                                                    // before that of b
+                for (int i = 0; i < SEVERAL; i++) { // a first: the senders have alternated
                     a.receiver().progress();
                 }
                 for (int i = 0; i < SEVERAL; i++) {
@@ -122,8 +121,8 @@ public abstract class NetworkContract extends FrameContract {
             Pending<FrameReceiver> accepting = listener.expect(key);
             byte[] address = listener.address();
             byte[] stranger = other.address();
-            // The network chooses the position of the secret. If any part of an address is replaced, it must not
-            // connect.
+            // The network chooses the position of the secret within an address. An address with any changed part must
+            // not connect.
             for (int i = 20; i < address.length; i++) {
                 address[i] ^= (byte) (address[i] ^ stranger[i]);
             }

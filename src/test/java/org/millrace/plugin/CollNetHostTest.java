@@ -11,7 +11,7 @@ import org.millrace.plugin.HostProgram.Outcome;
 
 /**
  * The C host uses the collective network table as NCCL's proxy does, with slots, groups of channels and windows. Each
- * rank is a process. The memory of a group is unmapped before the group is closed.
+ * rank is a process. As in NCCL, a group's memory is unmapped before the group is closed.
  */
 @Tag("slow")
 class CollNetHostTest {

@@ -99,7 +99,7 @@ public final class HostProgram {
         }
     }
 
-    /** Returns the path of the program, or of the library that it was compiled as. */
+    /** Returns the path of the compiled program or library. */
     Path path() {
         return executable.toAbsolutePath();
     }
@@ -244,7 +244,7 @@ public final class HostProgram {
         return run(builder(arguments));
     }
 
-    /** Starts the program for a test that ends it itself. */
+    /** Starts the program for a test that stops the program itself. */
     public Process start(Path output, Object... arguments) throws IOException {
         return builder(arguments).redirectErrorStream(true).redirectOutput(output.toFile()).start();
     }

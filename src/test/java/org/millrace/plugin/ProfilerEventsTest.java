@@ -45,7 +45,7 @@ class ProfilerEventsTest {
                 .toList();
     }
 
-    /** Returns the plugin's counts of each ended communicator, in the order of the kinds. */
+    /** Returns the plugin's counts for each ended communicator, each list in the order of the kinds of events. */
     private static List<List<Count>> counted(Outcome outcome, int kinds) {
         return outcome.output()
                 .lines()

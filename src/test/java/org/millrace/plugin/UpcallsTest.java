@@ -85,7 +85,9 @@ class UpcallsTest {
         assertEquals(Integer.parseInt(matcher.group(1)), Upcalls.VERSION);
     }
 
-    /** NetProperties fills the beginning of all these structures with the layout of v9. */
+    /**
+     * NetProperties writes the properties of versions 9 to 12 with the layout of v9, so their beginnings must be equal.
+     */
     @Test
     void thePropertiesOfVersions9To12BeginAlike() {
         assertEquals(ncclNetProperties_v9_t.vProps$offset(), ncclNetProperties_v11_t.vProps$offset());

@@ -20,7 +20,9 @@ import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
 import org.millrace.abi.RecvMem;
 
-/** A proxy that copies, driven by hand. This test acts as the producer, the consumer, and the engine that copies. */
+/**
+ * A proxy that copies between two devices. The test plays the sending device, the receiving device and the copy engine.
+ */
 class CopyProxyTest {
 
     private static final int SLOT = (int) CopyProxy.SlotCopies.InPieces.BYTES_A_PASS;

@@ -75,8 +75,8 @@ class DeviceAbortTest {
     }
 
     /**
-     * The abort is detected even if all slots are in flight. Otherwise a teardown would wait for data that is never
-     * sent.
+     * The proxy detects the abort although all slots are in flight and no step is posted. Otherwise a teardown would
+     * wait for data that is never sent.
      */
     @Test
     void itIsNoticedWithAllFramesOnTheirWay() {

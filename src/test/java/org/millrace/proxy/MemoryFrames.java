@@ -58,7 +58,7 @@ public final class MemoryFrames {
         };
     }
 
-    /** Returns memory for lines that arrive before they are stored. */
+    /** Returns memory in which a receiver keeps lines before it stores them in a slot. */
     public static MemoryRegion staging(Arena arena, ConnectionLayout layout) {
         return region(arena.allocate(layout.bufferOffset(Protocol.SIMPLE), LL128Line.BYTES));
     }
@@ -103,7 +103,10 @@ public final class MemoryFrames {
         return senderClosed;
     }
 
-    /** Returns whether the sending end was closed without its last frames, so that none was read again. */
+    /**
+     * Returns whether the sending end was closed without its unsent frames, so that no payload was read after the
+     * close.
+     */
     public boolean senderGaveUp() {
         return senderAborted && !settled;
     }
@@ -164,7 +167,7 @@ public final class MemoryFrames {
         return receiver(false);
     }
 
-    /** Returns a receiver that always stores whole words, but may report that it does not. */
+    /** Returns a receiver that always stores whole words. The argument is its own statement about that. */
     public FrameReceiver receiver(boolean storesWholeWords) {
         return new FrameReceiver() {
             @Override

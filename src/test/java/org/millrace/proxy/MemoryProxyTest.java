@@ -42,7 +42,7 @@ class MemoryProxyTest {
 
         End(Arena arena, long firstStep) {
             memory = arena.allocate(LAYOUT.totalBytes(), 4096);
-            // flags of steps long ago; zeros would be the flag of step -1
+            // not zero: zeros are the flag of step -1, and these bytes are the flag of a step long ago
             memory.asSlice(0, LAYOUT.bufferOffset(Protocol.SIMPLE)).fill((byte) 0x5a);
             sendMem = LAYOUT.sendMem(memory);
             recvMem = LAYOUT.recvMem(memory);
@@ -79,7 +79,7 @@ class MemoryProxyTest {
             }
             Piece piece = program.get(next);
             switch (stage) {
-                case 0 -> { // waitPeer, then the size, before any data
+                case 0 -> { // waits for credits, then stores the size before any data (NCCL's waitPeer)
                     if (end.sendMem.headAcquire() + ConnectionLayout.SLOTS - (piece.step + piece.steps) < 0) {
                         return;
                     }
@@ -96,7 +96,7 @@ class MemoryProxyTest {
                         stage = 2;
                     }
                 }
-                default -> { // postPeer; LL does not call it
+                default -> { // stores tail (NCCL's postPeer); not for LL
                     if (piece.protocol != Protocol.LL) {
                         end.recvMem.tailRelease(piece.step + piece.steps);
                     }
@@ -156,7 +156,7 @@ class MemoryProxyTest {
                 return;
             }
             Piece piece = program.get(next);
-            if (piece.step != step) { // the operation's first step was rounded up: credits are returned
+            if (piece.step != step) { // returns credits, because the operation's first step was rounded up
                 step = piece.step;
                 end.sendMem.headRelease(step);
             }
@@ -302,7 +302,7 @@ class MemoryProxyTest {
         }
     }
 
-    /** A zero-size step must not be mistaken for the next step while all slots are in flight. */
+    /** While all slots are in flight, the proxy must not send a step without data a second time, as the next step. */
     @Test
     void emptyStepsInAllSlotsAreSentOnce() {
         try (Arena arena = Arena.ofConfined()) {

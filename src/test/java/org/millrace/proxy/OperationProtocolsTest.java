@@ -55,7 +55,7 @@ class OperationProtocolsTest {
 
     private void progress() {
         while (send.progress() + receive.progress() > 0) {
-            // until nothing moves
+            // continues until nothing moves
         }
     }
 
@@ -100,8 +100,8 @@ class OperationProtocolsTest {
     }
 
     /**
-     * The flag of a step equals the flag of the step 2^32 before. The first steps cover the flags next to it, among
-     * them the flag of step 0.
+     * A flag has 32 bits, so steps that are 2^32 apart have equal flags. The first steps lie before and after the wrap
+     * of the flag.
      */
     @ParameterizedTest
     @ValueSource(longs = {0, (1L << 31) - 9, (1L << 32) - 9, Long.MAX_VALUE - 8, -9})
@@ -123,13 +123,13 @@ class OperationProtocolsTest {
     }
 
     /**
-     * The size of the step eight before is still in the slot. LL has no other indication that its next step is not
-     * posted.
+     * The slot still contains the size of the step before, eight steps earlier. The proxy must not take it for the size
+     * of the next LL step, which is not posted.
      */
     @Test
     void aSizeOfTheLastRoundIsNotThisRounds() {
         connect(0);
-        // the peer has not reached this operation, so its frames stay in flight
+        // the receiver has not announced the operation, so the frames stay in flight
         sends.add(new ProxyOp(1, 2, 3, 8, 4, 4, Protocol.SIMPLE, null));
         sends.add(new ProxyOp(2, 2, 3, 8, 1, 1, Protocol.LL, null));
         for (int slot = 0; slot < 8; slot += 4) {

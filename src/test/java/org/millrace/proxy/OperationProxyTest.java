@@ -98,7 +98,7 @@ class OperationProxyTest {
 
         void progress() {
             while (send.progress() + receive.progress() > 0) {
-                // until nothing moves
+                // continues until nothing moves
             }
         }
     }
@@ -122,7 +122,9 @@ class OperationProxyTest {
         assertTrue(pair.send.drained() && pair.receive.drained());
     }
 
-    /** A kernel that has exited may have offered the user's memory, and that memory may be freed. */
+    /**
+     * After an abort a receiving proxy accepts no frame, because the user may already have freed the offered memory.
+     */
     @Test
     void afterAnAbortNoFrameGetsAPlace() {
         Pair pair = new Pair(arena, 0);
@@ -149,7 +151,8 @@ class OperationProxyTest {
     }
 
     /**
-     * A kernel that has exited writes no further slot. The user may reuse the memory that the kernel copied into slots.
+     * After an abort a sending proxy sends nothing, because the kernel has exited. It frees no slot, because the user
+     * may reuse the memory that the kernel copied.
      */
     @Test
     void afterAnAbortNothingIsSentAndNoSlotIsGivenBack() {
@@ -157,7 +160,7 @@ class OperationProxyTest {
         pair.announce(8);
         pair.post(4);
         assertEquals(1, pair.send.progress());
-        pair.receive.progress(); // the frame of the first slice may complete now
+        pair.receive.progress(); // lets the frame of the first slice complete
         pair.from.abort.raise();
         pair.post(4);
         assertEquals(0, pair.send.progress());
@@ -167,8 +170,7 @@ class OperationProxyTest {
     }
 
     /**
-     * After an abort the operands belong to the user again. The network must not read data in flight there a second
-     * time.
+     * After an abort the operands belong to the user again, so the network must not read a frame's payload once more.
      */
     @Test
     void afterAnAbortWhatIsUnderWayIsNotReadAgain() {
@@ -183,8 +185,8 @@ class OperationProxyTest {
     }
 
     /**
-     * The pass completes the work that it has begun, in memory that exists until the proxies have stopped. The next
-     * pass does nothing.
+     * The abort occurs during a pass. The pass completes its work, in memory that exists until the proxies have
+     * stopped. The next pass does nothing.
      */
     @Test
     void aPassThatIsUnderWayGoesToItsEnd() {
@@ -192,7 +194,7 @@ class OperationProxyTest {
         pair.announce(8);
         pair.post(4);
         pair.post(4);
-        pair.frames.onOffer(pair.from.abort::raise); // after the pass has read the flag
+        pair.frames.onOffer(pair.from.abort::raise); // aborts after the pass has read the abort flag
         assertEquals(2, pair.send.progress());
         assertEquals(2, pair.frames.offered(), "frames of the pass");
         pair.receive.progress();
@@ -248,7 +250,7 @@ class OperationProxyTest {
     void anOperationBeginsAtAWholeChunk() {
         Pair pair = new Pair(arena, 5);
         pair.announce(4);
-        pair.from.step = 8; // as the device rounds
+        pair.from.step = 8; // the device rounds up to a whole chunk
         pair.to.sendMem.headRelease(8);
         pair.post(4);
         pair.progress();

@@ -78,7 +78,7 @@ class PeerGoneTest {
         }
     }
 
-    /** Sender that receives the acknowledgement of its frame, and directly after it the peer's shutdown message. */
+    /** A sender whose peer acknowledges one frame and closes directly afterwards. */
     private static final class LastAcknowledgement implements FrameSender {
         private int completed;
 
@@ -169,8 +169,8 @@ class PeerGoneTest {
     }
 
     /**
-     * A device that waits for its last credits receives them, even if the peer closed before steps without data were
-     * sent.
+     * A device waits for the credits of its last steps, which have no data. It receives them although the peer closed
+     * before these steps were sent.
      */
     @Test
     void creditsOfStepsWithoutDataReturnAfterThePeerLeft() {

@@ -153,7 +153,7 @@ class PollScheduleTest {
         connections.get(5).hasWork = true;
         passes(1);
         forgetPolls();
-        int waking = (PollSchedule.WAKING_POLLS + 39) / 40; // all connections except that one are idle
+        int waking = (PollSchedule.WAKING_POLLS + 39) / 40; // all connections but one are idle
         passes(waking);
         connections.forEach(connection -> assertEquals(waking, connection.polls, "an operation has others too"));
         forgetPolls();

@@ -100,8 +100,8 @@ class ProxyRemovalTest {
     }
 
     /**
-     * Settling copies payloads in flight. A thread that only checks before a sleep whether its agent is drained must
-     * not.
+     * A removal settles a connection, which copies payloads in flight. A thread that only checks before a sleep whether
+     * its agent is drained must not settle any.
      */
     @Test
     void onlyARemovalSettlesWhatIsInFlight() {

@@ -190,7 +190,7 @@ class ForecastTest {
         assertEquals(0, costs.stragglers(1));
     }
 
-    /** A frame of 100 bytes takes 500 in transit behind a link, and 40 of them if another frame has just arrived. */
+    /** In the recording, a frame of 100 bytes takes 500 ns over a link, or 40 ns if another frame has just arrived. */
     @Test
     void whatAFrameCostsIsReadFromTheRecording() {
         RecordedRun.Process linked = new RecordedRun.Process("here", 1, Optional.of("delay=2us"));

@@ -26,7 +26,7 @@ import org.millrace.trace.ConnectionIdentity;
 import org.millrace.trace.ConnectionIdentity.Direction;
 import org.millrace.trace.Recorder;
 
-/** Recorded data can be read, and a recording never exceeds its room. */
+/** A reader can read recorded data, and a recording never exceeds its memory. */
 class RecordingTest {
 
     private static final long HASH = 0xfeed_0000_0000_0001L;

@@ -238,7 +238,7 @@ class HangTest {
                 Hang.verdicts(readings::remove, QUIET).stream().map(Verdict::cause).toList());
         assertEquals(0, readings.size());
         readings.add(goesOn);
-        assertEquals(List.of(), Hang.verdicts(readings::remove, QUIET)); // without a verdict there is no second reading
+        assertEquals(List.of(), Hang.verdicts(readings::remove, QUIET)); // without a verdict nothing is read again
     }
 
     /** Returns two ranks of this process. Three steps were sent, and the second rank has consumed the given number. */
@@ -291,7 +291,7 @@ class HangTest {
 
     /**
      * Returns a rank that has begun and ended the given numbers of kernels, and remembers its oldest and its last
-     * transfer. {@code differs} is the rank with which it disagrees, -1 for none.
+     * transfer. {@code differs} is a rank that runs something else, -1 for none.
      */
     private static TracedProcess transfers(int rank, long begun, long ended, long enqueued, Operation oldest,
             int differs) {
@@ -325,7 +325,7 @@ class HangTest {
     }
 
     /**
-     * Ranks 0 and 1 have since enqueued more operations than they remember. They still remember the one that they run.
+     * Ranks 0 and 1 have since enqueued more operations than they remember. They still remember the running operation.
      */
     @Test
     void aMissingLaunchIsNamedEvenIfItIsFarBack() {

@@ -63,7 +63,7 @@ class HostNameCheckTest {
         assertSays("UNUSABLE no network interface is usable; running are: none", "UNUSABLE node0 is 10.0.0.1, which");
     }
 
-    /** Prints both checks, one line each. */
+    /** Prints the results of the two checks, of the addresses and of the host's name, one line each. */
     static final class Checks {
 
         private Checks() {}

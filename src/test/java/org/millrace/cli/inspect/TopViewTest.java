@@ -76,7 +76,9 @@ class TopViewTest {
                 of.connections(), List.of(), List.of(), List.of()));
     }
 
-    /** The existence of a process in another namespace cannot be determined. */
+    /**
+     * Whether a silent process of another PID namespace exists cannot be determined, so it is not reported as stopped.
+     */
     @Test
     void whoDoesNotBeatIsStoppedOnlyIfItIsSeenToBeThere() {
         assertEquals("stopped", stateOfSilent(ProcessIdentity.CURRENT.namespace()));

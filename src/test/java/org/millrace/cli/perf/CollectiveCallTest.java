@@ -18,7 +18,10 @@ class CollectiveCallTest {
     private static final long COUNT = 24;
     private static final int ROOT = CollectiveCall.ROOT;
 
-    /** Every element of every rank's receive operand is described once, and lies in an operand. */
+    /**
+     * The parts of a result cover every element of a rank's receive operand once. Each part's source lies in an
+     * operand.
+     */
     @ParameterizedTest
     @EnumSource
     void resultsCoverTheReceiveOperand(Operation operation) {

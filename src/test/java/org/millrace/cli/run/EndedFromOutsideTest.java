@@ -25,7 +25,7 @@ import org.millrace.net.shm.ShmOptions;
 @Tag("slow")
 class EndedFromOutsideTest {
 
-    /** Action that ends a run and its ranks. */
+    /** Ends a run from outside. Receives the processes of the run and of its ranks. */
     private interface End {
         void of(Process run, List<ProcessHandle> ranks) throws IOException;
     }

@@ -10,7 +10,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.millrace.net.ConnectionException;
 
-/** The end of a connection releases its resources, even if one step throws. */
+/** A connection releases all its resources at its end, even if the release of one throws. */
 class ConnectionStateTest {
 
     private final OpenResources network = new OpenResources("network");

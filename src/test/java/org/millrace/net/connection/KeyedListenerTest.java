@@ -100,8 +100,8 @@ class KeyedListenerTest {
     }
 
     /**
-     * A client that has passed the secret's challenge may exceed the deadline in its TLS handshake, for example without
-     * a free core. A client without the secret is dropped.
+     * A client with the secret may exceed the deadline in its TLS handshake, for example without a free core. A client
+     * that has not proved the secret is dropped at the deadline.
      */
     @Test
     void aTlsHandshakeMayTakeLongerThanTheDeadline() throws Exception {

@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** A cipher that decrypts from a copy returns the JDK's result, and only a stream under TLS receives such a cipher. */
+/** A cipher that decrypts from a copy of the record. Its result equals the JDK's, and only streams under TLS use it. */
 class RecordCipherTest {
 
     private static final int TAG = 16;

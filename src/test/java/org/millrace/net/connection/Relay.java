@@ -103,11 +103,11 @@ public final class Relay implements AutoCloseable {
                 start(() -> carry(far, near, false));
             }
         } catch (IOException closed) {
-            // The test is over.
+            // the test has closed the relay
         }
     }
 
-    /** Connects to the target. Returns null if it does not listen yet, and closes the client's socket. */
+    /** Connects to the target for a client. If the target does not listen yet, closes the client and returns null. */
     private Socket reached(Socket near) {
         try {
             return new Socket(to.getAddress(), to.getPort());

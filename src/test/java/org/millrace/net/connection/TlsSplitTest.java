@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** A stream under TLS whose network delivers the challenge, the records and the alerts in parts of any length. */
+/** A stream under TLS over a network that delivers challenge, records and alerts in segments of any length. */
 @Timeout(120)
 class TlsSplitTest {
 

@@ -45,7 +45,7 @@ import org.millrace.net.socket.AddressFormat;
 import org.millrace.net.socket.SocketNetwork;
 import org.millrace.net.socket.SocketOptions;
 
-/** Streams under TLS: accepted peers, data that an observer sees, and changed bytes. */
+/** Streams under TLS: the peers that are accepted, the data that an observer sees, and the effect of changed bytes. */
 @Tag("optimized") // a JVM without its optimizing compiler has no instructions for AES-GCM
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class TlsTest {

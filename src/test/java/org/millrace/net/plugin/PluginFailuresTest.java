@@ -158,7 +158,7 @@ class PluginFailuresTest {
         } catch (ConnectionException refused) {
             // the peer has reported the reason of its failure
         } catch (IllegalStateException ended) {
-            // the failure has already closed this attempt
+            // the failure has closed this connection attempt
         }
     }
 
@@ -247,7 +247,7 @@ class PluginFailuresTest {
 
     @Test
     void memoryThatCannotBeRegisteredIsNamed() {
-        plugin.with("fail=regMr:3:1"); // each end first registers memory of its own, which succeeds
+        plugin.with("fail=regMr:3:1"); // each end first registers its own memory, which succeeds
         try (Network network = plugin.open();
                 Arena arena = Arena.ofShared();
                 MemoryRegion memory = network.register(arena.allocate(1 << 20));

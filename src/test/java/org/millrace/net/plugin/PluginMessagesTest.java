@@ -61,7 +61,7 @@ class PluginMessagesTest {
 
     @Test
     void payloadsThatWaitTogetherAreReceivedTogether() {
-        assertEquals(2, groupsOfSix(8)); // one receive of four buffers, the plugin's maximum, and one of two
+        assertEquals(2, groupsOfSix(8)); // receives of four buffers (the maximum) and two
         assertEquals(3, groupsOfSix(2)); // NCCL_NET_MAX_RECVS=2
         assertEquals(0, groupsOfSix(1));
     }

@@ -33,7 +33,7 @@ class PluginNetworkTest extends NetworkContract {
 
     @Override
     protected int framesWithoutAllocation() {
-        return 50_000; // each frame is several system calls of the plugin
+        return 50_000; // few, because the plugin makes several system calls for each frame
     }
 
     @AfterEach

@@ -86,7 +86,7 @@ public final class TestNet {
         return BUILT.computeIfAbsent("v" + version, key -> new TestNet(build("-DNET_VERSION=" + version)));
     }
 
-    /** Returns another plugin, with another name. */
+    /** Returns a second plugin with another name. */
     static TestNet other() {
         return BUILT.computeIfAbsent("other", key -> new TestNet(build())).with("name=OtherNet");
     }
@@ -113,7 +113,7 @@ public final class TestNet {
         }
     }
 
-    /** Makes the plugin log a warning, as one of its own threads may at any time. */
+    /** Makes the plugin log a warning, as a thread of the plugin may at any time. */
     void complain(String words) {
         try (Arena arena = Arena.ofConfined()) {
             complain.invokeExact(arena.allocateFrom(words));

@@ -272,7 +272,7 @@ class InPlaceTest {
         }
     }
 
-    /** The sender ends while its memory is being read, and from then on the memory has another use. */
+    /** The sender ends while the receiver reads its memory. From then on the memory may contain other data. */
     @Test
     void whatWasReadWhileTheSenderAbortedIsNotDelivered() throws IOException {
         RingPair[] pair = new RingPair[1];

@@ -169,7 +169,7 @@ class RingFuzzTest {
         }
     }
 
-    /** Makes a producer wait for room after the consumer has read a little. */
+    /** Fills a ring until the producer waits for room. Before that, the consumer has read a little. */
     private static void fillUp(RingPair pair, MemoryRegion memory) {
         FrameHeader header = new FrameHeader();
         header.payloadBytes(DATA);

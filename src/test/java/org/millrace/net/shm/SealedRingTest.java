@@ -49,7 +49,7 @@ class SealedRingTest {
         return sealed ? options : options.withFiles();
     }
 
-    /** Returns the descriptors of this process for files with a text in their name. */
+    /** Returns the paths of this process's descriptors, for files with a given text in their path. */
     private static List<Path> open(String text) throws IOException {
         List<Path> found = new ArrayList<>();
         try (Stream<Path> all = Files.list(DESCRIPTORS)) {
@@ -76,7 +76,9 @@ class SealedRingTest {
         }
     }
 
-    /** A process of the same user that can open a ring cannot shorten it. Otherwise both ends would receive SIGBUS. */
+    /**
+     * Another process of the user can open a sealed ring, and cannot shorten it. Otherwise both ends would get SIGBUS.
+     */
     @Test
     void aRingCannotBeMadeShorter() throws IOException {
         List<Path> before = open("memfd:millrace-");
@@ -138,7 +140,7 @@ class SealedRingTest {
         assertTrue(receiving.contains("truncated"), receiving);
     }
 
-    /** A connection attempt whose client has created its ring. */
+    /** A connection attempt. The client has created its ring. */
     private record Attempt(Listener listener, Pending<FrameSender> connecting, Pending<FrameReceiver> accepting) {
 
         static Attempt begin(ShmNetwork network) {

@@ -80,7 +80,7 @@ class SharedHeapTest {
         }
     }
 
-    /** A program may free its memory after the communicator that allocated it. */
+    /** A program may free memory of the heap after the communicator that owns the heap is closed. */
     @Test
     void memoryOutlivesTheHeapsUsers() {
         SharedHeap heap = SharedHeap.create();

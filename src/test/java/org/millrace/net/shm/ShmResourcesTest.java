@@ -59,7 +59,10 @@ class ShmResourcesTest {
         }
     }
 
-    /** A process needs few descriptors, because its limit also holds for the program's own files. */
+    /**
+     * An end of a connection may hold few descriptors, because the limit of descriptors also counts the program's
+     * files.
+     */
     @Test
     void anEndOfAConnectionHoldsOneDescriptor() throws IOException {
         Assumptions.assumeTrue(Files.isDirectory(Path.of("/proc/self/fd")),

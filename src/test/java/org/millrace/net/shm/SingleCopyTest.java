@@ -16,7 +16,7 @@ import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.millrace.file.ProcessIdentity;
 
-/** Processes that can read each other's memory, and obstacles to it. */
+/** Processes that can read each other's memory, and reasons why they cannot. */
 class SingleCopyTest {
 
     private static final SingleCopy REQUIRED = new SingleCopy(SingleCopy.Use.REQUIRED, 1);

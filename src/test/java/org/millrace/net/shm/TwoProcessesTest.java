@@ -159,7 +159,7 @@ class TwoProcessesTest {
             while (peer.receiver().poll() == null) {
                 peer.sender().progress();
             }
-            peer.receiver().accept(memory, 0); // one piece of several
+            peer.receiver().accept(memory, 0); // the receiver reads one of several pieces
             peer.process().destroyForcibly().waitFor();
             assertLost(Connected.failureOf(peer.receiver()::progress), peer);
             assertEquals(0, peer.receiver().framesCompleted());

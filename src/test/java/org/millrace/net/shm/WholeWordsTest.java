@@ -16,8 +16,8 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 
 /**
- * A thread that polls a payload's destination sees only old words and new words. The lines of NCCL's LL protocol rely
- * on it.
+ * A thread that polls a payload's destination sees each word old or new, but never partly new. The lines of NCCL's LL
+ * protocol rely on whole words.
  */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class WholeWordsTest {
@@ -38,7 +38,7 @@ class WholeWordsTest {
             FrameHeader header = new FrameHeader();
             try {
                 for (int frame = 0; frame < FRAMES; frame++) {
-                    // from one word to many pieces, at every offset within a line
+                    // lengths from one word to many pieces, at every offset within a cache line
                     int length = Long.BYTES * (1 + frame % 7 + (frame % 5 == 0 ? frame % 400 : 0));
                     int offset = Long.BYTES * (frame % 16);
                     for (int at = 0; at < length; at += Long.BYTES) {
@@ -63,7 +63,7 @@ class WholeWordsTest {
         }
     }
 
-    /** Returns a word with two equal halves and equal bytes in each. */
+    /** Returns a word of eight equal bytes, so that a partly written word is detected. */
     private static long word(int frame) {
         return (frame & 0xff) * 0x0101010101010101L;
     }

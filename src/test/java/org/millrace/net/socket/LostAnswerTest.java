@@ -199,7 +199,9 @@ class LostAnswerTest {
         }
     }
 
-    /** Any reply of the client except the confirmation is rejected. The listener then expects the client again. */
+    /**
+     * The listener rejects any reply of a client except the confirmation. It then expects the client to connect again.
+     */
     @Test
     void whoSaysSomethingElseIsExpectedAgain() throws IOException {
         try (Socket client = answered(hello(1))) {

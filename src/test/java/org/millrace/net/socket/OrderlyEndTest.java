@@ -35,7 +35,7 @@ class OrderlyEndTest {
     private static final int FRAMES = 200;
     private static final int ROUNDS = 30;
 
-    /** Returns options whose reconnect deadline is longer than the test's timeout: a test that waits for it fails. */
+    /** Returns options with a reconnect deadline beyond the test's timeout, so that a test that waits for it fails. */
     private static SocketOptions options(boolean tls) {
         SocketOptions options =
                 SocketOptions.defaults().withBuffers(1 << 20, 4096).withReconnectDeadline(Duration.ofHours(1));
@@ -213,7 +213,7 @@ class OrderlyEndTest {
         assertEquals(0, before.opened());
     }
 
-    /** Closing many senders without a stream, one after the other, waits no longer than closing one. */
+    /** Closing many senders that have no stream, one after another, takes no longer than closing one. */
     @Test
     void sendersThatAreClosedWithoutAStreamGiveUpSoon() {
         try (Arena arena = Arena.ofShared(); SocketNetwork network = new SocketNetwork(options(false))) {

@@ -26,7 +26,9 @@ import org.millrace.trace.TraceReader;
 import org.millrace.trace.TracedProcess;
 import org.millrace.trace.Verdict;
 
-/** All reports about connections show the loss of a connection's last stream, and its recovery. */
+/**
+ * Each kind of report about connections shows when a connection has lost its last stream, and when it has a new one.
+ */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class OutageTest {
 

@@ -44,7 +44,10 @@ public final class RawPeer implements AutoCloseable {
         }
     }
 
-    /** Waits until a client is answered, and writes its confirmation to its first stream. Returns the receiver. */
+    /**
+     * Waits until the listener has answered, and writes the client's confirmation to the first stream. Returns the
+     * receiver.
+     */
     static FrameReceiver accepted(Pending<FrameReceiver> expected, OutputStream first) throws IOException {
         while (!((SocketAccept) expected).isAnswered()) {
             assertNull(expected.poll());

@@ -109,8 +109,8 @@ class ReconnectTest {
     }
 
     /**
-     * With bytes in flight the kernel would retransmit them for a quarter of an hour. The receiver's bytes are
-     * acknowledgements.
+     * An end that waits for acknowledgements of sent bytes detects the silence itself. The kernel alone would
+     * retransmit for a quarter of an hour. The receiver's own bytes are its acknowledgements.
      */
     @ParameterizedTest
     @ValueSource(strings = {"127.0.0.1", "127.0.0.2"})

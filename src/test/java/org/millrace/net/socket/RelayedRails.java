@@ -88,7 +88,7 @@ final class RelayedRails implements AutoCloseable {
     /**
      * Cuts a rail in the middle of its traffic.
      *
-     * @param reset whether the two ends see a reset, or just the end of the stream
+     * @param reset whether the two ends see a reset. Otherwise they see the end of the stream
      */
     void cut(int rail, boolean reset) throws IOException {
         legs[rail].cut(reset);

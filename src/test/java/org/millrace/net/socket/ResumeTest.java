@@ -88,7 +88,10 @@ class ResumeTest {
         assertTrue(connection.take(0) == null);
     }
 
-    /** If the network was cut during a handshake, messages are lost. The handshake starts again in time. */
+    /**
+     * A cut of the network may lose messages of a handshake. The client then starts the handshake again before its
+     * deadline.
+     */
     @Test
     void aHandshakeThatIsNotAnsweredIsBegunAnewBeforeTheDeadline() throws IOException {
         Reconnector impatient =

@@ -150,7 +150,7 @@ class SocketFuzzTest {
         }
     }
 
-    /** Receives the arrived data. Returns the outcome. */
+    /** Receives frames from the arrived data. Returns a text about the outcome. */
     private static String take(FrameReceiver receiver, MemoryRegion memory) {
         try {
             for (int pass = 0; pass < PASSES; pass++) {

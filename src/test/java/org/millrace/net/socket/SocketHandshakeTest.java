@@ -309,8 +309,8 @@ class SocketHandshakeTest {
     }
 
     /**
-     * A listener with many strangers or without processor time may treat a peer as a stranger. A device on the path may
-     * break connections for seconds.
+     * A listener with many strangers or without processor time may treat a peer as a stranger. A firewall between the
+     * hosts may break connections for seconds.
      */
     @Test
     void aPeerThatWasTakenForAStrangerComesAgain() throws Exception {

@@ -14,7 +14,7 @@ import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.connection.OpenResources;
 
-/** Staging memory of connections is released with them, because programs lose peers and join again for days. */
+/** Staging memory of a connection is freed with the connection, because long programs lose and replace many peers. */
 class StagedMemoryTest {
 
     private static final Rail[] RAILS = {new Rail(0, "first")};
@@ -49,7 +49,7 @@ class StagedMemoryTest {
         pair[1].close();
     }
 
-    /** The release does not wait for the garbage collector either. */
+    /** Large buffers are freed at once, and not by the garbage collector. */
     @Test
     void connectionsLeaveNoLargeBuffers() throws Exception {
         long before = direct();

@@ -58,7 +58,9 @@ class UcxLibraryTest {
         assertTrue(refused.getMessage().contains("UCX cannot be initialized"), refused.getMessage());
     }
 
-    /** An upcall costs more than a step, and may arrive on any thread. */
+    /**
+     * Millrace passes no Java function to UCX, because an upcall costs more than a step, and may arrive on any thread.
+     */
     @Test
     void nothingIsCalledFromC() {
         ArchRuleDefinition.noClasses()

@@ -9,7 +9,7 @@ import org.millrace.agent.IdleProfile;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 
-/** Number of threads of a takeover, with and without the settings for it. */
+/** Number of proxy threads of a takeover, by number of cores and by the user's settings. */
 class ProxyThreadsTest {
 
     private static ProxyThreads threads(int cores, Map<String, String> environment) {

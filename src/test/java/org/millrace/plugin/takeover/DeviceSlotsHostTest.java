@@ -43,7 +43,7 @@ class DeviceSlotsHostTest {
                 .orElseThrow(() -> new AssertionError(outcome.output()));
         long within = Long.parseLong(copies.group(2));
         long withHost = Long.parseLong(copies.group(3));
-        if (network.equals("plugin")) { // the plugin registers the memory directly, by its DMA-BUF
+        if (network.equals("plugin")) { // the plugin of the network registers the GPU's memory by its DMA-BUF
             assertEquals(0, within + withHost, outcome.output());
         } else if (network.equals("socket") || !fault.equals("none")) {
             assertEquals(0, within, outcome.output());
