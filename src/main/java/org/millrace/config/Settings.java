@@ -305,7 +305,7 @@ public final class Settings {
 
     public static final Setting<Optional<Boolean>> TAKEOVER = optional(Part.TAKEOVER, "MILLRACE_TAKEOVER", booleans(),
             "1: Java serves libnccl's connections, or an error occurs; 0: libnccl's own proxy serves"
-                    + " them; unset: Java if possible");
+                    + " them; unset: Java if possible, and under RCCL its own proxy");
 
     public static final Setting<Optional<Integer>> THREADS = optional(Part.THREADS, "MILLRACE_THREADS",
             integers(1, 256), "maximum number of polling threads of a rank; unset: derived from its number of cores");

@@ -365,7 +365,7 @@ final class NetPlugin {
     private void finish(Session in, DataPath.@Nullable Connection made, long connection, long deviceHandle) {
         // {@code deviceHandle} is not written before the connection exists. For kernels that unpack, it holds the
         // address of NCCL's own handle. If NCCL found 0 there, it would allocate another handle.
-        if (deviceHandle != 0 && made != null && in.settings.nccl().takesDeviceHandles()) {
+        if (deviceHandle != 0 && made != null && (in.path.takesOver() || in.settings.nccl().takesDeviceHandles())) {
             NativeMemory.putLong(deviceHandle, made.deviceHandle());
         }
         NativeMemory.putLong(connection, made == null ? 0 : handles.add(made));

@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import org.millrace.abi.KernelLayout;
 import org.millrace.config.Configuration;
@@ -66,6 +67,19 @@ public record PluginConfiguration(CallingLibrary nccl, boolean takeover, ProxyTh
             new Requirement("NCCL_PXN_DISABLE", 1, 0,
                     "data that passes through another GPU of the node is always moved by NCCL's proxy"),
             new Requirement("NCCL_GDRCOPY_ENABLE", 0, 0, "with GDRCopy the counters lie in the GPU's memory"));
+
+    /** Further requirements under RCCL. */
+    private static final List<Requirement> RCCL_REQUIREMENTS =
+            List.of(new Requirement("RCCL_MSCCL_ENABLE", 0, 1, "an algorithm of MSCCL can use protocol LL128"));
+    private static final String PROTOCOLS = Settings.PROTOCOLS.name();
+    /** RCCL's variable that has priority over {@link #PROTOCOLS}. */
+    private static final String PROTOCOL_OVERRIDE = "RCCL_OVERRIDE_PROTO";
+    /** Values of {@link #PROTOCOLS} that forbid LL128 for all functions. They have no parts for single functions. */
+    private static final Pattern LL128_FORBIDDEN = Pattern
+            .compile("(LL|SIMPLE)(,(LL|SIMPLE))*|\\^(LL,|SIMPLE,)*LL128(,LL|,SIMPLE)*", Pattern.CASE_INSENSITIVE);
+    /** Clause for messages: the reason why RCCL is taken over only if the user requires it. */
+    private static final String NOT_TRIED =
+            ": it was not tried on an AMD GPU, so " + Settings.TAKEOVER.name() + "=1 is required";
 
     /** Further requirements of slots in GPU memory. */
     private static final List<Requirement> DEVICE_REQUIREMENTS = List.of(
@@ -141,18 +155,20 @@ public record PluginConfiguration(CallingLibrary nccl, boolean takeover, ProxyTh
         Map<String, String> toSet = new LinkedHashMap<>();
         Optional<Boolean> wish = settings.get(Settings.TAKEOVER);
         Kernels unpack = kernelsThatUnpack(settings);
-        if (nccl.obstacle() != null && unpack != Kernels.NONE) {
+        String unpackObstacle = nccl.isRccl() ? ": its kernels do not gather received data" : nccl.obstacle();
+        if (unpackObstacle != null && unpack != Kernels.NONE) {
             throw new ConfigurationException(
-                    settings.unpackingText() + " is not possible with " + nccl + nccl.obstacle());
+                    settings.unpackingText() + " is not possible with " + nccl + unpackObstacle);
         }
+        String obstacle = nccl.obstacle() == null && nccl.isRccl() && wish.isEmpty() ? NOT_TRIED : nccl.obstacle();
         String conflict = !wish.orElse(true) ? null
-                : nccl.obstacle() != null ? "the takeover is not possible with " + nccl + nccl.obstacle()
-                        : prepareTakeover(settings, toSet);
+                : obstacle != null ? "the takeover is not possible with " + nccl + obstacle
+                        : prepareTakeover(nccl, settings, toSet);
         if (conflict != null && wish.isPresent()) {
             throw new ConfigurationException(conflict + ", and " + Settings.TAKEOVER.name() + "=1 requires it");
         }
         boolean takeover = wish.orElse(true) && conflict == null;
-        boolean deviceSlots = takeover && prepareDeviceSlots(settings, toSet);
+        boolean deviceSlots = takeover && prepareDeviceSlots(nccl, settings, toSet);
         if (takeover && !deviceSlots && settings.variable(BUFFER).isEmpty()) {
             toSet.put(BUFFER, BUFFER_BYTES);
         }
@@ -178,7 +194,8 @@ public record PluginConfiguration(CallingLibrary nccl, boolean takeover, ProxyTh
         PluginConfiguration plugin = of(CallingLibrary.UNTOLD, settings);
         return plugin.threads + ", with slots in " + (plugin.deviceSlots ? "the GPU's memory" : "the host's memory")
                 + ", and takes connections of NCCL up to " + KernelLayout.NEWEST_KNOWN
-                + " over, by the version that it reports; a newer one is left to its own proxy";
+                + " over, by the version that it reports; a newer one is left to its own proxy; RCCL 2.27.7 to 2.30 with "
+                + Settings.TAKEOVER.name() + "=1";
     }
 
     /**
@@ -191,13 +208,16 @@ public record PluginConfiguration(CallingLibrary nccl, boolean takeover, ProxyTh
     }
 
     /** Returns whether slots may be in GPU memory. If so, adds the required variables to {@code toSet}. */
-    private static boolean prepareDeviceSlots(Configuration settings, Map<String, String> toSet) {
+    private static boolean prepareDeviceSlots(CallingLibrary nccl, Configuration settings, Map<String, String> toSet) {
         Optional<Boolean> wish = settings.get(Settings.DEVICE_SLOTS);
-        if (!wish.orElse(areWorthIt(settings))) {
+        if (!wish.orElse(!nccl.isRccl() && areWorthIt(settings))) {
             return false;
         }
         Map<String, String> required = new LinkedHashMap<>();
         List<String> conflicts = conflicts(DEVICE_REQUIREMENTS, settings, required);
+        if (nccl.isRccl()) {
+            conflicts.add(nccl + " (the plugin copies with CUDA, which an AMD GPU does not have)");
+        }
         String protocols = settings.text(Settings.PROTOCOLS);
         if (protocols.toUpperCase(Locale.ROOT).contains("LL128") && !protocols.startsWith("^")) {
             conflicts.add("NCCL_PROTO=" + protocols + " (a GPU's copies do not store LL128's lines in order)");
@@ -265,9 +285,14 @@ public record PluginConfiguration(CallingLibrary nccl, boolean takeover, ProxyTh
      * Adds the variables that a takeover requires to {@code toSet} and returns null. If a takeover is impossible,
      * returns the reason.
      */
-    private static @Nullable String prepareTakeover(Configuration settings, Map<String, String> toSet) {
+    private static @Nullable String prepareTakeover(CallingLibrary nccl, Configuration settings,
+            Map<String, String> toSet) {
         Map<String, String> required = new LinkedHashMap<>();
         List<String> conflicts = conflicts(REQUIREMENTS, settings, required);
+        if (nccl.isRccl()) {
+            conflicts.addAll(conflicts(RCCL_REQUIREMENTS, settings, required));
+            forbidLL128(settings, required, conflicts);
+        }
         if (!conflicts.isEmpty()) {
             return "the takeover is not possible with " + String.join(" and ", conflicts);
         }
@@ -279,6 +304,26 @@ public record PluginConfiguration(CallingLibrary nccl, boolean takeover, ProxyTh
         }
         toSet.putAll(required);
         return null;
+    }
+
+    /**
+     * Adds the variable that forbids protocol LL128 to RCCL, or the user's settings that allow LL128. A kernel of RCCL
+     * may store tail before all lines of an LL128 step are visible. In memory that step then looks like a Simple step.
+     * RCCL's own proxy knows the protocol and waits for the flags.
+     */
+    private static void forbidLL128(Configuration settings, Map<String, String> required, List<String> conflicts) {
+        String protocols = settings.variable(PROTOCOLS);
+        if (protocols.isEmpty()) {
+            required.put(PROTOCOLS, "^LL128");
+        } else if (!LL128_FORBIDDEN.matcher(protocols).matches()) {
+            conflicts.add(PROTOCOLS + "=" + protocols + " (an LL128 step of RCCL can look like a Simple step in memory;"
+                    + " unset it, or set it to ^LL128)");
+        }
+        String override = settings.variable(PROTOCOL_OVERRIDE);
+        if (override.toUpperCase(Locale.ROOT).contains("LL128")) {
+            conflicts.add(PROTOCOL_OVERRIDE + "=" + override
+                    + " (an LL128 step of RCCL can look like a Simple step in memory; unset it)");
+        }
     }
 
     /**

@@ -112,6 +112,20 @@ public final class HostProgram {
                 QUICK_START + " -XX:SharedArchiveFile=" + ARCHIVE);
     }
 
+    /**
+     * Compiles a host that acts as a release of RCCL. The host has the layouts and the version of the release, and
+     * needs HIP.
+     *
+     * @param wave number of threads in a warp, 64 or 32; 0 for the layouts of NCCL
+     */
+    public static HostProgram compileRccl(String name, int version, int wave, String... definitions) throws Exception {
+        String hip = compileStub("hip.c", "libamdhip64.so.6").toString();
+        List<String> all = new ArrayList<>(List.of(definitions));
+        all.addAll(List.of("-DNCCL_CODE=" + version, wave == 0 ? "-DNO_RCCL" : "-DRCCL=" + wave, "-rdynamic",
+                "-Wl,--no-as-needed", "-L" + hip, "-l:libamdhip64.so.6"));
+        return compile(name, all.toArray(String[]::new)).with("LD_LIBRARY_PATH", hip).with("MILLRACE_TAKEOVER", "1");
+    }
+
     /** Makes the JVM archive the classes that a run of this program loads. */
     private void archive(Path archive) throws Exception {
         Path list = archive.resolveSibling("classes.list");

@@ -112,4 +112,56 @@ class PluginConfigurationTest {
     void numbersAreReadAsNcclReadsThem(String text, long value) {
         assertEquals(value, Configuration.ofPlugin(Map.of("NCCL_X", text)::get).ncclNumber("NCCL_X", 7));
     }
+
+    private static PluginConfiguration readByRccl(Map<String, String> environment) {
+        return PluginConfiguration.of(new CallingLibrary(CallingLibrary.Vendor.RCCL, 22803, "librccl.so.1"),
+                Configuration.ofPlugin(environment::get));
+    }
+
+    @Test
+    void rcclIsTakenOverOnlyIfTheUserRequiresIt() {
+        PluginConfiguration settings = readByRccl(Map.of());
+        assertFalse(settings.takeover());
+        assertEquals(Map.of(), settings.toSet());
+        assertTrue(settings.refusal().contains("RCCL 2.28.3 (librccl.so.1): it was not tried on an AMD GPU"),
+                settings.refusal());
+        assertNull(readByRccl(Map.of("MILLRACE_TAKEOVER", "0")).refusal());
+    }
+
+    @Test
+    void rcclIsTakenOverWithoutLL128() {
+        PluginConfiguration settings = readByRccl(Map.of("MILLRACE_TAKEOVER", "1"));
+        assertTrue(settings.takeover());
+        assertFalse(settings.deviceSlots());
+        assertEquals("^LL128", settings.toSet().get("NCCL_PROTO"));
+        assertEquals("0", settings.toSet().get("RCCL_MSCCL_ENABLE"));
+    }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', value = {"Simple", "LL", "ll,Simple", "^LL128", "^ll128,LL", "^LL,LL128"})
+    void aListWithoutLL128IsLeftToRccl(String protocols) {
+        PluginConfiguration settings = readByRccl(Map.of("MILLRACE_TAKEOVER", "1", "NCCL_PROTO", protocols));
+        assertTrue(settings.takeover());
+        assertNull(settings.toSet().get("NCCL_PROTO"));
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {"NCCL_PROTO | LL128", "NCCL_PROTO | LL,LL128,Simple", "NCCL_PROTO | ^LL",
+                    "NCCL_PROTO | Simple;allreduce:LL128", "NCCL_PROTO | allreduce:LL", "RCCL_OVERRIDE_PROTO | LL128",
+                    "RCCL_MSCCL_ENABLE | 1"})
+    void aSettingThatAllowsLL128ToRcclIsNamed(String name, String value) {
+        ConfigurationException refused = assertThrows(ConfigurationException.class,
+                () -> readByRccl(Map.of("MILLRACE_TAKEOVER", "1", name, value)));
+        assertTrue(refused.getMessage().contains(name + "=" + value + " ("), refused.getMessage());
+    }
+
+    @ParameterizedTest
+    @CsvSource({"MILLRACE_DEVICE_SLOTS", "MILLRACE_UNPACK"})
+    void slotsInGpuMemoryAndUnpackAreRefusedUnderRccl(String name) {
+        ConfigurationException refused = assertThrows(ConfigurationException.class,
+                () -> readByRccl(Map.of("MILLRACE_TAKEOVER", "1", name, "1")));
+        assertTrue(refused.getMessage().contains("RCCL 2.28.3"), refused.getMessage());
+    }
 }

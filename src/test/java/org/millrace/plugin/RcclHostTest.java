@@ -74,7 +74,7 @@ class RcclHostTest {
         assertEquals(0, outcome.exit(), outcome.output());
         assertEquals(openings, outcome.count("LOG 2 NET/Millrace: the takeover is not possible with " + name),
                 outcome.output());
-        assertTrue(outcome.logLine(2).contains("differs from NCCL's"), outcome.output());
+        assertTrue(outcome.logLine(2).contains("RCCL"), outcome.output());
         assertEquals(0, outcome.count("set NCCL_"), outcome.output());
     }
 }

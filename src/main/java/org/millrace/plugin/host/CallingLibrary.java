@@ -55,6 +55,11 @@ public record CallingLibrary(Vendor vendor, int version, @Nullable String path) 
         return vendor == Vendor.NCCL || vendor == Vendor.NCCLX;
     }
 
+    /** {@return whether this is RCCL, AMD's library} */
+    public boolean isRccl() {
+        return vendor == Vendor.RCCL;
+    }
+
     /** Returns the layouts that this library's memory may have. LL128 lines have one length in all of them. */
     public List<KernelLayout> layouts() {
         KernelLayout known = known();
@@ -64,7 +69,8 @@ public record CallingLibrary(Vendor vendor, int version, @Nullable String path) 
     private @Nullable KernelLayout known() {
         return switch (vendor) {
             case NCCL, NCCLX -> KernelLayout.ofRelease(version);
-            case RCCL, UNKNOWN -> null;
+            case RCCL -> KernelLayout.ofRccl(version);
+            case UNKNOWN -> null;
         };
     }
 

@@ -38,11 +38,27 @@ class TakeoverHostTest {
             "9, threads, plugin, 2, small, FIFO_VERSION=31"})
     void allThatKernelsSendArrives(int version, String way, String network, int threads, String sizes, String nccl)
             throws Exception {
+        HostProgram host = HostProgram.compile("takeover_host", "-DNET_VERSION=" + version, "-D" + nccl, "-rdynamic");
+        arrives(host, version, way, network, threads, sizes, nccl.startsWith("NCCL") ? described(nccl)
+                : "an NCCL of unknown version, whose memory tells how connFifo is laid out");
+    }
+
+    /** A host that behaves as RCCL does, with kernels of 64 or 32 threads in a warp. */
+    @ParameterizedTest
+    @CsvSource({"22707, 10, 64, processes, socket, 1, small", "22707, 10, 64, threads, shm, 2, usual",
+            "22803, 11, 64, threads, socket, 2, usual", "22803, 11, 32, processes, shm, 1, small",
+            "23004, 12, 64, processes, shm, 2, usual", "23007, 12, 32, threads, socket, 1, small"})
+    void allThatKernelsOfRcclSendArrives(int release, int version, int wave, String way, String network, int threads,
+            String sizes) throws Exception {
+        HostProgram host = HostProgram.compileRccl("takeover_host", release, wave, "-DNET_VERSION=" + version);
+        arrives(host, version, way, network, threads, sizes, "connFifo entries of 24 bytes at offset 64");
+    }
+
+    private static void arrives(HostProgram host, int version, String way, String network, int threads, String sizes,
+            String described) throws Exception {
         long seed = 0x5eed + 31 * version + way.length();
         int steps = sizes.equals("small") ? SMALL_STEPS : USUAL_STEPS;
-        HostProgram host = HostProgram.compile("takeover_host", "-DNET_VERSION=" + version, "-D" + nccl, "-rdynamic")
-                .withNetwork(network)
-                .with("MILLRACE_THREADS", Integer.toString(threads));
+        host.withNetwork(network).with("MILLRACE_THREADS", Integer.toString(threads));
         if (sizes.equals("usual")) {
             host.withEveryCompiler();
         }
@@ -51,10 +67,7 @@ class TakeoverHostTest {
         assertTrue(outcome.endsWith("OK ncclNetPlugin_v" + version + "\n"), outcome.output());
         assertEquals(0, outcome.count("LOG 2 "),
                 () -> "nothing is wrong, and so nobody is warned:\n" + outcome.output());
-        assertTrue(
-                outcome.count(nccl.startsWith("NCCL") ? described(nccl)
-                        : "an NCCL of unknown version, whose memory tells how connFifo is laid out") > 0,
-                outcome.output());
+        assertTrue(outcome.count(described) > 0, outcome.output());
         for (int rank = 0; rank < 2; rank++) {
             MatchResult sent = totals(outcome, rank, "sent");
             assertEquals(sent.group(3), totals(outcome, 1 - rank, "received").group(3));

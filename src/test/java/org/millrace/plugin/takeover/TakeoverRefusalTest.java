@@ -66,6 +66,13 @@ class TakeoverRefusalTest {
                         + " entries of 24 bytes at offset 64\\. This is NCCL 2\\.28\\.3");
     }
 
+    @Test
+    void anRcclWithTheMemoryOfNccl() throws Exception {
+        refuses(refuse(HostProgram.compileRccl("refusal_host", 22803, 0, "-DNET_VERSION=11"), "as it is"),
+                "with connFifo entries of 24 bytes at offset 64 the size of slot 0 is 0 where -1 was expected: it has"
+                        + " connFifo entries of 24 bytes\\. This is RCCL 2\\.28\\.3 \\(.*\\)");
+    }
+
     private static void refuses(HostProgram.Outcome outcome, String what) {
         assertTrue(outcome.logLine(2)
                 .matches("NET/Millrace: regMr: cannot take this connection over, as its memory is laid out in a way"

@@ -71,6 +71,26 @@ class TakeoverTeardownTest {
     }
 
     @ParameterizedTest
+    @CsvSource({"22707, drain, socket", "22803, drain, shm", "23007, drain, socket", "22707, abort, shm",
+            "22803, abort, socket", "22803, runaway, shm", "23007, runaway, socket", "23007, together, shm"})
+    void rcclEndsAsNcclDoes(int release, String way, String network) throws Exception {
+        var outcome = HostProgram.compileRccl("teardown_host", release, 64, "-DNET_VERSION=11")
+                .withNetwork(network)
+                .with("MILLRACE_SHM_SINGLE_COPY", "0")
+                .with("MILLRACE_ON_LOSS", "report")
+                .run(HostProgram.library(), way, CHANNELS);
+        assertEquals(0, outcome.exit(), outcome.output());
+        assertTrue(outcome.count("connFifo entries of 24 bytes at offset 64") > 0, outcome.output());
+        if (way.equals("drain")) {
+            assertEquals(text(outcome, "rank 0 sent: (.*)"), text(outcome, "rank 1 received: (.*)"));
+            assertEquals(List.of(), outcome.warnings());
+        }
+        assertEquals(way.equals("abort") ? 1 : 0, outcome.count("the peer accepts no data"), outcome.output());
+        assertEquals(way.equals("runaway") ? CHANNELS : 0, outcome.count("the device ran on without credits"),
+                outcome.output());
+    }
+
+    @ParameterizedTest
     @ValueSource(strings = {"socket", "shm", "ucx", "ucx tcp"})
     void allConnectionsWaitOnceForPeersThatTakeNothing(String network) throws Exception {
         var outcome = end("abort", network, STUCK_CHANNELS);
