@@ -4,9 +4,12 @@
  */
 #include "launch.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <condition_variable>
 #include <deque>
@@ -35,12 +38,28 @@ int result(int error) {
   return error;
 }
 
+/**
+ * A captured graph. Its nodes are tasks in the order of their creation. A launch runs them in this order on one stream,
+ * which all dependencies permit.
+ */
+struct Graph {
+  bool capturing = true;
+  std::shared_ptr<Graph> self; /* null after the capture */
+  std::vector<std::function<void()>> tasks;
+  std::vector<std::pair<void (*)(void *), void *>> destructors;
+
+  ~Graph() {
+    for (auto [function, argument] : destructors) function(argument);
+  }
+};
+
 /** An event. Its state is the number of the newest record that was requested, and of the newest that was reached. */
 struct Event {
   std::mutex lock;
   std::condition_variable changed;
   uint64_t requested = 0;
   uint64_t reached = 0;
+  std::weak_ptr<Graph> capture; /* graph of the newest record; empty if that record was not captured */
 
   uint64_t request() {
     std::lock_guard<std::mutex> guard(lock);
@@ -82,7 +101,23 @@ public:
     worker.join();
   }
 
+  /** Returns the graph that captures this stream; null if none. */
+  std::shared_ptr<Graph> capture() {
+    std::lock_guard<std::mutex> guard(lock);
+    auto graph = captured.lock();
+    return graph != nullptr && graph->capturing ? graph : nullptr;
+  }
+
+  void capture(const std::shared_ptr<Graph> &graph) {
+    std::lock_guard<std::mutex> guard(lock);
+    captured = graph;
+  }
+
   void add(std::function<void()> task) {
+    if (auto graph = capture()) {
+      graph->tasks.push_back(std::move(task));
+      return;
+    }
     {
       std::lock_guard<std::mutex> guard(lock);
       tasks.push_back(std::move(task));
@@ -115,6 +150,7 @@ private:
   std::mutex lock;
   std::condition_variable changed;
   std::deque<std::function<void()>> tasks;
+  std::weak_ptr<Graph> captured;
   bool closed = false;
   std::thread worker;
 };
@@ -182,16 +218,10 @@ int attribute(int *value, int attribute) {
   case 16: *value = 132; break;              // multiprocessors
   case 75: *value = 9; break;                // major number of the compute capability
   case 97: *value = 227 << 10; break;        // shared memory per block, in bytes
-  default: *value = 0;                       // no GPUDirect, virtual memory management, multicast or fabric
+  case 102: *value = 1; break;               // virtual memory management
+  default: *value = 0;                       // no GPUDirect, multicast or fabric
   }
   return SUCCESS;
-}
-
-void launch(const void *stub, unsigned grid, void *arguments, size_t size, Stream *on) {
-  // The caller may reuse the block of arguments after the launch.
-  auto copy = std::make_shared<std::vector<uint64_t>>((size + 7) / 8);
-  memcpy(copy->data(), arguments, size);
-  stream(on).add([=] { runKernel({functionName(stub), grid, copy->data(), size}); });
 }
 
 } // namespace
@@ -370,9 +400,18 @@ API cudaStreamGetId(Stream *handle, unsigned long long *id) {
   return SUCCESS;
 }
 
-API cudaStreamWaitEvent(Stream *handle, Event *event, unsigned) {
-  uint64_t record = event->newest();
-  stream(handle).add([=] { event->await(record); });
+/** A captured event brings the stream into the capture. The other events are waited for when the stream reaches them. */
+API cudaStreamWaitEvent(Stream *handle, Event *event, unsigned flags) {
+  constexpr unsigned EXTERNAL = 1;
+  auto graph = event->capture.lock();
+  if (graph != nullptr && graph->capturing) {
+    stream(handle).capture(graph);
+  } else if (flags == EXTERNAL) {
+    stream(handle).add([=] { event->await(event->newest()); });
+  } else {
+    uint64_t record = event->newest();
+    stream(handle).add([=] { event->await(record); });
+  }
   return SUCCESS;
 }
 
@@ -396,6 +435,9 @@ API cudaEventDestroy(Event *event) {
 }
 
 API cudaEventRecord(Event *event, Stream *on) {
+  auto graph = stream(on).capture();
+  event->capture = graph;
+  if (graph != nullptr) return SUCCESS;
   uint64_t record = event->request();
   stream(on).add([=] { event->reach(record); });
   return SUCCESS;
@@ -408,22 +450,85 @@ API cudaEventSynchronize(Event *event) {
   return SUCCESS;
 }
 
-// ---- Graphs: no stream is in capture ----
+// ---- Graphs ----
 
 API cudaThreadExchangeStreamCaptureMode(int *mode) {
   std::swap(*mode, captureMode);
   return SUCCESS;
 }
 
-API cudaStreamGetCaptureInfo(Stream *, int *status, void *, void *, void *, void *, void *) {
-  *status = 0;
+/** Stores a reference that cudaStreamEndCapture returns. */
+API cudaStreamBeginCapture(Stream *handle, int) {
+  auto graph = std::make_shared<Graph>();
+  graph->self = graph;
+  stream(handle).capture(graph);
   return SUCCESS;
 }
 
-API cudaStreamIsCapturing(Stream *, int *status) {
-  *status = 0;
+API cudaStreamEndCapture(Stream *handle, std::shared_ptr<Graph> **graph) {
+  *graph = new std::shared_ptr<Graph>(stream(handle).capture());
+  (**graph)->self.reset();
+  (**graph)->capturing = false;
   return SUCCESS;
 }
+
+/** Reports no dependencies: the order of the nodes contains them. */
+API cudaStreamGetCaptureInfo(Stream *handle, int *status, uint64_t *id, void *graph, const void **dependencies,
+                             const void **edges, size_t *count) {
+  auto capture = stream(handle).capture();
+  *status = capture != nullptr;
+  if (id != nullptr) *id = number(capture.get());
+  if (graph != nullptr) *static_cast<Graph **>(graph) = capture.get();
+  if (dependencies != nullptr) *dependencies = nullptr;
+  if (edges != nullptr) *edges = nullptr;
+  if (count != nullptr) *count = 0;
+  return SUCCESS;
+}
+
+API cudaStreamIsCapturing(Stream *handle, int *status) {
+  *status = stream(handle).capture() != nullptr;
+  return SUCCESS;
+}
+
+API cudaStreamUpdateCaptureDependencies(Stream *, void *, const void *, size_t, unsigned) { return SUCCESS; }
+API cudaGraphAddDependencies(Graph *, const void *, const void *, const void *, size_t) { return SUCCESS; }
+
+API cudaGraphAddEventRecordNode(void **node, Graph *graph, const void *, size_t, Event *event) {
+  *node = graph;
+  graph->tasks.push_back([=] { event->reach(event->request()); });
+  return SUCCESS;
+}
+
+using UserObject = std::pair<void (*)(void *), void *>;
+
+API cudaUserObjectCreate(UserObject **object, void *argument, void (*destructor)(void *), unsigned, unsigned) {
+  *object = new UserObject(destructor, argument);
+  return SUCCESS;
+}
+
+/** Gives the object to the graph. */
+API cudaGraphRetainUserObject(Graph *graph, UserObject *object, unsigned, unsigned) {
+  graph->destructors.push_back(*object);
+  delete object;
+  return SUCCESS;
+}
+
+API cudaGraphInstantiate(std::shared_ptr<Graph> **executable, std::shared_ptr<Graph> *graph, unsigned long long) {
+  *executable = new std::shared_ptr<Graph>(*graph);
+  return SUCCESS;
+}
+
+API cudaGraphLaunch(std::shared_ptr<Graph> *executable, Stream *on) {
+  for (auto &task : (*executable)->tasks) stream(on).add([graph = *executable, &task] { task(); });
+  return SUCCESS;
+}
+
+API cudaGraphDestroy(std::shared_ptr<Graph> *graph) {
+  delete graph;
+  return SUCCESS;
+}
+
+API cudaGraphExecDestroy(std::shared_ptr<Graph> *executable) { return cudaGraphDestroy(executable); }
 
 // ---- Kernels ----
 
@@ -446,7 +551,23 @@ API cuLaunchKernelEx(const void *configuration, const void *function, void **par
   };
   auto *config = static_cast<const Configuration *>(configuration);
   if (parameters != nullptr) unsupported("cuLaunchKernelEx with separate parameters");
-  launch(function, config->grid[0], extra[1], *static_cast<size_t *>(extra[3]), config->stream);
+  // The caller may reuse the block of arguments after the launch.
+  size_t size = *static_cast<size_t *>(extra[3]);
+  auto copy = std::make_shared<std::vector<uint64_t>>((size + 7) / 8);
+  memcpy(copy->data(), extra[1], size);
+  stream(config->stream).add([=] { runKernel(functionName(function), copy->data()); });
+  return SUCCESS;
+}
+
+struct Dimensions {
+  unsigned x, y, z;
+};
+
+/** NCCL launches only its kernel for one rank by this function. */
+API cudaLaunchKernel(const void *stub, Dimensions, Dimensions, void **arguments, size_t, Stream *on) {
+  OneRankReduction work = {*static_cast<char **>(arguments[0]), *static_cast<char **>(arguments[1]),
+      *static_cast<size_t *>(arguments[2]), *static_cast<uint64_t *>(arguments[3]), *static_cast<bool *>(arguments[4])};
+  stream(on).add([=] { reduceOnOneRank(functionName(stub), work); });
   return SUCCESS;
 }
 
@@ -483,6 +604,117 @@ API cuMemGetAddressRange(uintptr_t *base, size_t *size, const void *pointer) {
 
 API cuMemGetAllocationGranularity(size_t *bytes, const void *, int) {
   *bytes = 2 << 20;
+  return SUCCESS;
+}
+
+// ---- Virtual memory: an allocation is a file in memory, whose descriptor is the handle ----
+
+/** CUmemAllocationProp. */
+struct Properties {
+  int type, handleTypes, locationType, location;
+  void *windowsData;
+  uint64_t flags;
+};
+
+struct Allocation {
+  Properties properties;
+  int references;
+};
+
+std::map<int, Allocation> &allocations() {
+  static auto *all = new std::map<int, Allocation>;
+  return *all;
+}
+
+/** Handles of the mapped addresses. */
+std::map<uintptr_t, int> &mappings() {
+  static auto *all = new std::map<uintptr_t, int>;
+  return *all;
+}
+
+int retain(int file, int change) {
+  std::lock_guard<std::mutex> guard(memoryLock);
+  auto found = allocations().find(file);
+  if (found == allocations().end()) return INVALID_VALUE;
+  if ((found->second.references += change) == 0) {
+    allocations().erase(found);
+    close(file);
+  }
+  return SUCCESS;
+}
+
+API cuMemCreate(uint64_t *handle, size_t size, const Properties *properties, unsigned long long) {
+  int file = memfd_create("cuMemCreate", MFD_CLOEXEC);
+  if (file < 0 || ftruncate(file, size) != 0) return OUT_OF_MEMORY;
+  std::lock_guard<std::mutex> guard(memoryLock);
+  allocations()[file] = {*properties, 1};
+  *handle = file;
+  return SUCCESS;
+}
+
+API cuMemRelease(uint64_t handle) { return retain(handle, -1); }
+
+API cuMemAddressReserve(void **address, size_t size, size_t, void *, unsigned long long) {
+  *address = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return *address == MAP_FAILED ? OUT_OF_MEMORY : SUCCESS;
+}
+
+API cuMemAddressFree(void *address, size_t size) { return munmap(address, size) == 0 ? SUCCESS : INVALID_VALUE; }
+
+API cuMemMap(void *address, size_t size, size_t offset, uint64_t handle, unsigned long long) {
+  if (mmap(address, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, handle, offset) == MAP_FAILED)
+    return INVALID_VALUE;
+  constexpr int ON_DEVICE = 1;
+  add(address, size, false);
+  std::lock_guard<std::mutex> guard(memoryLock);
+  memories()[number(address)].host = allocations()[handle].properties.locationType != ON_DEVICE;
+  mappings()[number(address)] = handle;
+  allocations()[handle].references++;
+  return SUCCESS;
+}
+
+API cuMemUnmap(void *address, size_t size) {
+  int file;
+  {
+    std::lock_guard<std::mutex> guard(memoryLock);
+    file = mappings()[number(address)];
+    mappings().erase(number(address));
+  }
+  remove(address);
+  mmap(address, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  return retain(file, -1);
+}
+
+API cuMemSetAccess(void *, size_t, const void *, size_t) { return SUCCESS; }
+
+API cuMemRetainAllocationHandle(uint64_t *handle, void *address) {
+  uintptr_t base = find(address).first;
+  {
+    std::lock_guard<std::mutex> guard(memoryLock);
+    auto found = mappings().find(base);
+    if (found == mappings().end()) return INVALID_VALUE;
+    *handle = found->second;
+  }
+  return retain(*handle, 1);
+}
+
+API cuMemGetAllocationPropertiesFromHandle(Properties *properties, uint64_t handle) {
+  std::lock_guard<std::mutex> guard(memoryLock);
+  *properties = allocations()[handle].properties;
+  return SUCCESS;
+}
+
+API cuMemExportToShareableHandle(int *file, uint64_t handle, int, unsigned long long) {
+  *file = fcntl(handle, F_DUPFD_CLOEXEC, 0);
+  return *file < 0 ? INVALID_VALUE : SUCCESS;
+}
+
+API cuMemImportFromShareableHandle(uint64_t *handle, void *file, int) {
+  int copy = fcntl(int(number(file)), F_DUPFD_CLOEXEC, 0);
+  if (copy < 0) return INVALID_VALUE;
+  std::lock_guard<std::mutex> guard(memoryLock);
+  allocations()[copy] = {{1, 1, 1, 0, nullptr, 0}, 1};
+  *handle = copy;
   return SUCCESS;
 }
 

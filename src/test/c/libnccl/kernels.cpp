@@ -1,12 +1,13 @@
 /*
- * The kernel's side of NCCL's protocol on CPU threads: ring and tree in Simple, LL and LL128, and send/recv. A launch's
- * argument block is read as ncclDevKernelArgs. The layouts are those of NCCL 2.30.7.
+ * The kernel's side of NCCL's protocol on CPU threads: ring and tree in Simple, LL and LL128, send/recv, several
+ * broadcasts at once, and the reduction on one rank. A launch's argument block is read as ncclDevKernelArgs. The layouts are those of NCCL 2.30.7.
  */
 #include "launch.h"
 #include "reduce.h"
 
 #include <sched.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <map>
@@ -101,6 +102,14 @@ struct P2pWork { // ncclDevWorkP2p
   uint8_t sendLl : 1, recvLl : 1, registered : 4, otherFlags : 2;
 };
 
+struct BroadcastWork { // ncclDevWorkBcast
+  int depth, chunk;
+  char *send, *recv;
+  int64_t bytes, done;
+  char padding[8];
+};
+
+static_assert(sizeof(BroadcastWork) == 48, "layouts of 2.30.7");
 static_assert(sizeof(Connection) == 152 && sizeof(Peer) == 608 && sizeof(Channel) == 368, "layouts of 2.30.7");
 static_assert(sizeof(Communicator) == 88 && sizeof(Arguments) == 32, "layouts of 2.30.7");
 static_assert(sizeof(CollectiveWork) == 128 && sizeof(P2pWork) == 48, "layouts of 2.30.7");
@@ -156,7 +165,8 @@ template <class F> void await(const Communicator *communicator, F condition) {
   for (unsigned i = 1; !condition(); i++) {
     if (i % 64 != 0) continue;
     if (communicator->abortFlag != nullptr && *communicator->abortFlag != 0) throw Aborted();
-    sched_yield();
+    if (i < 4096) sched_yield();
+    else usleep(20);
   }
 }
 
@@ -345,6 +355,13 @@ private:
   std::vector<char> buffer;
 };
 
+/** Reads an operator's argument from the user's memory. */
+uint64_t argumentAt(uint64_t address, size_t bytes) {
+  uint64_t argument = 0;
+  memcpy(&argument, reinterpret_cast<const void *>(address), bytes);
+  return argument;
+}
+
 // ---- Collectives ----
 
 /** One collective on one channel. Counts and offsets are in elements. */
@@ -375,12 +392,7 @@ struct Operation {
   }
 
   Primitives primitives(int slices, const std::vector<int> &sources, const std::vector<int> &targets) const {
-    uint64_t argument = work->argument;
-    if (work->argumentIsPointer) {
-      auto *pointer = reinterpret_cast<const char *>(argument);
-      argument = 0;
-      memcpy(&argument, pointer, element);
-    }
+    uint64_t argument = work->argumentIsPointer ? argumentAt(work->argument, element) : work->argument;
     return Primitives(communicator, channel, function, argument, slices, 0, sources, targets, 0);
   }
 
@@ -539,6 +551,38 @@ void moveMessages(const Communicator *communicator, int number, const std::vecto
   for (std::thread &thread : threads) thread.join();
 }
 
+/** Runs broadcasts with different roots. The chunks of all broadcasts take turns in the same ring. */
+void gatherPieces(const Communicator *communicator, int number, int protocol, const std::vector<const char *> &works) {
+  std::vector<BroadcastWork> broadcasts;
+  for (const char *work : works) broadcasts.push_back(*reinterpret_cast<const BroadcastWork *>(work));
+  const Channel *channel = communicator->channels + number;
+  Primitives primitives(communicator, channel, {ALL_GATHER_V, RING, protocol, SUM, 1}, 0, 1, 0, {channel->previous},
+      {channel->next}, 0);
+  for (bool more = true; more;) {
+    more = false;
+    for (BroadcastWork &work : broadcasts) {
+      int64_t bytes = std::min<int64_t>(work.bytes - work.done, work.chunk);
+      if (bytes > 0) {
+        bool root = work.depth == 0, last = work.depth == communicator->ranks - 1;
+        primitives.move({!root, !last, root ? work.send + work.done : nullptr, work.recv + work.done, false}, bytes);
+      }
+      work.done += bytes;
+      more |= work.done < work.bytes;
+    }
+  }
+}
+
+// ---- One rank ----
+
+/** Reads the type from the mangled name of a kernel, such as ...oneRankReduceI13FuncPreMulSumIfE... */
+int typeOfName(const char *kernel) {
+  constexpr const char *NAMES[] = {"aE", "hE", "iE", "jE", "lE", "mE", "6__half", "fE", "dE", "13__nv_bfloat16"};
+  const char *begin = strstr(kernel, "PreMulSumI");
+  for (int type = 0; begin != nullptr && type < 10; type++)
+    if (strncmp(begin + strlen("PreMulSumI"), NAMES[type], strlen(NAMES[type])) == 0) return type;
+  unsupported("kernel %s", kernel);
+}
+
 // ---- Blocks ----
 
 /** Runs the batches of one channel. */
@@ -567,6 +611,7 @@ void runBlock(const Arguments *arguments, int block, int number) {
     Function function = found->second;
     if (function.collective == ALL_GATHER || function.collective == BROADCAST) function.type = 1; // bytes
     if (function.collective == SEND_RECV) moveMessages(communicator, number, works);
+    else if (function.collective == ALL_GATHER_V) gatherPieces(communicator, number, function.protocol, works);
     else
       for (const char *work : works)
         Operation(communicator, number, function, reinterpret_cast<const CollectiveWork *>(work)).run();
@@ -583,9 +628,9 @@ void setFunctionTable(const int *ids, size_t count) {
     if (ids[i] >= 0) functions().insert({ids[i], all[i]}); // The first of several rows stays.
 }
 
-void runKernel(const Launch &launch) {
-  if (strstr(launch.kernel, "ncclDevKernel") == nullptr) unsupported("kernel %s", launch.kernel);
-  auto *arguments = static_cast<const Arguments *>(launch.arguments);
+void runKernel(const char *kernel, const void *block) {
+  if (strstr(kernel, "ncclDevKernel") == nullptr) unsupported("kernel %s", kernel);
+  auto *arguments = static_cast<const Arguments *>(block);
   std::vector<std::thread> threads;
   for (int number = 0, block = 0; number < 64; number++) {
     if ((arguments->channelMask >> number & 1) == 0) continue;
@@ -598,4 +643,12 @@ void runKernel(const Launch &launch) {
     block++;
   }
   for (std::thread &thread : threads) thread.join();
+}
+
+void reduceOnOneRank(const char *kernel, const OneRankReduction &work) {
+  int type = typeOfName(kernel);
+  size_t bytes = work.count * ELEMENT_BYTES[type];
+  uint64_t argument = work.argumentIsPointer ? argumentAt(work.argument, ELEMENT_BYTES[type]) : work.argument;
+  memmove(work.target, work.source, bytes);
+  reduce(BEFORE, PRE_MUL_SUM, type, argument, work.target, nullptr, bytes);
 }

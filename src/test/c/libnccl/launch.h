@@ -4,13 +4,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct Launch {
-  const char *kernel; /* mangled name of the host stub */
-  unsigned grid;
-  void *arguments;
-  size_t size; /* of the arguments, in bytes */
-};
-
 /** Prints a message and ends the process, because this part of CUDA or NCCL is not emulated. */
 [[noreturn]] void unsupported(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -23,5 +16,17 @@ void *cudaFunction(const char *name);
 /** Gives the interpreter the content of ncclDevFuncRowToId. */
 void setFunctionTable(const int *ids, size_t count);
 
-/** Runs one kernel on new threads. Returns when all have ended. */
-void runKernel(const Launch &launch);
+/** Runs a kernel of collectives on new threads. Returns when all have ended. The kernel is the mangled name. */
+void runKernel(const char *kernel, const void *block);
+
+/** The arguments of NCCL's kernel for one rank. */
+struct OneRankReduction {
+  char *target;
+  const char *source;
+  size_t count;
+  uint64_t argument;
+  bool argumentIsPointer;
+};
+
+/** Multiplies the elements by the operator's argument. NCCL has no kernel for other operators on one rank. */
+void reduceOnOneRank(const char *kernel, const OneRankReduction &work);

@@ -2,17 +2,21 @@
 # Runs the ranks of a test of libnccl on this machine, without a GPU. `mvn test -Pnccl` compiles the programs.
 #
 # run.sh LIBNCCL RANKS HOSTS COUNTS TYPES OPERATORS [COLLECTIVE...]
+# run.sh LIBNCCL RANKS HOSTS random SEED ROUNDS
+# run.sh LIBNCCL RANKS HOSTS life SCENARIO
 #
-# The ranks report the names of HOSTS different hosts to NCCL. All variables of NCCL and of the plugin apply. The exit
+# ranks.cpp describes the arguments. The ranks report the names of HOSTS different hosts to NCCL. All variables of NCCL and of the plugin apply. The exit
 # status is 0 if all elements are right.
-if [ $# -lt 6 ]; then sed -n '2,/^if/s/^# \{0,1\}//p' "$0"; exit 2; fi
+if [ $# -lt 5 ]; then sed -n '2,/^if/s/^# \{0,1\}//p' "$0"; exit 2; fi
 built=$(cd "$(dirname "$0")/../../../.." && pwd)/target/libnccl
 export MILLRACE_NCCL="$1"
 export LD_LIBRARY_PATH="$built:$(dirname "$1")${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 export NCCL_SOCKET_IFNAME="${NCCL_SOCKET_IFNAME:-lo}" NCCL_IB_DISABLE=1
-# The interpreter has no kernels for PAT, and no memory of cuMemCreate.
-export NCCL_PAT_ENABLE=0 NCCL_CUMEM_ENABLE=0 NCCL_CUMEM_HOST_ENABLE=0
+# The interpreter has no kernels for PAT.
+export NCCL_PAT_ENABLE=0 NCCL_CUMEM_ENABLE="${NCCL_CUMEM_ENABLE:-0}" NCCL_CUMEM_HOST_ENABLE="${NCCL_CUMEM_HOST_ENABLE:-0}"
 export MILLRACE_DEVICE_SLOTS="${MILLRACE_DEVICE_SLOTS:-0}"
+# Each channel of a kernel is a thread.
+export NCCL_MAX_CTAS="${NCCL_MAX_CTAS:-4}"
 ranks=$2 hosts=$3
 shift 3
 directory=$(mktemp -d)
@@ -27,6 +31,6 @@ while [ "$rank" -lt "$ranks" ]; do
 done
 status=0
 for process in $started; do
-  wait "$process" || status=1
+  wait "$process" || [ $? = 137 ] || status=1 # The scenario kill ends one rank by SIGKILL.
 done
 exit $status

@@ -1,5 +1,6 @@
 package org.millrace.plugin;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assertions.fail;
@@ -18,8 +19,8 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
-import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.CCompiler;
+import org.millrace.net.ucx.Ucx;
 
 /**
  * An unmodified libnccl on a machine without a GPU, with its own proxy and with the plugin. CUDA and NCCL's kernels run
@@ -36,6 +37,11 @@ class LibncclTest {
     private static final String FLOATS = "7";
     private static final String SUM = "0";
     private static final Path CUDA = BUILT.resolve("libcuda-on-cpu.so").toAbsolutePath();
+    /** Small buffers, so that few elements fill many slots. */
+    private static final String SMALL = "NCCL_BUFFSIZE=262144";
+    /** Seed of the first case of the random operations, and number of their rounds. Failures print the seed. */
+    private static final long SEED = Long.getLong("millrace.nccl.seed", 1);
+    private static final int ROUNDS = Integer.getInteger("millrace.nccl.rounds", 25);
     private static Path nccl;
     private static Path jar;
 
@@ -52,6 +58,12 @@ class LibncclTest {
             assertEquals(ranks, output.lines()
                     .filter(line -> line.matches("rank \\d+: " + operations + " operations, \\d+ elements, 0 wrong"))
                     .count(), output);
+        }
+
+        /** Asserts that each of these ranks ended and that all elements were right. */
+        void assertRight(int ranks) {
+            assertEquals(0, exit, output);
+            assertEquals(ranks, count(" elements, 0 wrong"), output);
         }
     }
 
@@ -70,8 +82,8 @@ class LibncclTest {
         CCompiler.cPlusPlus(options);
         CCompiler.c(List.of("-std=gnu11", "-Wall", "-Werror", "-fPIC", "-shared", "-o",
                 BUILT.resolve("libnvidia-ml.so.1").toString(), SOURCES.resolve("nvml.c").toString()));
-        CCompiler.cPlusPlus(List.of("-std=c++17", "-O2", "-Wall", "-Werror", "-I", "headers", "-o",
-                BUILT.resolve("ranks").toString(), SOURCES.resolve("ranks.cpp").toString(), CUDA.toString(),
+        CCompiler.cPlusPlus(List.of("-std=c++17", "-O2", "-Wall", "-Werror", "-pthread", "-rdynamic", "-I", "headers",
+                "-o", BUILT.resolve("ranks").toString(), SOURCES.resolve("ranks.cpp").toString(), CUDA.toString(),
                 nccl.toString()));
         jar = WholeJar.write(BUILT.resolve("classes.jar").toAbsolutePath());
     }
@@ -93,7 +105,7 @@ class LibncclTest {
         boolean ended = process.waitFor(DEADLINE_SECONDS, TimeUnit.SECONDS);
         process.descendants().forEach(ProcessHandle::destroyForcibly);
         process.destroyForcibly();
-        String output = Files.readString(log);
+        String output = new String(Files.readAllBytes(log), UTF_8);
         Files.delete(log);
         return ended ? new Outcome(process.exitValue(), output)
                 : fail("still running after " + DEADLINE_SECONDS + " s:\n" + output);
@@ -104,6 +116,12 @@ class LibncclTest {
         Map<String, String> environment = new TreeMap<>(Map.of("NCCL_NET_PLUGIN", HostProgram.library().toString(),
                 "MILLRACE_JAR", jar.toString(), "MILLRACE_JAVA_HOME", System.getProperty("java.home"),
                 "MILLRACE_JAVA_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC", "NCCL_DEBUG", "INFO"));
+        environment.putAll(environment(settings));
+        return environment;
+    }
+
+    private static Map<String, String> environment(String... settings) {
+        Map<String, String> environment = new TreeMap<>();
         for (String setting : settings) {
             String[] parts = setting.split("=");
             environment.put(parts[0], parts[1]);
@@ -123,27 +141,51 @@ class LibncclTest {
     @CsvSource({"shm, LL", "shm, LL128", "shm, Simple", "socket, LL", "socket, LL128", "socket, Simple"})
     void takeover(String network, String protocol) throws Exception {
         Outcome outcome = run(plugin("MILLRACE_TAKEOVER=1", "MILLRACE_NET=" + network, "NCCL_PROTO=" + protocol), 2, 2,
-                "1,1000,100003", FLOATS, SUM);
-        outcome.assertRight(2, 7 * 3);
+                "1,1000,100003", FLOATS, "0,5");
+        outcome.assertRight(2, (3 * 2 + 8) * 3);
         assertEquals(2, outcome.count("Using network Millrace"), outcome.output());
     }
 
+    /** A group of broadcasts is one all-gather-v, and the operators that multiply have a kernel on one rank, too. */
     @Test
-    void takeoverOverTls() throws Exception {
-        Map<String, String> environment =
-                plugin("MILLRACE_TAKEOVER=1", "MILLRACE_NET=socket", "MILLRACE_TLS=1", "MILLRACE_SECRET=of the test");
-        run(environment, 2, 2, "1000,100003", FLOATS, SUM).assertRight(2, 7 * 2);
+    void collectivesThatNcclMakesOfOthers() throws Exception {
+        run(Map.of(), 1, 1, "1,1000", "0,1,2,3,4,5,6,7,8,9", "4,5").assertRight(1, (3 * 2 + 8) * 10 * 2);
+        for (String protocol : List.of("LL", "LL128", "Simple")) {
+            run(Map.of("NCCL_PROTO", protocol), 3, 3, "1000,300001", FLOATS, SUM, "allGatherV").assertRight(3, 2);
+        }
     }
 
+    /**
+     * Random collectives in groups and graphs, on communicators that are created, split, shrunk and destroyed. The case
+     * is part of the seed. All ranks run the same protocols, which NCCL selects by size unless the case sets one.
+     */
     @ParameterizedTest
-    @ValueSource(ints = {2, 4})
-    void fourRanks(int hosts) throws Exception {
-        run(plugin("MILLRACE_TAKEOVER=1"), 4, hosts, "1000,30001", FLOATS, SUM).assertRight(4, 7 * 2);
+    @CsvSource(
+            delimiter = '|',
+            value = {"0 | 3 | 2 | own", "1 | 4 | 2 | MILLRACE_NET=shm", //
+                    "2 | 3 | 3 | MILLRACE_NET=socket",
+                    "3 | 2 | 2 | MILLRACE_NET=socket MILLRACE_TLS=1 MILLRACE_SECRET=secret",
+                    "4 | 2 | 2 | MILLRACE_NET=ucx", "5 | 3 | 2 | MILLRACE_TAKEOVER=0", "6 | 8 | 4 | NCCL_MAX_CTAS=1",
+                    "7 | 2 | 2 | NCCL_PROTO=LL128 NCCL_CUMEM_ENABLE=1",
+                    "8 | 3 | 3 | NCCL_PROTO=Simple MILLRACE_NET=socket"})
+    void randomOperations(int number, int ranks, int hosts, String settings) throws Exception {
+        Ucx.assumeUsable(settings.equals("MILLRACE_NET=ucx") ? "ucx" : "");
+        Map<String, String> environment = environment(SMALL);
+        if (!settings.equals("own")) {
+            environment.putAll(plugin("MILLRACE_TAKEOVER=1", "NCCL_DEBUG=WARN"));
+            environment.putAll(environment(settings.split(" ")));
+        }
+        run(environment, ranks, hosts, "random", Long.toString(SEED + number), Integer.toString(ROUNDS))
+                .assertRight(ranks);
     }
 
-    @Test
-    void ncclsOwnProxyOverThePluginsNetwork() throws Exception {
-        run(plugin("MILLRACE_TAKEOVER=0"), 2, 2, "1000,100003", FLOATS, SUM).assertRight(2, 7 * 2);
+    /** Ranks abort in flight, and finalize and destroy communicators in each order. One rank is killed. */
+    @ParameterizedTest
+    @CsvSource({"abort, 2, shm, 2", "abort, 3, socket, 3", "order, 2, auto, 2", "kill, 3, shm, 2",
+            "kill, 3, socket, 2"})
+    void life(String scenario, int ranks, String network, int survivors) throws Exception {
+        run(plugin("MILLRACE_TAKEOVER=1", SMALL, "MILLRACE_NET=" + network), ranks, ranks, "life", scenario)
+                .assertRight(survivors);
     }
 
     @Test
