@@ -1,6 +1,7 @@
 package org.millrace.trace;
 
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -19,8 +20,16 @@ final class GroupReading implements Hang.Reading {
 
     private static final Logger LOG = LogManager.getLogger(GroupReading.class);
 
+    /** Upper bound of the resolution of a file system's clock and of its difference from this process's clock. */
+    private static final long CLOCK_MILLIS = 2_000;
+    private static final long UNLISTED = Long.MIN_VALUE;
+
     private final Path directory;
     private final Path own;
+    /** Traces of the directory when it was last listed. */
+    private List<Path> files = List.of();
+    /** Date of the directory when it was last listed, in milliseconds; {@link #UNLISTED} to list it again. */
+    private long listed = UNLISTED;
     /** Communicators of each ended process, by its trace. */
     private final Map<Path, Set<Long>> ended = new HashMap<>();
 
@@ -33,17 +42,31 @@ final class GroupReading implements Hang.Reading {
     @Override
     public List<TracedProcess> read() throws IOException {
         Set<Long> mine = communicators(TraceReader.read(own));
-        Set<Path> seen = new HashSet<>();
+        list();
         List<TracedProcess> all =
-                TraceReader.readAll(directory, file -> seen.add(file) && mayConcern(ended.get(file), mine),
+                TraceReader.readAll(files.stream().filter(file -> mayConcern(ended.get(file), mine)).toList(),
                         (file, problem) -> LOG.debug("{}", file, problem));
-        ended.keySet().retainAll(seen);
         for (TracedProcess process : all) {
             if (!process.alive()) {
                 ended.put(process.file(), communicators(process));
             }
         }
         return all;
+    }
+
+    /**
+     * Lists the directory if it has changed. Hundreds of dead processes may have left traces there. An idle process
+     * would use a percent of a core to list them repeatedly, mostly for the JIT compiler.
+     */
+    private void list() throws IOException {
+        long now = System.currentTimeMillis();
+        long modified = Files.getLastModifiedTime(directory).toMillis();
+        if (modified != listed) {
+            files = TraceReader.list(directory);
+            ended.keySet().retainAll(Set.copyOf(files));
+            // A file that is created in the same tick of the file system's clock does not change the date.
+            listed = now - modified < CLOCK_MILLIS ? UNLISTED : modified;
+        }
     }
 
     /** @param theirs communicators of an ended process; null if the process is not known to have ended */

@@ -10,6 +10,7 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -17,7 +18,6 @@ import java.util.Map;
 import java.util.Set;
 import java.util.function.BiConsumer;
 import java.util.function.LongSupplier;
-import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 import org.millrace.file.FileName;
 import org.millrace.file.PrivateFile;
@@ -36,30 +36,38 @@ public final class TraceReader {
      */
     public static List<TracedProcess> readAll(Path directory, BiConsumer<Path, IOException> unreadable)
             throws IOException {
-        return readAll(directory, _ -> true, unreadable);
+        return readAll(list(directory), unreadable);
     }
 
-    static List<TracedProcess> readAll(Path directory, Predicate<Path> wanted, BiConsumer<Path, IOException> unreadable)
-            throws IOException {
-        List<TracedProcess> found = new ArrayList<>();
+    /** Returns the files of a directory that are named as traces are. */
+    static List<Path> list(Path directory) throws IOException {
+        List<Path> traces = new ArrayList<>();
         try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, TraceSweep.GLOB)) {
             for (Path file : files) {
                 FileName name = FileName.parse(file.getFileName().toString());
-                if (name == null || !name.kind().equals(FileName.TRACE)) {
-                    continue;
-                }
-                try {
-                    if (wanted.test(file) && PrivateFile.isOurFile(file)) {
-                        found.add(read(file));
-                    }
-                } catch (NoSuchFileException gone) {
-                    // the trace was deleted, because its process has just ended
-                } catch (IOException e) {
-                    unreadable.accept(file, e);
+                if (name != null && name.kind().equals(FileName.TRACE)) {
+                    traces.add(file);
                 }
             }
         } catch (DirectoryIteratorException e) {
             throw e.getCause();
+        }
+        return traces;
+    }
+
+    /** Reads the traces in the given files, in the order of {@link #readAll(Path, BiConsumer)}. */
+    static List<TracedProcess> readAll(Collection<Path> files, BiConsumer<Path, IOException> unreadable) {
+        List<TracedProcess> found = new ArrayList<>();
+        for (Path file : files) {
+            try {
+                if (PrivateFile.isOurFile(file)) {
+                    found.add(read(file));
+                }
+            } catch (NoSuchFileException gone) {
+                // the trace was deleted, because its process has just ended
+            } catch (IOException e) {
+                unreadable.accept(file, e);
+            }
         }
         found.sort(Comparator.comparingLong((TracedProcess process) -> process.identity().pid())
                 .thenComparing(TracedProcess::epochNanos));

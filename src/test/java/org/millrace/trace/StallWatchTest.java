@@ -7,7 +7,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -68,6 +70,26 @@ class StallWatchTest {
         own.communicator(2, 1, 2, "of both jobs");
         assertEquals(all, files(reading.read()), "a later communicator is the ended process's, too");
         assertEquals(all, files(new GroupReading(directory, own.path()).read()));
+    }
+
+    /** The test sets the directory's date, so that an unchanged date shows that the directory is not listed again. */
+    @Test
+    void anUnchangedDirectoryIsNotListedAgain(@TempDir Path directory) throws IOException {
+        ProcessTrace own = new ProcessTrace(TraceFile.create(directory), true);
+        FileTime before = FileTime.from(Instant.now().minusSeconds(60));
+        Files.setLastModifiedTime(directory, before);
+        GroupReading reading = new GroupReading(directory, own.path());
+        assertEquals(Set.of(own.path()), files(reading.read()));
+        ProcessTrace later = new ProcessTrace(TraceFile.create(directory), true);
+        Files.setLastModifiedTime(directory, before);
+        assertEquals(Set.of(own.path()), files(reading.read()));
+        Set<Path> both = Set.of(own.path(), later.path());
+        FileTime now = FileTime.from(Instant.now());
+        Files.setLastModifiedTime(directory, now);
+        assertEquals(both, files(reading.read()));
+        Files.delete(later.path());
+        Files.setLastModifiedTime(directory, now);
+        assertEquals(Set.of(own.path()), files(reading.read()), "the change may be in the same tick of the clock");
     }
 
     private static Set<Path> files(List<TracedProcess> processes) {
