@@ -165,6 +165,7 @@ struct Memory {
   size_t size;
   int device;
   bool host;
+  int file; /* descriptor of mapped memory; -1 for other memory */
 };
 
 std::mutex memoryLock;
@@ -184,12 +185,12 @@ std::pair<uintptr_t, Memory> find(const void *pointer) {
     auto found = std::prev(after);
     if (number(pointer) - found->first < found->second.size) return *found;
   }
-  return {0, {0, 0, true}};
+  return {0, {0, 0, true, -1}};
 }
 
-void add(const void *pointer, size_t size, bool host) {
+void add(const void *pointer, size_t size, bool host, int file = -1) {
   std::lock_guard<std::mutex> guard(memoryLock);
-  memories()[number(pointer)] = {size, currentDevice, host};
+  memories()[number(pointer)] = {size, currentDevice, host, file};
 }
 
 void remove(const void *pointer) {
@@ -400,7 +401,7 @@ API cudaStreamGetId(Stream *handle, unsigned long long *id) {
   return SUCCESS;
 }
 
-/** A captured event brings the stream into the capture. The other events are waited for when the stream reaches them. */
+/** A captured event brings the stream into the capture. */
 API cudaStreamWaitEvent(Stream *handle, Event *event, unsigned flags) {
   constexpr unsigned EXTERNAL = 1;
   auto graph = event->capture.lock();
@@ -513,7 +514,8 @@ API cudaGraphRetainUserObject(Graph *graph, UserObject *object, unsigned, unsign
   return SUCCESS;
 }
 
-API cudaGraphInstantiate(std::shared_ptr<Graph> **executable, std::shared_ptr<Graph> *graph, unsigned long long) {
+API cudaGraphInstantiateWithFlags(std::shared_ptr<Graph> **executable, std::shared_ptr<Graph> *graph,
+                                  unsigned long long) {
   *executable = new std::shared_ptr<Graph>(*graph);
   return SUCCESS;
 }
@@ -607,7 +609,7 @@ API cuMemGetAllocationGranularity(size_t *bytes, const void *, int) {
   return SUCCESS;
 }
 
-// ---- Virtual memory: an allocation is a file in memory, whose descriptor is the handle ----
+// ---- Virtual memory: a handle is the descriptor of a file in memory, which ends with the properties ----
 
 /** CUmemAllocationProp. */
 struct Properties {
@@ -616,43 +618,23 @@ struct Properties {
   uint64_t flags;
 };
 
-struct Allocation {
-  Properties properties;
-  int references;
-};
-
-std::map<int, Allocation> &allocations() {
-  static auto *all = new std::map<int, Allocation>;
-  return *all;
-}
-
-/** Handles of the mapped addresses. */
-std::map<uintptr_t, int> &mappings() {
-  static auto *all = new std::map<uintptr_t, int>;
-  return *all;
-}
-
-int retain(int file, int change) {
-  std::lock_guard<std::mutex> guard(memoryLock);
-  auto found = allocations().find(file);
-  if (found == allocations().end()) return INVALID_VALUE;
-  if ((found->second.references += change) == 0) {
-    allocations().erase(found);
-    close(file);
-  }
-  return SUCCESS;
+int duplicate(int *copy, int file) {
+  *copy = fcntl(file, F_DUPFD_CLOEXEC, 0);
+  return *copy < 0 ? INVALID_VALUE : SUCCESS;
 }
 
 API cuMemCreate(uint64_t *handle, size_t size, const Properties *properties, unsigned long long) {
-  int file = memfd_create("cuMemCreate", MFD_CLOEXEC);
-  if (file < 0 || ftruncate(file, size) != 0) return OUT_OF_MEMORY;
-  std::lock_guard<std::mutex> guard(memoryLock);
-  allocations()[file] = {*properties, 1};
-  *handle = file;
-  return SUCCESS;
+  *handle = memfd_create("cuMemCreate", MFD_CLOEXEC);
+  bool complete = ftruncate(*handle, size) == 0 && pwrite(*handle, properties, sizeof *properties, size) > 0;
+  return complete ? SUCCESS : OUT_OF_MEMORY;
 }
 
-API cuMemRelease(uint64_t handle) { return retain(handle, -1); }
+API cuMemGetAllocationPropertiesFromHandle(Properties *properties, uint64_t handle) {
+  off_t at = lseek(handle, 0, SEEK_END) - sizeof *properties;
+  return pread(handle, properties, sizeof *properties, at) == sizeof *properties ? SUCCESS : INVALID_VALUE;
+}
+
+API cuMemRelease(uint64_t handle) { return close(handle) == 0 ? SUCCESS : INVALID_VALUE; }
 
 API cuMemAddressReserve(void **address, size_t size, size_t, void *, unsigned long long) {
   *address = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -661,61 +643,36 @@ API cuMemAddressReserve(void **address, size_t size, size_t, void *, unsigned lo
 
 API cuMemAddressFree(void *address, size_t size) { return munmap(address, size) == 0 ? SUCCESS : INVALID_VALUE; }
 
+/** A mapping has a handle of its own. */
 API cuMemMap(void *address, size_t size, size_t offset, uint64_t handle, unsigned long long) {
-  if (mmap(address, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, handle, offset) == MAP_FAILED)
-    return INVALID_VALUE;
   constexpr int ON_DEVICE = 1;
-  add(address, size, false);
-  std::lock_guard<std::mutex> guard(memoryLock);
-  memories()[number(address)].host = allocations()[handle].properties.locationType != ON_DEVICE;
-  mappings()[number(address)] = handle;
-  allocations()[handle].references++;
+  Properties properties;
+  int file;
+  if (cuMemGetAllocationPropertiesFromHandle(&properties, handle) != SUCCESS || duplicate(&file, handle) != SUCCESS ||
+      mmap(address, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, handle, offset) == MAP_FAILED)
+    return INVALID_VALUE;
+  add(address, size, properties.locationType != ON_DEVICE, file);
   return SUCCESS;
 }
 
 API cuMemUnmap(void *address, size_t size) {
-  int file;
-  {
-    std::lock_guard<std::mutex> guard(memoryLock);
-    file = mappings()[number(address)];
-    mappings().erase(number(address));
-  }
+  close(find(address).second.file);
   remove(address);
   mmap(address, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-  return retain(file, -1);
+  return SUCCESS;
 }
 
 API cuMemSetAccess(void *, size_t, const void *, size_t) { return SUCCESS; }
-
-API cuMemRetainAllocationHandle(uint64_t *handle, void *address) {
-  uintptr_t base = find(address).first;
-  {
-    std::lock_guard<std::mutex> guard(memoryLock);
-    auto found = mappings().find(base);
-    if (found == mappings().end()) return INVALID_VALUE;
-    *handle = found->second;
-  }
-  return retain(*handle, 1);
-}
-
-API cuMemGetAllocationPropertiesFromHandle(Properties *properties, uint64_t handle) {
-  std::lock_guard<std::mutex> guard(memoryLock);
-  *properties = allocations()[handle].properties;
-  return SUCCESS;
-}
-
-API cuMemExportToShareableHandle(int *file, uint64_t handle, int, unsigned long long) {
-  *file = fcntl(handle, F_DUPFD_CLOEXEC, 0);
-  return *file < 0 ? INVALID_VALUE : SUCCESS;
-}
+API cuMemExportToShareableHandle(int *file, uint64_t handle, int, unsigned long long) { return duplicate(file, handle); }
 
 API cuMemImportFromShareableHandle(uint64_t *handle, void *file, int) {
-  int copy = fcntl(int(number(file)), F_DUPFD_CLOEXEC, 0);
-  if (copy < 0) return INVALID_VALUE;
-  std::lock_guard<std::mutex> guard(memoryLock);
-  allocations()[copy] = {{1, 1, 1, 0, nullptr, 0}, 1};
-  *handle = copy;
-  return SUCCESS;
+  *handle = 0;
+  return duplicate(reinterpret_cast<int *>(handle), number(file));
+}
+
+API cuMemRetainAllocationHandle(uint64_t *handle, void *address) {
+  *handle = 0;
+  return duplicate(reinterpret_cast<int *>(handle), find(address).second.file);
 }
 
 API cuCtxGetCurrent(void **context) {

@@ -1,6 +1,7 @@
 /*
  * The kernel's side of NCCL's protocol on CPU threads: ring and tree in Simple, LL and LL128, send/recv, several
- * broadcasts at once, and the reduction on one rank. A launch's argument block is read as ncclDevKernelArgs. The layouts are those of NCCL 2.30.7.
+ * broadcasts at once, and the reduction on one rank. A launch's argument block is read as ncclDevKernelArgs. The layouts
+ * are those of NCCL 2.30.7.
  */
 #include "launch.h"
 #include "reduce.h"

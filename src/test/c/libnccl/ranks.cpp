@@ -12,24 +12,11 @@
  * A rank that makes no progress for HANG_SECONDS prints the stacks of its threads and exits with 3.
  */
 extern "C" {
+#include "cuda/device.h"
+#include "cuda/graph.h"
+#include "cuda/memory.h"
+#include "cuda/stream.h"
 #include "nccl/api.h"
-
-int cudaSetDevice(int device);
-int cudaMalloc(void **pointer, size_t size);
-int cudaFree(void *pointer);
-int cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags);
-int cudaStreamSynchronize(cudaStream_t stream);
-int cudaStreamDestroy(cudaStream_t stream);
-int cudaEventCreate(void **event);
-int cudaEventRecord(void *event, cudaStream_t stream);
-int cudaEventQuery(void *event);
-int cudaEventDestroy(void *event);
-int cudaStreamBeginCapture(cudaStream_t stream, int mode);
-int cudaStreamEndCapture(cudaStream_t stream, void **graph);
-int cudaGraphInstantiate(void **executable, void *graph, unsigned long long flags);
-int cudaGraphLaunch(void *executable, cudaStream_t stream);
-int cudaGraphDestroy(void *graph);
-int cudaGraphExecDestroy(void *executable);
 }
 
 #include <execinfo.h>
@@ -64,7 +51,8 @@ std::atomic<long> progress;
 void check(int result, const char *call) {
   progress++;
   if (result == 0) return;
-  fprintf(stderr, "rank %d: %s failed with %d in %s: %s\n", rank, call, result, state.c_str(), ncclGetLastError(nullptr));
+  fprintf(stderr, "rank %d: %s failed with %d in %s: %s\n", rank, call, result, state.c_str(),
+      ncclGetLastError(nullptr));
   _exit(2);
 }
 
@@ -262,8 +250,7 @@ struct Operation {
       in = out = count * n;
       for (size_t r = 0; r < n; r++) add(r * count, r, me * count, part(r, me));
     }
-    bool permitted = collective <= BROADCAST || collective == ALL_GATHER_V;
-    inPlace &= permitted;
+    inPlace &= collective <= BROADCAST || collective == ALL_GATHER_V;
     size_t bytes = BYTES[type], larger = std::max(in, out);
     for (int i = 0; i < (inPlace ? 1 : 2); i++) {
       size_t size = (skew + (inPlace ? larger : i == 0 ? in : out)) * bytes + GUARD;
@@ -465,8 +452,9 @@ private:
   /** Runs a group as a graph, which is launched several times. */
   void captured() {
     Communicator &on = any();
-    void *graph, *executable;
-    if (on.present()) CHECK(cudaStreamBeginCapture(on.stream, 0));
+    cudaGraph_t graph;
+    cudaGraphExec_t executable;
+    if (on.present()) CHECK(cudaStreamBeginCapture(on.stream, cudaStreamCaptureModeGlobal));
     CHECK(ncclGroupStart());
     for (int i = draw(3); i >= 0; i--) {
       Operation &operation = drawn(on, false);
@@ -476,7 +464,7 @@ private:
     int launches = draw(4);
     if (on.present()) {
       CHECK(cudaStreamEndCapture(on.stream, &graph));
-      CHECK(cudaGraphInstantiate(&executable, graph, 0));
+      CHECK(cudaGraphInstantiateWithFlags(&executable, graph, 0));
       CHECK(cudaGraphDestroy(graph));
       for (int i = 0; i <= launches; i++) CHECK(cudaGraphLaunch(executable, on.stream));
     }
@@ -612,8 +600,8 @@ void abortInFlight() {
     Communicator on = create(allRanks());
     run(on, ALL_REDUCE, 1000, FLOAT32, SUM);
     std::list<Operation> started;
-    void *event;
-    CHECK(cudaEventCreate(&event));
+    cudaEvent_t event;
+    CHECK(cudaEventCreateWithFlags(&event, 0));
     for (int i = 0; i < (rank == cycle % ranks ? 3 : 6); i++) {
       startAllReduce(started, on);
       if (i == cycle) CHECK(cudaEventRecord(event, on.stream));
@@ -639,7 +627,7 @@ void killOne() {
   while (ncclCommGetAsyncError(on.handle, &error) == ncclSuccess && error == ncclSuccess) sched_yield();
   printf("rank %d: NCCL reports error %d\n", rank, error);
   Communicator rest = shrink(on, {ranks - 1}, false, 1);
-  for (int collective = ALL_REDUCE; collective <= ALL_TO_ALL_V; collective++) run(rest, collective, 30001, FLOAT32, SUM);
+  for (size_t collective = 0; collective < NAMES.size(); collective++) run(rest, collective, 30001, FLOAT32, SUM);
   rest.close(true);
   CHECK(ncclCommAbort(on.handle));
 }
