@@ -94,8 +94,8 @@ public final class KernelChannel {
     }
 
     /**
-     * Sets this rank's neighbors in the chain of its host's ranks. The collective network is above the top of the
-     * chain.
+     * Sets this rank's neighbors in the chain of its host's ranks. Above the top rank of the chain is the collective
+     * network.
      *
      * @param up   the rank above this rank, or the peer number of the collective network, or {@link #NO_RANK}
      * @param down the rank below this rank, or {@link #NO_RANK}

@@ -56,7 +56,7 @@ public final class PollSchedule<T> {
     private int busy;
     /** Index of the idle connection that is polled next. */
     private int cursor;
-    /** Number of polls of idle connections that are due, in units of a poll divided by {@value #IDLE_CYCLE}. */
+    /** Number of due polls of idle connections, multiplied by {@value #IDLE_CYCLE}. */
     private int owed;
     private int quietPasses;
     /** Remaining number of polls of idle connections during which every pass polls all connections. */
@@ -93,8 +93,9 @@ public final class PollSchedule<T> {
         if (at < 0) {
             return false;
         }
-        // The last busy connection fills the gap, and the last connection of all fills the gap that this leaves. A pass
-        // polls from the last index to the first, so it has polled the last busy connection already.
+        // The busy connection with the highest index fills the gap. The connection with the highest index of all fills
+        // the gap after the busy ones. A pass begins at the highest index, so it has already polled the moved
+        // busy connection.
         toIdle(at);
         connections[Math.max(at, busy)] = connections[--size];
         connections[size] = null;
@@ -132,8 +133,8 @@ public final class PollSchedule<T> {
         int work = 0;
         boolean quiet = quietPasses == QUIET_PASSES;
         boolean all = quiet || wakingPolls > 0;
-        // The indexes decrease. A connection that moves then either exchanges its place with a polled one, or misses
-        // one poll.
+        // A poll may exchange the positions of its connection and another one. The indexes decrease, so the other
+        // connection was polled already, or misses only this pass.
         for (int i = (all ? size : busy) - 1; i >= 0; i--) {
             work += poll(i);
         }

@@ -7,9 +7,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * Limit on the threads of this process that spin or yield while they have no work. Further threads sleep until they are
- * woken. The limit is the number of usable cores (affinity mask and quota of the control group), divided by a number of
- * processes. This is the number of this host's processes that run ranks of one group of ranks. With several groups of
- * ranks, the largest number counts. Callable from any thread.
+ * woken. The limit is the number of usable cores (affinity mask and quota of the control group), divided by the number
+ * of this host's processes that run ranks of the same group. With several groups of ranks, the largest of these numbers
+ * applies. Callable from any thread.
  */
 public final class PollingThreads {
 
@@ -31,14 +31,14 @@ public final class PollingThreads {
      * Adds a group with ranks of this process.
      *
      * @param processes number of processes of this host that run ranks of the group, this one included
-     * @return handle that removes the group
+     * @return registration, which removes the group when it is closed
      */
     public Sharing share(int processes) {
         change(() -> sharers.add(processes));
         return () -> change(() -> sharers.remove((Integer) processes));
     }
 
-    /** Handle of a group with ranks of this process. Closing the handle removes the group. */
+    /** Registration of a group with ranks of this process. Its close removes the group. */
     @FunctionalInterface
     public interface Sharing extends AutoCloseable {
         @Override

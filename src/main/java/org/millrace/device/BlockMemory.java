@@ -36,8 +36,8 @@ record BlockMemory(MemorySegment input, MemorySegment output, int elementBytes, 
     }
 
     /**
-     * Returns a copy of this object for a result that several ranks compute: its arithmetic returns the same bits on
-     * all of them.
+     * Returns a copy of this object for a result that several ranks compute. The copy's arithmetic returns the same
+     * bits on all ranks.
      */
     BlockMemory reducedAlike(DataType type, ReduceOp.BuiltIn op) {
         ElementKernel alike = ElementKernel.alike(type, op);

@@ -4,8 +4,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The transfers of one block for an operation on a channel. All chunks have the same shape and follow one schedule. A
- * ring has one task. A tree has two tasks: one up and one down.
+ * The transfers of one block for an operation on a channel. All chunks have the same {@link ChunkShape} and follow one
+ * schedule. A ring has one task. A tree has two tasks: one up and one down.
  *
  * @param index index of the connection with a peer; collectives and point-to-point transfers use different connections
  * @param from  peers that the block receives from; their elements are combined in this order

@@ -20,7 +20,7 @@ final class EmulatedEvent implements Event {
 
     private final EmulatedDevice device;
     private volatile @Nullable EventMark latest;
-    /** Mark of the last recording if it belongs to a capture; null if the last recording belongs to no capture. */
+    /** Mark of the newest recording; null if this recording belongs to no capture. */
     private volatile @Nullable CapturedMark captured;
 
     EmulatedEvent(EmulatedDevice device) {

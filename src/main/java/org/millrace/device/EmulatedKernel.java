@@ -12,8 +12,8 @@ import org.millrace.MillraceException;
 /**
  * A kernel on the emulated device. It consists of the blocks of one plan, one block per channel. The kernel is complete
  * when all its blocks are done. If the kernel fails, it leaves the device only after the proxies that move its operands
- * have stopped. The program may reuse the operands' memory after that, and a proxy that is still in a pass could write
- * to them.
+ * have stopped. After that the program may reuse the operands' memory, and a proxy that is still in a pass could write
+ * to it.
  */
 public final class EmulatedKernel implements StreamTask {
 

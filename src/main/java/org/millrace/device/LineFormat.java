@@ -94,8 +94,8 @@ interface LineFormat {
             int count = (bytes + DATA - 1) / DATA;
             for (int line = 0; line < count; line++) {
                 long from = at + line * LLLine.BYTES;
-                // The caller has found both halves complete before an acquire fence. Plain loads are therefore
-                // enough, and the JVM can move the segment's checks out of the loop.
+                // The caller has checked the flags of these lines, and then executed an acquire fence. Plain loads are
+                // therefore enough, and the JVM can move the segment's bounds checks out of the loop.
                 long first = lines.get(ValueLayout.JAVA_LONG, from);
                 long second = lines.get(ValueLayout.JAVA_LONG, from + Long.BYTES);
                 words[line] = Integer.toUnsignedLong(LLLine.data(first)) | (long) LLLine.data(second) << Integer.SIZE;

@@ -21,7 +21,7 @@ public final class PlanBuilder {
     private final int storedBytes;
     private final ChannelBatches[] channels = new ChannelBatches[KernelArguments.MAX_CHANNELS];
     private final List<MemorySegment> operands = new ArrayList<>();
-    /** For each channel: index of the batch that was written last. */
+    /** For each channel: index of the batch that was written most recently. */
     private final int[] written = new int[KernelArguments.MAX_CHANNELS];
     private long channelMask;
     private int batches;
@@ -179,9 +179,9 @@ public final class PlanBuilder {
     }
 
     /**
-     * The batches of one channel in an unfinished plan, by NCCL's rules. A work item joins the last batch if it has the
-     * same type and function, and if the limits of the batch allow it. A batch has a bit set of its items' offsets. An
-     * item beyond the range of this bit set begins another batch, which extends the last batch.
+     * The batches of one channel in an unfinished plan, by NCCL's rules. A work item joins the newest batch if it has
+     * the same type and function, and if the limits of the batch allow it. A batch has a bit set of its items' offsets.
+     * An item beyond the range of this bit set begins another batch, which extends the newest batch.
      */
     static final class ChannelBatches {
 
@@ -237,8 +237,8 @@ public final class PlanBuilder {
         }
 
         /**
-         * Returns whether the last batch is full. The limits apply to a batch together with the batches that extend it,
-         * because the device merges them.
+         * Returns whether the newest batch is full. The limits apply to a batch together with the batches that extend
+         * it, because the device merges them.
          */
         private boolean isFull(WorkType type, int round) {
             if (mergedBytes + type.itemBytes() > WorkBatch.MAX_ITEM_BYTES) {

@@ -20,8 +20,8 @@ import org.millrace.MillraceException;
 final class TaskQueue {
 
     /**
-     * Number of queued tasks above which the program's thread may help to run the stream. The thread that usually runs
-     * the stream then has enough work.
+     * Number of queued tasks above which the program's thread may help to run the stream. With so many tasks, the
+     * thread that usually runs the stream has enough work.
      */
     private static final int FAR_BEHIND = 16;
     private static final Waiter[] NO_WAITERS = {};

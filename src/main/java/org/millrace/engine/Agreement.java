@@ -70,8 +70,8 @@ record Agreement(int ranks, String host, int ranksOnThisHost, int[] nodes, int c
     }
 
     /**
-     * Returns the name of a network in lower case. All plugins have one name here, because the plugin's path may differ
-     * between hosts.
+     * Returns the name of a network in lower case, for a comparison between ranks. All plugins get the same name,
+     * because the plugin's path may differ between hosts.
      */
     private static String network(String name) {
         return name.startsWith(Settings.PLUGIN_PREFIX) ? "a plugin" : name.toLowerCase(Locale.ROOT);

@@ -52,8 +52,8 @@ final class Announcer {
     }
 
     /**
-     * Announces a collective to all connectors of collectives, also to those without a part in it. Returns the identity
-     * of the operation.
+     * Announces a collective to all connectors of collectives, including connectors without a part in it. Returns the
+     * identity of the operation.
      */
     OperationId announce(PlannedCollective planned) {
         OperationId id = new OperationId(launched.collective(), planned.signature(), planned.asked().count());

@@ -100,7 +100,7 @@ final class CollNetConnection {
         if (--ends == 0) {
             onFreed.run();
             if (sent != null) {
-                sent.close(); // If no agent has served the proxy, it did not stop, and its trace is still open.
+                sent.close(); // still open if no agent has served the proxy
             }
             if (received != null) {
                 received.close();

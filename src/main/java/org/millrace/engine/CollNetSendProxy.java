@@ -19,10 +19,9 @@ import org.millrace.proxy.ProxyOp;
 import org.millrace.proxy.Steps;
 
 /**
- * Submits the steps that the device posted to the network. Each request contains one step. A step is submitted as soon
- * as the receiving side has a slot for the step's result. When a request completes, the proxy returns the slot of the
- * sent step to the device. All steps use the protocol Simple, in their order and without rounding, as in NCCL's
- * COLLNET.
+ * Submits the device's posted steps to the network. Each request contains one step. A step is submitted as soon as the
+ * receiving side has a slot for the step's result. When a request completes, the proxy returns the slot of the sent
+ * step to the device. All steps use the protocol Simple, in their order and without rounding, as in NCCL's COLLNET.
  */
 final class CollNetSendProxy extends AbstractProxy {
 

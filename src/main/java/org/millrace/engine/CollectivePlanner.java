@@ -57,7 +57,7 @@ final class CollectivePlanner {
         boolean reduces = operation.reduces();
         long bytes = asked.bytes();
         if (reduces) {
-            ElementKernel.of(type, op, ranks); // The call refuses an invalid combination before anything else happens.
+            ElementKernel.of(type, op, ranks); // throws now if type and operator do not fit
         }
         CollectiveFunction.Algorithm algorithm = algorithm(operation, bytes, type, op);
         CollectiveFunction function = FunctionTable.STANDARD.collective(operation, algorithm);

@@ -49,7 +49,7 @@ final class Connector<P> {
     private @Nullable TransportConnection connection;
     /** Number of sends or receives issued so far. Accessed by the thread that issues operations only. */
     private long transfers;
-    /** Last operation that was announced; null if none was. Written by the thread that issues operations. */
+    /** Newest announced operation; null if none. Written by the thread that issues operations. */
     private @Nullable ProxyOp last;
 
     /** @param setup sets up this end and sends its set-up message to the peer */
@@ -69,12 +69,12 @@ final class Connector<P> {
         return transfers++;
     }
 
-    /** Returns whether the operation with this number is the last one that was announced here. */
+    /** Returns whether the newest operation announced to this connector has this number. */
     boolean hasPart(long opCount) {
         return last != null && last.opCount() == opCount;
     }
 
-    /** Returns the last operation that was announced; null if none was. */
+    /** Returns the newest announced operation; null if none. */
     @Nullable
     ProxyOp last() {
         return last;
@@ -86,8 +86,8 @@ final class Connector<P> {
     }
 
     /**
-     * Returns the mode of the last announced operation: whether its data is in slots, in a shared pool or in the user's
-     * memory.
+     * Returns the mode of the newest announced operation: whether its data is in slots, in a shared pool or in the
+     * user's memory.
      */
     synchronized String mode() {
         if (last.user() != null) {

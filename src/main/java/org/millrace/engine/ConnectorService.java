@@ -67,7 +67,7 @@ final class ConnectorService implements AutoCloseable {
 
     /**
      * Sleeps after a pass without work. No wake-up is lost, because {@link #wake} sets {@link #woken} before it
-     * unparks. The thread then either sees the flag here or does not sleep.
+     * unparks. If this method reads the flag too early, the unpark ends the sleep.
      */
     private void idle(int work) {
         if (work > 0) {

@@ -279,8 +279,8 @@ final class Connectors {
     }
 
     /**
-     * Returns the time until these connectors need the next pass, in nanoseconds; 0 while connections are being made.
-     * An earlier wake-up of the service shortens it.
+     * Returns the time until these connectors need the next pass, in nanoseconds; 0 while connections are being made. A
+     * wake-up of the service causes an earlier pass.
      */
     long idleNanos() {
         if (failure.get() != null) {

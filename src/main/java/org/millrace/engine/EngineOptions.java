@@ -72,8 +72,8 @@ record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepN
      */
     private static final long SILENT_SLEEP_NANOS = 1_000_000;
     /**
-     * Longest sleep of a thread that events wake, in nanoseconds. Each timed wake-up takes about 50 us of a core. It is
-     * needed for events that wake no thread.
+     * Longest sleep of a thread that events wake, in nanoseconds. Each timed wake-up takes about 50 us of a core. The
+     * wake-up is needed for events that wake no thread.
      */
     private static final long WOKEN_SLEEP_NANOS = 50_000_000;
 

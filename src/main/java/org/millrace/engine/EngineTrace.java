@@ -65,7 +65,7 @@ final class EngineTrace implements AutoCloseable {
         }
     }
 
-    /** Opens this process's trace, if it is enabled. The settings of the process's first communicator count. */
+    /** Opens this process's trace, if it is enabled. The settings of the process's first communicator apply. */
     static void open(Configuration configuration, ControlPlane control) {
         boolean first = ProcessTrace.current() == null;
         Settings.TraceDetail detail = configuration.traceDetail();

@@ -113,8 +113,8 @@ final class GroupedConnections {
         }
 
         /**
-         * Abandons a pending connection for all members. No member needs the connection then, because a communicator
-         * fails unless all its connections are made.
+         * Abandons a pending connection for all members. A communicator fails unless all its connections are made, so
+         * no member needs this one any longer.
          */
         private synchronized void giveUp() {
             if (group == null && !givenUp) {

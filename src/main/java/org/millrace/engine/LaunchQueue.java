@@ -45,7 +45,7 @@ final class LaunchQueue implements OperationGroup.Part {
     /** Operations of the plan that is being made. */
     private List<PlannedOperation> operations = new ArrayList<>(1);
     private final TransferSchedule schedule;
-    /** Streams that the operations name, without duplicates. There are few, so a list is enough. */
+    /** Streams that the operations name, without duplicates. A list is enough for few streams. */
     private final List<DeviceStream> streams = new ArrayList<>();
     private final SelfTransfers ownTransfers;
     private final RecentKernels recent;

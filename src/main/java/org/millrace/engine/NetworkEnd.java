@@ -149,7 +149,7 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
     @Override
     public void proxyFree() {
         if (trace != null) {
-            trace.close(); // If no agent has served the proxy, it did not stop, and its trace is still open.
+            trace.close(); // still open if no agent has served the proxy
         }
         if (pending != null) {
             pending.close();

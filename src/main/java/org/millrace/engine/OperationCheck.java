@@ -23,7 +23,7 @@ import org.millrace.proxy.ProxyOp;
  *
  * <p>
  * Each side writes its own records and reads the records of the other side. One additional record ("one without part")
- * describes the side's last operation that sends nothing over this connection. A side that is {@value #RECORDS}
+ * describes the side's newest operation that sends nothing over this connection. A side that is {@value #RECORDS}
  * operations ahead overwrites records that were not yet compared. The check ignores overwritten records.
  */
 final class OperationCheck {
@@ -91,8 +91,8 @@ final class OperationCheck {
             return other.is(op) ? null : disagreement(op, other);
         }
         // The other side writes its records in the order of its operations. The record with this number is therefore
-        // read again after the record "without part". If it is still missing, the other side announced the operation
-        // without part first.
+        // read again after the record "without part". If the second read does not find it either, the other
+        // side announced the operation without part first.
         read(WITHOUT_PART, without);
         read(at, other);
         if (other.number == number) {

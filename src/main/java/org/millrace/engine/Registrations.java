@@ -51,7 +51,7 @@ final class Registrations implements AutoCloseable {
     private final List<Registered> all = new CopyOnWriteArrayList<>();
     private final AtomicInteger version = new AtomicInteger();
     /**
-     * Regions for memory that is not registered, by peer, if the peer's transport requires no registration; null in a
+     * For each peer whose transport requires no registration, the region for unregistered memory; null in a
      * communicator of one rank.
      */
     private final RegisteredMemory anything;

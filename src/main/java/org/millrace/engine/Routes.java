@@ -16,7 +16,7 @@ import org.millrace.device.FunctionTable;
 import org.millrace.engine.Announcer.OperationId;
 
 /**
- * Records the last operation, and describes the route of its data. The route follows from the announcements of the
+ * Records the newest operation, and describes the route of its data. The route follows from the announcements of the
  * operation to connectors. Written by the announcing thread. Readable by any thread.
  */
 final class Routes {

@@ -250,8 +250,7 @@ final class SharedMemoryEnd implements TransportEnd {
         byte[] handle();
 
         /**
-         * Returns an array for the user memory that the sender refers to, by slot; null if the ends belong to two
-         * processes.
+         * Returns an array, indexed by slot, in which the sender stores the segments of user memory that the receiver reads. Null if the ends belong to two processes.
          */
         default @Nullable MemorySegment @Nullable [] pointed() {
             return null;

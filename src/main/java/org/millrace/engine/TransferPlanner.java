@@ -50,7 +50,10 @@ final class TransferPlanner {
         return new SendOrReceive(sends, buffer, count, type, peer, regions, read);
     }
 
-    /** Returns a work item for a send, a receive or both. A missing transfer is null. */
+    /**
+     * Returns a work item for a send, a receive or both. {@code send} or {@code receive} is null if the item has no
+     * such transfer.
+     */
     PointToPointWork work(@Nullable SendOrReceive send, @Nullable SendOrReceive receive) {
         PointToPointWork work =
                 PointToPointWork.of(MemorySegment.ofArray(new long[WorkType.POINT_TO_POINT.itemBytes() / Long.BYTES]));

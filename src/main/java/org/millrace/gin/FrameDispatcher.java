@@ -27,8 +27,8 @@ final class FrameDispatcher {
     private StagingRing.@Nullable Reader ring;
     private boolean helloReceived;
     /**
-     * Number, counted from 1, of the last accepted frame that writes to a window; 0 if none. A get that arrives later
-     * is answered only after that frame is settled, that is, written. The answer must contain the frame's bytes.
+     * Number of the newest accepted frame that writes to a window, counted from 1; 0 if none. A get that arrives later
+     * is answered only after that frame is settled, because the answer must contain the frame's bytes.
      */
     private long written;
     /**
@@ -58,7 +58,7 @@ final class FrameDispatcher {
             work = receiver.progress();
             work += accept();
         } finally {
-            // The receiver may throw PeerClosedException in the pass that received the last payloads.
+            // Also after a PeerClosedException: the pass that throws it may have received the final payloads.
             work += frames.arrive(receiver.framesCompleted()) + frames.settle();
         }
         return work;

@@ -62,7 +62,7 @@ public final class GinCommunicator {
     private volatile @Nullable GinAgent agent;
     /**
      * Whether all connections are closed, so that the network no longer accesses any window. Transfers may still be
-     * open then.
+     * open.
      */
     private volatile boolean disconnected;
     /**
@@ -350,7 +350,7 @@ public final class GinCommunicator {
             try {
                 peer.close(failed);
             } catch (Throwable e) {
-                first = first == null ? e : first; // the other connections are still closed
+                first = first == null ? e : first; // the loop closes the other connections, too
             }
         }
         if (first == null) {

@@ -17,8 +17,8 @@ final class OutboundFrames {
     private final OutboundFrame[] ring;
     private long added;
     /**
-     * Number, from 1 on, of the last entry with an open transfer. {@link #asked} is the value that this field had when
-     * such an entry was last checked. A window's memory may delay its copies until an entry is checked.
+     * Number of the newest entry with an open transfer, from 1 on. {@link #asked} is the value of this field at the
+     * latest check of such an entry. A window's memory may delay its copies until an entry is checked.
      */
     private long newest;
     private long asked;
@@ -48,8 +48,8 @@ final class OutboundFrames {
     }
 
     /**
-     * Returns whether frames for a peer that has closed are not sent yet. The hello, which is the first frame, is not
-     * counted, because the peer may close before it receives the hello.
+     * Returns whether frames are not sent yet, after the peer has closed the connection. The hello, which is the first
+     * frame, is not counted, because the peer may close before it receives the hello.
      */
     boolean owesPeer() {
         return added > Math.max(sent, 1);
@@ -98,7 +98,7 @@ final class OutboundFrames {
             }
             work += sender.progress();
         } finally {
-            work += complete(); // sender.progress() may throw after it has sent the last frames
+            work += complete(); // sender.progress() may throw after it has sent frames
         }
         return work;
     }

@@ -44,16 +44,16 @@ final class PathOrder {
     private final Entries copies = new Entries(false);
 
     /**
-     * The queue's entries of one kind in {@link OutboundFrames}, up to the last one that was added. Records a range
-     * that contains all bytes that these entries write.
+     * The queue's entries of one kind in {@link OutboundFrames}, up to the newest one. Records a range that contains
+     * all bytes that these entries write.
      */
     private final class Entries {
         private final boolean areFrames;
-        /** Number of the last entry, from 1 on; 0 if there was none, or if all entries have taken effect. */
+        /** Number of the newest entry, from 1 on; 0 if there was none, or if all entries have taken effect. */
         private long last;
         /**
-         * Number of frames that had been offered to the network when this thread found that the last entry was offered;
-         * 0 before, and always 0 for copies.
+         * Number of frames offered to the network when a check first found the newest entry offered; 0 until such a
+         * check. When the peer has settled these frames, all entries have taken effect. Always 0 for copies.
          */
         private long sentByThen;
         /**

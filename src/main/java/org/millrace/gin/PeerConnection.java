@@ -169,7 +169,7 @@ final class PeerConnection extends GinPeer {
         } finally {
             inbound.close();
         }
-        frames.abandon(); // not if close() has thrown, because the network may still access staging buffers
+        frames.abandon(); // skipped if close() has thrown, because the network may still access staging buffers
         inbound.abandon();
     }
 }

@@ -20,8 +20,7 @@ public final class StagingBuffers {
     public interface Copies {
 
         /**
-         * Remembers the last copy that has begun so far, as the mark for {@link #arePastMark}. Replaces the previous
-         * mark.
+         * Remembers the newest copy that has begun, as the mark for {@link #arePastMark}. Replaces the previous mark.
          */
         void mark();
 
@@ -36,8 +35,8 @@ public final class StagingBuffers {
     public static final int MAX_ADDED = 16;
     private static final int RESERVED_FOR_ADDS = 1;
     /**
-     * Divisor for reservations: one in {@value} buffers, but at least one buffer, is reserved for sends. The same
-     * number is reserved for receives.
+     * Divisor: 1/{@value} of the buffers, at least one, is reserved for sends. The same number is reserved for
+     * receives.
      */
     private static final int SHARE = 4;
 
@@ -119,7 +118,7 @@ public final class StagingBuffers {
      * the buffer.
      */
     public void abandon(int buffer) {
-        copies.mark(); // one mark for all abandoned buffers: their last copy completes last
+        copies.mark(); // one mark for all abandoned buffers: their newest copy completes last
         abandoned[abandonedCount++] = buffer;
     }
 

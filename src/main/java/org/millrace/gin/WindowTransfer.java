@@ -18,7 +18,7 @@ public final class WindowTransfer {
     private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG.withOrder(ByteOrder.LITTLE_ENDIAN);
     private static final ValueLayout.OfInt INT = ValueLayout.JAVA_INT.withOrder(ByteOrder.LITTLE_ENDIAN);
 
-    /** Null if the transfer is not open. */
+    /** Window of the open transfer; null if no transfer is open. */
     private @Nullable Window window;
     private @Nullable MemoryRegion region;
     private long regionOffset;

@@ -58,7 +58,8 @@ public final class NcclException extends MillraceException {
     }
 
     /**
-     * Returns this exception, because it is the original failure and no other object contains its function and code.
+     * Returns this exception, as the cause of its copies for other threads and later calls. Only this object contains
+     * NCCL's function and error number.
      */
     @Override
     protected Throwable origin() {

@@ -4,8 +4,8 @@ import java.lang.foreign.MemorySegment;
 
 /**
  * Memory that a network may read payloads from and write payloads to. The network prepares its access to the memory
- * when the region is created, not for each frame. The preparation consists of views, or of the registration with a
- * network card.
+ * when the region is created, not for each frame. The preparation creates buffers that refer to the memory, or
+ * registers the memory with a network card.
  */
 public interface MemoryRegion extends AutoCloseable {
 

@@ -28,7 +28,7 @@ final class DeliveredSlots {
         this.check = check;
     }
 
-    /** Adds a frame that is received next. Its source has admitted it. */
+    /** Adds the frame that is received next. The step source has admitted the frame. */
     void add(FrameHeader header, ReceiveStepSource source) {
         MemoryRegion region = header.payloadBytes() > 0 ? source.slotRegion() : null;
         if (region != null) {

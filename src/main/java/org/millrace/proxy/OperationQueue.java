@@ -12,7 +12,7 @@ import org.millrace.abi.ConnectionLayout;
 public final class OperationQueue {
 
     private final Queue<ProxyOp> operations = new ConcurrentLinkedQueue<>();
-    /** Last announced operation without steps on this connection; null if none. */
+    /** Newest announced operation without steps on this connection; null if none. */
     private volatile @Nullable ProxyOp without;
     /**
      * First step after all announced steps. The engine writes it with a plain store, before it tells the device about
@@ -49,8 +49,9 @@ public final class OperationQueue {
     }
 
     /**
-     * Returns the last announced operation without steps on this connection; null if none. If a thread first calls this
-     * method, and {@link #op()} afterwards returns null, all operations before the returned one have left the queue.
+     * Returns the newest announced operation without steps on this connection; null if none. If a thread first calls
+     * this method, and {@link #op()} afterwards returns null, all operations before the returned one have left the
+     * queue.
      */
     @Nullable
     ProxyOp without() {

@@ -29,8 +29,8 @@ public interface ProxyConnection {
     }
 
     /**
-     * {@return whether data would be lost if the peer closed the connection now} This is so if posted data may not have
-     * arrived at the peer, or if the device has not received data from the peer.
+     * {@return whether data would be lost if the peer closed the connection now} Such data is posted data that may not
+     * have arrived at the peer, or data from the peer that the device has not received.
      */
     default boolean owesData() {
         return !drained();

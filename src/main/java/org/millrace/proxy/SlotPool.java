@@ -56,7 +56,7 @@ public final class SlotPool {
         this.free = new int[slots];
         this.owner = new Share[slots];
         for (int slot = 0; slot < slots; slot++) {
-            free[slot] = slots - 1 - slot; // slots are taken from the end of this array: slot 0 first
+            free[slot] = slots - 1 - slot; // slots are taken from the end of the array, so slot 0 comes first
         }
         this.freeCount = slots;
         this.withoutSlot = connections;

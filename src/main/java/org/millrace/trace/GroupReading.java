@@ -13,8 +13,8 @@ import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads the traces of a directory repeatedly. The trace of an ended process does not change. It is read again only if
- * the ended process had a communicator in common with this process. Used by one thread at a time.
+ * Reads the traces of a directory repeatedly. The trace of an ended process does not change. After its first reading it
+ * is read again only if that process had a communicator in common with this process. Used by one thread at a time.
  */
 final class GroupReading implements Hang.Reading {
 

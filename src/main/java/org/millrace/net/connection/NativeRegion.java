@@ -6,8 +6,8 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.net.MemoryRegion;
 
 /**
- * Registered memory that CPU threads access by its address. The segment of {@link #view} belongs to no arena, so a copy
- * checks neither the owner thread nor whether the arena is open. The caller of
+ * Registered memory that CPU threads access by its address. The segment of {@link #view} belongs to no arena. A copy
+ * therefore checks neither that the calling thread may access the memory nor that it is still allocated. The caller of
  * {@link org.millrace.net.Network#register} guarantees both.
  */
 public class NativeRegion implements MemoryRegion {

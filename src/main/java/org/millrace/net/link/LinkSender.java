@@ -29,11 +29,11 @@ final class LinkSender extends FrameEnd.Carried implements FrameSender {
     private static final long MAX_WAITING = 4L << 20;
     /** Maximum number of bytes in flight, whatever the rate and the delay of the link. */
     private static final long MAX_IN_FLIGHT = 256L << 20;
-    /** Maximum number of bytes in this sender's memory that the wrapped sender has taken but not sent. */
+    /** Maximum number of bytes that the wrapped sender has accepted but not sent; they stay in this sender's memory. */
     private static final long MAX_IN_NETWORK = 4L << 20;
     /**
-     * Divisor for the length of the next payload. {@link #framesCompleted} assumes that the next payload exceeds the
-     * longest payload so far by at most this fraction.
+     * Divisor: {@link #framesCompleted} assumes that the next payload is at most 1/{@value} longer than the longest
+     * payload so far.
      */
     private static final long SLACK = 8;
     private static final int MAX_FRAMES = 1024;
@@ -253,9 +253,9 @@ final class LinkSender extends FrameEnd.Carried implements FrameSender {
     }
 
     /**
-     * Returns the number of copied frames. The owner may overwrite their payloads. The last frame counts only while the
-     * sender has room for another one. Therefore, if all frames of an owner are complete, the owner can offer at any
-     * time.
+     * Returns the number of copied frames. The owner may overwrite their payloads. The newest frame counts only while
+     * the sender has room for another one. Therefore, if all frames of an owner are complete, the owner can offer at
+     * any time.
      */
     @Override
     public synchronized long framesCompleted() {

@@ -106,7 +106,10 @@ final class DeviceFrames {
         }
     }
 
-    /** Releases the oldest frames with complete copies to the sender. Returns their number. */
+    /**
+     * Returns to the sender the ring's bytes of the oldest frames, up to the first frame whose copy is not complete.
+     * Returns the number of these frames.
+     */
     int removeCopied() {
         int copied = 0;
         DeviceRegion.Copies by = Objects.requireNonNull(copies);

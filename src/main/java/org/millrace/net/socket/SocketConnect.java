@@ -40,7 +40,7 @@ final class SocketConnect extends OutgoingConnection {
     private final ConnectionKey key;
     private final byte[] secret;
     private final InetSocketAddress listener;
-    /** Whether the listener has more than one address. The addresses are then requested first. */
+    /** Whether the listener has more than one address. If so, this side first requests the list of addresses. */
     private final boolean hasRails;
     /** Separate stream that requests all addresses of the listener; null while no such request is pending. */
     private @Nullable OutgoingStream query;

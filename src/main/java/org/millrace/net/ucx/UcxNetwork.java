@@ -24,12 +24,12 @@ import org.millrace.net.connection.OpenResources;
 
 /**
  * Frames over UCX, which selects the transports. The user's {@code UCX_*} variables configure UCX. Another network,
- * usually TCP, establishes the connections and reports their ends.
+ * usually TCP, establishes the connections and reports when a peer has closed or is lost.
  */
 public final class UcxNetwork implements Network {
 
     private static final Logger LOG = LogManager.getLogger(UcxNetwork.class);
-    /** Directory that lists the RDMA cards with a driver in the kernel. */
+    /** Directory in which Linux lists the RDMA cards that have a driver. */
     private static final Path CARDS = Path.of("/sys/class/infiniband");
     /**
      * Offset of UCX's magic number in an address. The network that establishes the connections leaves these last bytes

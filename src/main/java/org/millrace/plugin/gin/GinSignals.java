@@ -8,9 +8,8 @@ import org.millrace.net.shm.SharedMemory;
 import org.millrace.plugin.host.NcclLog;
 
 /**
- * Places the signals of contexts in memory that a group's ranks of one host share. Each rank then increments the
- * signals of the other ranks directly. If the memory cannot be created or mapped, signals use the network as between
- * hosts.
+ * Places the signals of contexts in memory that a group's ranks on one host share, so that each rank increments the
+ * signals of the others directly. If the memory cannot be created or mapped, signals use the network, as between hosts.
  */
 final class GinSignals {
 

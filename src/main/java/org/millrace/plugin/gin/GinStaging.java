@@ -9,9 +9,9 @@ import org.millrace.net.shm.SharedMemory;
 import org.millrace.plugin.host.NcclLog;
 
 /**
- * Shared memory for bytes that a group's ranks of one host stage. Each direction between two ranks has a ring. The ring
+ * Shared memory for bytes that a group's ranks on one host stage. Each direction between two ranks has a ring. The ring
  * is created with the first window that this rank cannot access directly at the peer. If the memory cannot be created
- * or mapped, bytes use the network as between hosts.
+ * or mapped, bytes use the network, as between hosts.
  */
 final class GinStaging {
 
