@@ -47,7 +47,8 @@ public record FullMesh(@Nullable FrameSender[] senders, @Nullable FrameReceiver[
                             + " within " + deadline.toMillis() + " ms");
                 }
                 Waiting.pause(POLL_NANOS);
-                // The time is read before the last poll. A connection that fails until then reports its own reason.
+                // The time is read before the poll, so that a connection that fails in the final poll reports its own
+                // reason.
                 late = end - System.nanoTime() < 0;
                 made = pending.poll();
             }

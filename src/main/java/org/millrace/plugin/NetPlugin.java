@@ -67,7 +67,10 @@ final class NetPlugin {
         private final Context commonContext;
         /** Number of communicators. Guarded by the plugin's lock. */
         private int communicators;
-        /** Whether the NCCL library is older than 2.28. Then it does not report that it no longer uses the network. */
+        /**
+         * Whether the NCCL library is older than 2.28. Such a library does not report that it no longer uses the
+         * network.
+         */
         private volatile boolean endsUntold;
 
         private Session(long library, NetEndpoint endpoint, DataPath path, PluginConfiguration settings, long logger,
@@ -94,8 +97,8 @@ final class NetPlugin {
     }
 
     /**
-     * A communicator with its connection attempts. An attempt has no handle: NCCL calls connect repeatedly with the
-     * peer's handle until it gets a connection. NCCL does not report that it has given up.
+     * A communicator with its connection attempts, identified by the key in the peer's handle. NCCL repeats the call of
+     * connect with that handle until it gets a connection. It does not report that it has given up an attempt.
      */
     private static final class Context implements AutoCloseable {
         private final Map<ConnectionKey, Connecting> connecting = new ConcurrentHashMap<>();

@@ -28,7 +28,7 @@ public final class CheckedSender extends FrameEnd.Carried implements FrameSender
     private final FrameQueue inFlight;
     /** Number of the wire's completed frames that are removed from {@link #inFlight}. */
     private long removed;
-    /** Sum of the payload of the refused frame; {@link PayloadSum#NONE} if the last offer was accepted. */
+    /** Sum of the payload of the refused frame; {@link PayloadSum#NONE} if the latest offer was accepted. */
     private int refused = PayloadSum.NONE;
 
     /**
@@ -68,7 +68,8 @@ public final class CheckedSender extends FrameEnd.Carried implements FrameSender
         try {
             return wire.progress();
         } catch (ConnectionException lost) {
-            // The peer ends the connection when it finds a changed payload. The cause is then here.
+            // The peer ends the connection when it finds a changed payload. This loop finds a payload that changed on
+            // this side.
             while (!inFlight.isEmpty()) {
                 verifyOldest();
             }

@@ -20,8 +20,8 @@ public abstract class FrameCheck {
     private final int word;
     private final int frames;
     /**
-     * Sum that was sent (high half) and sum that was found (low half) of the last reported payload. The receiver's slot
-     * is checked twice, and a payload that arrived changed is reported once.
+     * Sum that was sent (high half) and sum that was found (low half) of the payload reported most recently. A
+     * receiver's slot is checked twice; this field prevents a second report of a payload that arrived changed.
      */
     private long reported;
 

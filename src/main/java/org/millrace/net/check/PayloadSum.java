@@ -16,7 +16,7 @@ public final class PayloadSum {
 
     /** Value of a header without a sum. */
     public static final int NONE = 0;
-    /** Longest view of a region in bytes. A {@link ByteBuffer} has at most 2 GiB - 1. */
+    /** Maximum length in bytes of a buffer over a region. A {@link ByteBuffer} has at most 2 GiB - 1. */
     private static final long VIEW_BYTES = 1L << 30;
 
     private final CRC32C crc = new CRC32C();
@@ -59,7 +59,7 @@ public final class PayloadSum {
         }
     }
 
-    /** Returns a view that contains the byte at an offset. */
+    /** Returns a buffer over a part of the region that contains the byte at an offset. */
     private ByteBuffer viewOf(MemoryRegion of, long at) {
         ByteBuffer current = view;
         if (current != null && of == region && at >= viewOffset && at - viewOffset < current.capacity()) {

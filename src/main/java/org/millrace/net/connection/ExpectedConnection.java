@@ -72,7 +72,7 @@ public abstract class ExpectedConnection<C extends IncomingHello> implements Pen
         }
     }
 
-    /** Creates the connection from the clients. Returns null if it must wait, and is called again then. */
+    /** Creates the connection from the clients. Returns null if the caller must repeat the call later. */
     protected abstract @Nullable FrameReceiver accept();
 
     /** Refuses and closes all clients. */

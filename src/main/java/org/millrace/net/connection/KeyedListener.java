@@ -274,7 +274,7 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
         ExpectedConnection<C> connection = expected.get(key);
         if (connection != null) {
             // A client that starts again, for instance without one of its rails, closes its streams and connects again
-            // at once. Its earlier streams are dropped here.
+            // at once. This call drops its earlier streams.
             connection.dropDeparted(drops::dropped);
             connection.add(client);
             return true;

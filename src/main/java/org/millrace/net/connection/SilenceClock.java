@@ -7,9 +7,9 @@ import java.time.Duration;
 import java.util.function.LongSupplier;
 
 /**
- * Times of the looks at the links of this process, and the silence that each look counts. A stopped process or machine
- * receives nothing, so a late look counts two periods. It counts more if the thread waited for a core meanwhile: the
- * kernel then received data. Used by one thread.
+ * Times at which this process's links are checked, and the silence that each check counts. A stopped process or machine
+ * receives nothing, so a late check counts at most two periods. While the thread runs or waits for a core, however, the
+ * operating system receives data, so this time is added. Used by one thread.
  */
 final class SilenceClock {
 
@@ -34,7 +34,7 @@ final class SilenceClock {
         last = clock.getAsLong();
     }
 
-    /** Returns the nanoseconds of silence to count for a look now; 0 if no look is due. */
+    /** Returns the nanoseconds of silence to count in a check at this moment; 0 if no check is due. */
     long due() {
         long elapsed = clock.getAsLong() - last;
         if (elapsed < PERIOD_NANOS) {
@@ -47,7 +47,9 @@ final class SilenceClock {
         return counted;
     }
 
-    /** Returns the time that this thread has run or has waited for a core; 0 if the kernel does not count it. */
+    /**
+     * Returns the time that this thread has run or has waited for a core; 0 if the operating system does not count it.
+     */
     static long runnableNanos() {
         try {
             String[] fields = Files.readString(SCHEDULER).split(" ");

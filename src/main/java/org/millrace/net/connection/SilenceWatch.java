@@ -44,7 +44,7 @@ public final class SilenceWatch {
     private final Map<Link, Silent> silent = new HashMap<>();
     /** Trace entries of silent links between other hosts, which peers have reported. */
     private final Map<Link, ProcessTrace.SilenceTrace> reported = new HashMap<>();
-    /** Last time at which a link of this process was silent, by {@link System#nanoTime}. */
+    /** Latest time at which a link of this process was silent, by {@link System#nanoTime}. */
     private long told;
 
     private record Link(InetAddress local, InetAddress remote) {
@@ -190,8 +190,8 @@ public final class SilenceWatch {
     }
 
     /**
-     * Updates the streams with the kernel's information. Returns those that were still open afterwards. The descriptor
-     * of a closed stream may belong to another file, so its information is not used.
+     * Updates the streams with the operating system's information. Returns those that were still open afterwards. The
+     * descriptor of a closed stream may belong to another file, so its information is not used.
      */
     private List<TcpStream> update(List<TcpStream> open, long nanos) {
         List<TcpStream> unknown = open.stream().filter(stream -> stream.descriptor < 0).toList();

@@ -108,7 +108,10 @@ final class TcpInfo {
                 Short.toUnsignedInt(address.get(PORT, PORT_OFFSET)));
     }
 
-    /** Reads the kernel's information about a descriptor. Returns false if it is no TCP stream, or a closed one. */
+    /**
+     * Reads the operating system's information about a descriptor. Returns false if it is no TCP stream, or a closed
+     * one.
+     */
     boolean read(int descriptor) {
         bytes.fill((byte) 0);
         length.set(ValueLayout.JAVA_INT, 0, BYTES);
@@ -116,7 +119,10 @@ final class TcpInfo {
                 && bytes.get(ValueLayout.JAVA_BYTE, STATE_OFFSET) != TCP_CLOSE;
     }
 
-    /** Returns the number of segments that the kernel has received, with or without data, including discarded ones. */
+    /**
+     * Returns the number of segments that the operating system has received, with or without data, including discarded
+     * ones.
+     */
     int segmentsIn() {
         return number(SEGMENTS_IN_OFFSET);
     }

@@ -5,21 +5,21 @@ import java.nio.channels.SocketChannel;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Measures the silence of a stream on which input is expected. While this host's kernel reaches the peer's host, it
- * receives a segment of the stream every few seconds, independent of the two processes:
+ * Measures the silence of a stream on which input is expected. While this host reaches the peer's host, it receives a
+ * segment of the stream every few seconds, independent of the two processes:
  *
  * <ul>
- * <li>If nothing is in flight, this kernel receives an answer to its own keep-alive, or the peer's keep-alive.
- * <li>If data is in flight, this kernel receives an acknowledgement.
- * <li>If the peer's process does not read and has no room, this kernel's window probes become rarer, up to every two
- * minutes. This kernel sends no keep-alives besides them. The peer's kernel has nothing in flight and sends its own
+ * <li>If nothing is in flight, this host receives an answer to its own keep-alive, or the peer's keep-alive.
+ * <li>If data is in flight, this host receives an acknowledgement.
+ * <li>If the peer's process does not read and has no room, this host's window probes become rarer, up to every two
+ * minutes. This host sends no keep-alives besides them. The peer's host has nothing in flight and sends its own
  * keep-alives.
  * </ul>
  *
- * A stream is therefore silent if the kernel's count of received segments does not grow. It is also silent if the count
- * grows, but this side's data or probes receive no answer. Then only the direction to the peer is interrupted. The
- * socket option {@code TCP_USER_TIMEOUT} is not used. From Linux 5.11 on, it would end the connection of a peer that
- * does not read.
+ * A stream is therefore silent if the operating system's count of received segments does not grow. It is also silent if
+ * the count grows, but this side's data or probes receive no answer. Then only the direction to the peer is
+ * interrupted. The socket option {@code TCP_USER_TIMEOUT} is not used. From Linux 5.11 on, it would end the connection
+ * of a peer that does not read.
  */
 public final class TcpStream {
 
@@ -34,8 +34,8 @@ public final class TcpStream {
     private static final long HEARD_NANOS = TimeUnit.SECONDS.toNanos(4);
 
     /**
-     * Duration of the silence after which a stream is lost. The kernel also needs this time to report an idle stream as
-     * lost ({@link TcpStreams#keepAlive}).
+     * Duration of the silence after which a stream is lost. The operating system also needs this time to report an idle
+     * stream as lost ({@link TcpStreams#keepAlive}).
      */
     private static final long LOST_NANOS = TimeUnit.SECONDS.toNanos(14);
 
@@ -68,9 +68,9 @@ public final class TcpStream {
         return channel.isOpen();
     }
 
-    /** Processes the kernel's information. {@code nanos} is the time to count since the last call. */
+    /** Processes the operating system's information. {@code nanos} is the time to count since the last call. */
     void update(TcpInfo info, long nanos) {
-        if (info.segmentsIn() != segments || segments == 0) { // 0 segments mean that the kernel does not count them
+        if (info.segmentsIn() != segments || segments == 0) { // 0 if the operating system does not count them
             segments = info.segmentsIn();
             unheardNanos = 0;
         } else {
@@ -89,8 +89,8 @@ public final class TcpStream {
     }
 
     /**
-     * Returns whether the stream has been silent for so long that its owner gives it up. The kernel itself would
-     * retransmit data in flight for a quarter of an hour. Safe from any thread.
+     * Returns whether the stream has been silent for so long that its owner gives it up. The operating system itself
+     * would retransmit data in flight for a quarter of an hour. Safe from any thread.
      */
     public boolean isLost() {
         return lost;
@@ -98,8 +98,8 @@ public final class TcpStream {
 
     /**
      * Returns whether this stream has received something recently. The owner of several streams to one peer needs this.
-     * The kernel probes only idle streams, so it does not detect the end of a stream that has unanswered data. Safe
-     * from any thread.
+     * The operating system probes only idle streams, so it does not detect the end of a stream that has unanswered
+     * data. Safe from any thread.
      */
     public boolean isHeard() {
         return heard;

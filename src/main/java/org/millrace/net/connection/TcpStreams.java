@@ -19,14 +19,14 @@ import org.jspecify.annotations.Nullable;
 public final class TcpStreams {
 
     /**
-     * Idle time in seconds after which the kernel sends keep-alive probes. The stream is lost after three unanswered
-     * probes, 14 seconds in all. The peer's kernel answers the probes, independent of the peer's process.
+     * Idle time in seconds after which the operating system sends keep-alive probes. The stream is lost after three
+     * unanswered probes, 14 seconds in all. The peer's kernel answers the probes, independent of the peer's process.
      */
     private static final int KEEP_ALIVE_IDLE_SECONDS = 5;
     private static final int KEEP_ALIVE_INTERVAL_SECONDS = 3;
     private static final int KEEP_ALIVE_PROBES = 3;
 
-    /** Reason for a stream that this class declares lost before the kernel reports an error. */
+    /** Reason for a stream that this class declares lost before the operating system reports an error. */
     public static final String SILENT = "nothing has come from the peer's host for 14 s";
 
     /** The text of ETIMEDOUT in C, and therefore in Java. */
@@ -44,7 +44,9 @@ public final class TcpStreams {
 
     private TcpStreams() {}
 
-    /** Makes the kernel probe a stream while it is idle. Both ends of a stream do this, see {@link TcpStream}. */
+    /**
+     * Makes the operating system probe a stream while it is idle. Both ends of a stream do this, see {@link TcpStream}.
+     */
     public static void keepAlive(SocketChannel channel) throws IOException {
         channel.setOption(StandardSocketOptions.SO_KEEPALIVE, true);
         setIfSupported(channel, ExtendedSocketOptions.TCP_KEEPIDLE, KEEP_ALIVE_IDLE_SECONDS);

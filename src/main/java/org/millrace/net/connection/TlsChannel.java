@@ -20,8 +20,9 @@ import org.jspecify.annotations.Nullable;
  * one thread at a time, but any thread may close it. The JDK's engine allocates memory during use.
  *
  * <p>
- * Encrypted bytes that the kernel has not accepted count as not written. The caller offers the same bytes again, and
- * they are not encrypted a second time. When a caller has written all its bytes, the kernel has accepted all of them.
+ * Encrypted bytes that the operating system has not accepted count as not written. The caller offers the same bytes
+ * again, and they are not encrypted a second time. When a caller has written all its bytes, the operating system has
+ * accepted all of them.
  *
  * <pre>
  *   write   caller's bytes ─▶ engine ─▶ out ─▶ stream          read   stream ─▶ in ─▶ engine ─▶ caller's buffer
@@ -30,7 +31,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class TlsChannel extends FilterSocketChannel {
 
-    /** Number of TLS records in one call of the kernel: 128 KiB of data. */
+    /** Number of TLS records in one call of the operating system: 128 KiB of data. */
     private static final int RECORDS = 8;
     private static final ByteBuffer NOTHING = ByteBuffer.allocate(0);
     private static final String ALTERED = "; something between the two ends changes data, or one end is no rank";
@@ -257,7 +258,7 @@ public final class TlsChannel extends FilterSocketChannel {
         }
     }
 
-    /** Sends the encrypted bytes in {@link #out}. Returns false if the kernel accepts only a part of them. */
+    /** Sends the encrypted bytes in {@link #out}. Returns false if the operating system accepts only a part of them. */
     private boolean flush() throws IOException {
         if (out.hasRemaining()) {
             stream.write(out);
@@ -278,7 +279,8 @@ public final class TlsChannel extends FilterSocketChannel {
         } catch (ProtocolException e) {
             throw e;
         } catch (IOException e) {
-            // The reason may be a reset: the kernel of a peer that refuses before it has read all bytes sends one.
+            // The reason may be a reset. The peer's operating system sends it if the peer refuses before it has read
+            // all bytes.
             throw new IOException("TLS: " + e.getMessage() + " in the handshake" + SAME, e);
         }
     }

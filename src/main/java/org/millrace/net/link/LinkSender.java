@@ -61,7 +61,9 @@ final class LinkSender extends FrameEnd.Carried implements FrameSender {
     private final long[] words = new long[frames.slots() * WORDS];
     private final long[] positions = new long[frames.slots()];
     private final long[] ends = new long[frames.slots()];
-    /** Time of each frame, in ticks of the line: its offer, or its arrival once it has left the line. */
+    /**
+     * Time of each frame's offer, in ticks of the line. Time of the frame's arrival, after the frame has left the line.
+     */
     private final long[] times = new long[frames.slots()];
     private final FrameHeader header = new FrameHeader();
 
@@ -263,7 +265,7 @@ final class LinkSender extends FrameEnd.Carried implements FrameSender {
     }
 
     /**
-     * Advances frames in flight for an owner that may have stopped polling. This network's thread calls it, and the
+     * Advances frames in flight for an owner that may have stopped polling. Called by this network's thread, and by the
      * thread that closes the sender.
      *
      * @return whether frames are still in flight and can arrive

@@ -196,8 +196,8 @@ final class PluginLibrary {
     }
 
     /**
-     * Returns the plugins' last warning that is not logged yet, for the message of a failure. Another plugin may have
-     * logged this warning.
+     * Returns the newest warning of all plugins that this process has not logged yet, for the message of a failure. The
+     * warning may come from another plugin.
      */
     private String said() {
         String warning = PluginLog.take();

@@ -21,7 +21,8 @@ import org.millrace.net.socket.SocketOptions;
 import org.millrace.net.socket.StreamSet;
 
 /**
- * Accepts clients over TCP, and sends two handles to each client. Behind them the plugin listens for this client only.
+ * Accepts clients over TCP, and sends two handles to each client. The plugin listens at these handles for this client
+ * only.
  */
 final class PluginListener extends KeyedListener<PluginListener.Client> {
 

@@ -19,9 +19,9 @@ import org.millrace.library.BundledLibrary;
  * until this class fetches them.
  *
  * <p>
- * The message of a failed call includes the last warning of all plugins that is not logged yet. This warning is logged
- * separately only at level DEBUG, because plugins also log warnings when a peer ends the connection normally. Other
- * lines are logged by this class after a second.
+ * The message of a failed call includes the newest warning of all plugins that is not logged yet. This warning is
+ * logged separately only at level DEBUG, because plugins also log warnings when a peer ends the connection normally.
+ * Other lines are logged by this class after a second.
  */
 final class PluginLog {
 
@@ -92,7 +92,9 @@ final class PluginLog {
         }
     }
 
-    /** Returns the plugins' last warning that is not logged yet, for the message of a failure; null without one. */
+    /**
+     * Returns the newest warning of all plugins that is not logged yet, for the message of a failure; null without one.
+     */
     static @Nullable String take() {
         synchronized (LINES) {
             fetch();

@@ -64,7 +64,7 @@ final class DeviceFrames {
     }
 
     /**
-     * Adds a copy to the device, of the payload of the header that was skipped last. The copy begins when the device
+     * Adds a copy to the device: of the payload whose header was skipped most recently. The copy begins when the device
      * can begin another one.
      *
      * @param from offset of the payload in the memory that its ticket describes

@@ -30,9 +30,9 @@ import org.millrace.foreign.CFunction;
  * </pre>
  *
  * One of the two fences is executed first. If it is the fence of the sleeping thread, the other thread reads the
- * announcement. Otherwise the last pass reads the store (Dekker's algorithm). The kernel compares the word again before
- * the thread sleeps (futex). If another process has damaged the word, a wake may be lost. The thread then sleeps until
- * its time limit.
+ * announcement. Otherwise the last pass reads the store (Dekker's algorithm). The operating system compares the word
+ * again before the thread sleeps (futex). If another process has damaged the word, a wake may be lost. The thread then
+ * sleeps until its time limit.
  */
 public final class Doorbell implements AutoCloseable {
 

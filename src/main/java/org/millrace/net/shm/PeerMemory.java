@@ -21,8 +21,8 @@ interface PeerMemory {
      * Copies from the peer process's memory to the added destinations, and removes the destinations.
      *
      * @param address address in the peer process
-     * @return number of copied bytes, which may be less than requested; a negative error number of the kernel if no
-     *         byte was copied. See {@link #isGone} and {@link #describe}.
+     * @return number of copied bytes, which may be less than requested; a negative error number of the operating system
+     *         if no byte was copied. See {@link #isGone} and {@link #describe}.
      */
     long read(long address, long bytes);
 

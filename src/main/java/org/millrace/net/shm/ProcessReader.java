@@ -10,8 +10,8 @@ import org.millrace.foreign.CFunction;
 
 /**
  * Reads the memory of another process by {@code process_vm_readv}. Every call first reads the process's {@link Cookie}.
- * A wrong cookie shows that the process ID was reused, or that the process executes another program. The kernel looks
- * up the process only once in a call, so all bytes of the call come from the process with the cookie.
+ * A wrong cookie shows that the process ID was reused, or that the process executes another program. The operating
+ * system looks up the process only once in a call, so all bytes of the call come from the process with the cookie.
  */
 final class ProcessReader implements PeerMemory {
 

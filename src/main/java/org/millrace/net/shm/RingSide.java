@@ -65,7 +65,7 @@ abstract sealed class RingSide {
     /** The side that writes frames to a ring. */
     static final class Producer extends RingSide {
 
-        /** Position after the last frame whose payload was moved. */
+        /** Position after the newest frame whose payload was moved. */
         private long movedUntil;
 
         Producer(long capacity, ShmConnection connection) {

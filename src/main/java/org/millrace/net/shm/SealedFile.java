@@ -186,7 +186,7 @@ final class SealedFile implements AutoCloseable {
                 String users = Files.readSymbolicLink(Path.of("/proc/self/ns/user")).toString().replaceAll("\\D", "");
                 Path there = Path.of("/proc/" + ProcessIdentity.CURRENT.pid() + "/fd/" + file.descriptor);
                 FileChannel.open(there, StandardOpenOption.READ, StandardOpenOption.WRITE).close();
-                // the kernel lets a process open another process's files only if user and group are equal
+                // the operating system lets a process open another process's files only if user and group are equal
                 long group = CFunction.named("getegid").call();
                 long user = (processes * SPREAD + Long.parseLong(users)) * SPREAD + User.ID;
                 return user * SPREAD + (int) group | 1; // never 0, which means that sealed files are not possible

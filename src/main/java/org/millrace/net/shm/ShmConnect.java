@@ -159,8 +159,8 @@ final class ShmConnect extends OutgoingConnection {
             if (left.position() > 0) {
                 throw e;
             }
-            // If the listener's queue is full, the socket seems connected until its first use. Retries with a new
-            // socket.
+            // If the listener's queue is full, the socket seems connected until its first use. The next attempt needs a
+            // new socket.
             release();
             return false;
         }

@@ -88,12 +88,12 @@ public final class ShmNetwork implements Network {
         open.close();
         if (open.hasLostPeer()) {
             // Deletes the files of ended processes, such as the lost peer. At the detection of the loss this was too
-            // early: a killed process ends shortly after the kernel has closed its sockets.
+            // early: a killed process ends shortly after the operating system has closed its sockets.
             StaleFiles.sweep(options.directory());
         }
     }
 
-    /** Registered memory, and whether a peer can read it through the kernel. */
+    /** Registered memory, and whether a peer can read it through the operating system. */
     static final class ShmRegion extends NativeRegion {
 
         private static final String NAME = "shared-memory network's region";
@@ -106,8 +106,8 @@ public final class ShmNetwork implements Network {
         }
 
         /**
-         * Registers memory of any kind. Other processes cannot read some kinds through the kernel, for example device
-         * registers.
+         * Registers memory of any kind. Other processes cannot read some kinds through the operating system, for
+         * example device registers.
          */
         public static ShmRegion of(OpenResources network, MemorySegment memory, SingleCopy singleCopy) {
             return new ShmRegion(network, memory, singleCopy.use() != SingleCopy.Use.OFF && memory.isNative()
@@ -116,7 +116,7 @@ public final class ShmNetwork implements Network {
 
         /**
          * Returns a region of all memory of the process. Frames use only the user's memory in it, which peers can read
-         * through the kernel.
+         * through the operating system.
          */
         public static ShmRegion all(OpenResources network) {
             return new ShmRegion(network, ALL_MEMORY, true);

@@ -298,7 +298,7 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
 
     @Override
     public boolean storesWholeWords(long bytes) {
-        return bytes < leastInPlace; // a read by the kernel does not guarantee whole words
+        return bytes < leastInPlace; // a read by the operating system does not guarantee whole words
     }
 
     @Override

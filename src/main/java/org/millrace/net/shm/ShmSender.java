@@ -201,7 +201,7 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
                 throw connection.lost(howFar());
             }
         } else if (producer.consumed() == producer.position && !unread.isEmpty()) {
-            return; // the peer has read the last payloads before its shutdown; the next call counts them
+            return; // the peer has read the final payloads before its shutdown; the next call counts them
         }
         throw connection.closedByPeer(howFar(), producer.otherLostPeer());
     }

@@ -28,7 +28,10 @@ public record SingleCopy(Use use, int fromBytes) {
     public enum Use {
         /** Never use single copies. */
         OFF,
-        /** Always use single copies. It is an error if the kernel does not let this process read the other process. */
+        /**
+         * Always use single copies. It is an error if the operating system does not let this process read the other
+         * process.
+         */
         REQUIRED,
         /** Use single copies if they are possible and take less processor time than two copies. */
         WHERE_IT_PAYS
@@ -41,7 +44,7 @@ public record SingleCopy(Use use, int fromBytes) {
      * Default minimum length of a payload that is copied once. A read of this length takes 8 us on a fast kernel. 0.4
      * us of this time are spent before the first byte. On a slow kernel it takes 12 us, with 1.3 us before the first
      * byte. The length must be more than the largest slot of protocol LL, 64 KiB. A device polls the lines of such a
-     * slot while they are stored, and the kernel does not guarantee to store whole words.
+     * slot while they are stored, and the operating system does not guarantee to store whole words.
      */
     private static final int FROM_BYTES = 128 << 10;
 
@@ -121,8 +124,8 @@ public record SingleCopy(Use use, int fromBytes) {
     }
 
     /**
-     * Returns whether other processes can read this memory through the kernel. They cannot read device registers, for
-     * instance.
+     * Returns whether other processes can read this memory through the operating system. They cannot read device
+     * registers, for instance.
      */
     public static boolean isReadable(long address, long bytes) {
         try (Arena arena = Arena.ofConfined()) {
@@ -191,14 +194,14 @@ public record SingleCopy(Use use, int fromBytes) {
 
     /**
      * Processor time on this machine to move memory between processes, measured with this process's own memory. In a
-     * single copy the kernel looks up every page before it copies the page. On some machines this lookup costs less
-     * than a second copy, and on others more.
+     * single copy the operating system looks up every page before it copies the page. On some machines this lookup
+     * costs less than a second copy, and on others more.
      *
      * <p>
      * These times are for frames of eight slots between two processes on one core of a virtual AMD EPYC. The first time
-     * is for the kernel's read, and the second time for two copies. 64 KiB: 9 to 12 us and 3.5 to 4 us. 128 KiB: 14 us
-     * and 7.5 to 9 us. 512 KiB: 55 us and 37 us. 4 MiB: 1900 us and 1040 to 1290 us. On a virtual Xeon with GPUs the
-     * kernel reads 64 KiB in 4.4 us and 256 KiB in 16 us.
+     * is for the operating system's read, and the second time for two copies. 64 KiB: 9 to 12 us and 3.5 to 4 us. 128
+     * KiB: 14 us and 7.5 to 9 us. 512 KiB: 55 us and 37 us. 4 MiB: 1900 us and 1040 to 1290 us. On a virtual Xeon with
+     * GPUs the operating system reads 64 KiB in 4.4 us and 256 KiB in 16 us.
      *
      * @param readNanos   time to read {@value #BYTES} bytes by {@code process_vm_readv}, in nanoseconds
      * @param copiesNanos time to copy the same number of bytes from a slot to a ring, and from the ring to another
@@ -226,7 +229,7 @@ public record SingleCopy(Use use, int fromBytes) {
         }
 
         /**
-         * Returns whether the kernel's single copy saves at least a tenth of the time. A smaller gain is not
+         * Returns whether the operating system's single copy saves at least a tenth of the time. A smaller gain is not
          * sufficient, because two cores can make two copies at the same time if both cores are available. (128 MiB of
          * an all-reduce between two H200s, one proxy thread per rank: 29 ms with one copy, 35 ms with two copies.)
          */
@@ -277,8 +280,8 @@ public record SingleCopy(Use use, int fromBytes) {
     }
 
     /**
-     * Failure because single copies are required and the kernel does not allow them. The processes do not try another
-     * network in this case.
+     * Failure because single copies are required and the operating system does not allow them. The processes do not try
+     * another network in this case.
      */
     static final class SingleCopyException extends ConnectionException {
 

@@ -10,8 +10,8 @@
  *
  * <p>
  * A connection is established through a Unix-domain socket. The connecting side sends the name of its ring over the
- * socket. When both sides have mapped the ring, its file is deleted. The socket stays open. When the kernel closes the
- * peer's end, the peer's process has ended. All frames and the final shutdown message pass through the ring
+ * socket. When both sides have mapped the ring, its file is deleted. The socket stays open. When the operating system
+ * closes the peer's end, the peer's process has ended. All frames and the final shutdown message pass through the ring
  * ({@link org.millrace.net.shm.RingLayout}). Each side is used by one thread at a time and takes no lock.
  */
 @NullMarked

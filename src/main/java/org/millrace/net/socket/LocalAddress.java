@@ -44,9 +44,9 @@ public record LocalAddress(String name, InetAddress address, int subnetBits) {
     private static final MemorySegment MEMORY = NativeRegion.ALL_MEMORY;
 
     /**
-     * Returns the addresses of running interfaces in the kernel's order, which is also NCCL's order. All IPv4 addresses
-     * precede all IPv6 addresses, and the oldest address of an interface precedes its other addresses. The JDK is not
-     * used because it lists IPv4 addresses in reverse order.
+     * Returns the addresses of running interfaces in the operating system's order, which is also NCCL's order. All IPv4
+     * addresses precede all IPv6 addresses, and the oldest address of an interface precedes its other addresses. The
+     * JDK is not used because it lists IPv4 addresses in reverse order.
      */
     static List<LocalAddress> ofRunningInterfaces() {
         try (Arena arena = Arena.ofConfined()) {

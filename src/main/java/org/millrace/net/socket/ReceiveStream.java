@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.net.connection.ConnectionState;
 
 /**
- * One stream of a receiver, with the piece that has arrived in part, and the counts in the last acknowledgement. Used
+ * One stream of a receiver, with the piece that has arrived in part, and the counts in the newest acknowledgement. Used
  * by one thread.
  */
 final class ReceiveStream {
@@ -60,10 +60,11 @@ final class ReceiveStream {
     private boolean open = true;
     private boolean peerShutDown;
     private boolean deaf;
-    /** Whether the last read returned data. More data may then be available. */
+    /** Whether the latest read returned data. If so, more data may be available. */
     private boolean more;
     /**
-     * Whether the last read left room in its buffer. Then the current call does not read again, but the next call does.
+     * Whether the latest read left room in its buffer. If so, the current call does not read again, but the next call
+     * does.
      */
     private boolean dry;
 
@@ -308,8 +309,8 @@ final class ReceiveStream {
                 channel.write(ack);
             }
         } catch (IOException e) {
-            // The sender has closed the stream. The data that it sent before is still received. A read detects the
-            // stream's end.
+            // The sender has closed the stream. The data that it sent before the close is still received. A read
+            // detects the stream's end.
             deaf = true;
         }
     }
@@ -337,7 +338,7 @@ final class ReceiveStream {
     }
 
     /**
-     * Ends this end's output. The closed sender needs no more acknowledgements, and waits only for the end of its
+     * Closes this end's output. The closed sender needs no more acknowledgements, and waits only for the end of its
      * input.
      */
     void endAcknowledgements() {

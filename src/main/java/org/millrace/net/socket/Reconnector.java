@@ -48,8 +48,8 @@ public final class Reconnector implements Runnable {
     private static final long STEP_MILLIS = 5;
     private static final long CLOSE_MILLIS = 5000;
     /**
-     * Time limit of a TCP connection attempt. The kernel sends its second SYN after one second, and its third SYN two
-     * seconds later. Instead of the third SYN, the reconnector begins a new attempt.
+     * Time limit of a TCP connection attempt. The operating system sends its second SYN after one second, and its third
+     * SYN two seconds later. Instead of the third SYN, the reconnector begins a new attempt.
      */
     private static final long CONNECT_NANOS = TimeUnit.SECONDS.toNanos(2);
     private static final long FIRST_HANDSHAKE_NANOS = TimeUnit.SECONDS.toNanos(1);

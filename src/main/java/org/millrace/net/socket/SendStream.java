@@ -32,7 +32,7 @@ final class SendStream {
     static final int SHORT_BYTES = 16 << 10;
     private static final int PADDING_BYTES = 64 << 10;
     private static final int ACKS = 64;
-    /** Divisor of the weight of the newest short piece: its time counts for one eighth of the average. */
+    /** Divisor: the time of the newest short piece has the weight 1/{@value} in the average. */
     private static final int NEWEST_SHORT_SHARE = 8;
 
     private final SocketChannel channel;
@@ -48,7 +48,7 @@ final class SendStream {
     private final StagedOutput staged;
     /** Position in {@link #staged} behind each sent piece's bytes. The index is the piece's index in {@link #sent}. */
     private final long[] stagedEnds;
-    /** Number of sent pieces whose staged bytes are all in the kernel. */
+    /** Number of sent pieces whose staged bytes were all passed to the operating system. */
     private long written;
     /** Zeros that replace data of a frame that no longer exists; null before the first use. */
     private @Nullable ByteBuffer padding;
@@ -72,8 +72,8 @@ final class SendStream {
     private boolean open = true;
     private boolean cut;
     /**
-     * Whether an acknowledgement has arrived on this stream. A replacement stream sends nothing before, because the
-     * first acknowledgement shows which data is missing.
+     * Whether an acknowledgement has arrived on this stream. Before that, a replacement stream sends nothing, because
+     * the first acknowledgement shows which data is missing.
      */
     private boolean greeted;
     private boolean peerShutDown;
@@ -127,7 +127,7 @@ final class SendStream {
         return open;
     }
 
-    /** Resets the TCP connection. The peer notices at once, even if the kernel still holds unsent data. */
+    /** Resets the TCP connection. The peer notices at once, even if the operating system still holds unsent data. */
     void reset() {
         try {
             channel.setOption(StandardSocketOptions.SO_LINGER, 0);
@@ -204,7 +204,7 @@ final class SendStream {
         return owed() == 0 ? 0 : rate.silence(now);
     }
 
-    /** Sends assigned pieces until the kernel accepts no more data. */
+    /** Sends assigned pieces until the operating system accepts no more data. */
     long write(long now) throws IOException {
         long moved = 0;
         while (true) {
@@ -399,7 +399,7 @@ final class SendStream {
         return true;
     }
 
-    /** Returns whether all assigned pieces have been passed to the kernel. */
+    /** Returns whether all assigned pieces have been passed to the operating system. */
     boolean isFlushed() {
         return given.isEmpty() && staged.isSent() && directAt == directEnd;
     }

@@ -10,8 +10,8 @@ import org.millrace.net.FrameHeader;
  * has a destination at the receiver.
  *
  * <p>
- * The owner may change the memory of a copied frame earlier, as soon as the kernel has the copy. If the frame must be
- * sent again, the copy is sent.
+ * The owner may change the memory of a copied frame earlier, as soon as the operating system has the copy. If the frame
+ * must be sent again, the copy is sent.
  */
 final class SendWindow extends PieceWindow {
 
@@ -27,7 +27,7 @@ final class SendWindow extends PieceWindow {
      * Whether a copy of each slot's frame is kept. The slot's view then refers to the copy, not to the owner's memory.
      */
     private final boolean[] copied;
-    /** Whether the kernel has the copy of each slot's frame. */
+    /** Whether the operating system has the copy of each slot's frame. */
     private final boolean[] copySent;
     /**
      * For each slot, whether its frame is held. A frame is held if some of its bytes are sent directly from the owner's
@@ -38,7 +38,7 @@ final class SendWindow extends PieceWindow {
     /** Number of held frames without a request for an acknowledgement. */
     private int unasked;
     /**
-     * Whether the owner needs an acknowledgement soon. It is requested at once for the held frames, or else with the
+     * Whether the owner needs an acknowledgement soon. If frames are held, it is requested at once, otherwise with the
      * next held frame.
      */
     private boolean hasty;
@@ -112,7 +112,7 @@ final class SendWindow extends PieceWindow {
         }
     }
 
-    /** Records that the kernel has the copy of a frame. */
+    /** Records that the operating system has the copy of a frame. */
     void copySent(long frame) {
         if (frame >= completed) {
             copySent[slot(frame)] = copied[slot(frame)];
@@ -159,7 +159,7 @@ final class SendWindow extends PieceWindow {
         return unasked > 0;
     }
 
-    /** Lets the sender request an acknowledgement at once for the held frames, or else with the next held frame. */
+    /** Lets the sender request an acknowledgement: at once if frames are held, otherwise with the next held frame. */
     void hasten() {
         hasty = true;
     }

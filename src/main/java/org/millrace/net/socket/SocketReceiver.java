@@ -43,8 +43,8 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
     /** Exception that ended the last stream; null if the stream ended without an exception. */
     private @Nullable IOException lostCause;
     /**
-     * Rails of the streams that were lost last. There are several if one pass finds several streams lost, because their
-     * order is unknown.
+     * Rails of the streams lost most recently. If one pass finds several lost streams, it contains all their rails,
+     * because their order is unknown.
      */
     private final Set<Rail> lastRails = new LinkedHashSet<>();
 
@@ -155,8 +155,8 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
     }
 
     /**
-     * Closes streams on which nothing has arrived for too long. The kernel does not detect the loss of the peer's host
-     * while an acknowledgement is in flight.
+     * Closes streams on which nothing has arrived for too long. The operating system does not detect the loss of the
+     * peer's host while an acknowledgement is in flight.
      */
     private void loseSilent() {
         for (int stream = 0; stream < streams.length; stream++) {

@@ -9,7 +9,7 @@ import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.connection.OpenResources;
 
 /**
- * Registered memory. Buffers that begin at multiples of 1 GiB give access to the memory.
+ * Registered memory, accessed through buffers (views) that begin at multiples of 1 GiB.
  *
  * <p>
  * View {@code i} begins at GiB {@code i} and has the maximum length of a buffer (almost 2 GiB). A payload has at most 1

@@ -30,9 +30,9 @@ final class StreamInput {
     private volatile @Nullable ReadPoll poll;
     private int fruitless;
     private long reads;
-    /** Last round of the poll in which this stream was requested. Used by the poll only. */
+    /** Newest round of the poll in which this stream was requested. Used by the poll only. */
     long round;
-    /** Last round of the poll in which this stream had data. Used by the poll only. */
+    /** Newest round of the poll in which this stream had data. Used by the poll only. */
     long readyIn = -1;
 
     public StreamInput(SocketChannel channel) {
@@ -83,8 +83,8 @@ final class StreamInput {
     /**
      * Finds the streams of one thread that have data, by one system call. A poll serves one round. In a round each
      * stream is read at most once. The poll does not know where a pass of the thread begins. The poll therefore begins
-     * a new round when a stream is requested for the second time. If only one stream was requested in the last round,
-     * the stream is read without a poll: one system call is enough.
+     * a new round when a stream is requested for the second time. If only one stream was requested in the previous
+     * round, the stream is read without a poll: one system call is enough.
      *
      * <p>
      * Each thread has its own poll, which is created at its first use. If another thread reads one of the streams, such

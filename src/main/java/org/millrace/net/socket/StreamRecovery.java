@@ -81,7 +81,7 @@ public final class StreamRecovery {
     private final AtomicReferenceArray<@Nullable Successor> successors;
     /** Epoch of each stream, or the last epoch if the stream is lost. Written by the thread that moves frames. */
     private final AtomicLongArray epochs;
-    /** Last epoch of each stream that the peer reports as lost. Written by the reconnector, like {@code tried}. */
+    /** Newest epoch of each stream that the peer reports as lost. Written by the reconnector, like {@code tried}. */
     private final AtomicLongArray lostThere;
     private final long[] tried;
     /**

@@ -43,7 +43,7 @@ final class CountMessages {
         return cells + (long) number * Long.BYTES;
     }
 
-    /** Returns the count that was sent or received last. */
+    /** Returns the newest count that was sent or received. */
     long count() {
         return count;
     }

@@ -352,7 +352,7 @@ abstract class UcxEnd extends ConnectionState {
         return true;
     }
 
-    /** Returns the exception of this connection for the end of the setup connection. */
+    /** Returns the exception of this connection for the close or the loss of the setup connection. */
     final ConnectionException ended(ConnectionException why) {
         String howFar = howFar();
         return switch (why) {

@@ -49,14 +49,15 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
     private long received;
 
     /**
-     * Exception of the setup connection's end; null while that connection exists. It is thrown when UCX has completed
-     * the posted frames, or {@link #FLUSH_NANOS} later.
+     * Exception that reported the close or the loss of the setup connection; null before. It is thrown when UCX has
+     * completed the posted frames, or {@link #FLUSH_NANOS} later.
      */
     private @Nullable ConnectionException foundEnd;
     private long foundEndAt;
     private boolean sentShutdown;
     /**
-     * Whether messages may be in flight after the close, so that this end waits for the end of the setup connection.
+     * Whether messages may be in flight after the close, so that this end waits until the setup connection is closed or
+     * lost.
      */
     private boolean awaitsPeer;
     private long overAt;

@@ -20,7 +20,8 @@ public final class FallbackPath implements DataPath {
     private static final byte ID = 1;
 
     /**
-     * Maximum number of streams of a connection. Each sending rank of a host needs one, so it also limits these ranks.
+     * Maximum number of streams of a connection. Each sending rank of a host needs one stream, so this number also
+     * limits the number of these ranks.
      */
     private static final int STREAMS = 32;
 

@@ -50,8 +50,8 @@ final class TaggedReceiver implements DataPath.Connection {
     }
 
     /**
-     * Buffers of a tag that wait, oldest first: for room among the requests of the tag's stream, or for the first
-     * message that shows which stream has the tag.
+     * Waiting buffers of a tag, oldest first. They wait for room among the requests of the tag's stream, or for the
+     * first message, which shows the stream of the tag.
      */
     private static final class TagQueue {
         private static final int PLACES = REQUESTS * MAX_RECVS;
@@ -225,7 +225,7 @@ final class TaggedReceiver implements DataPath.Connection {
         }
         for (int i = 0; i < queues.size(); i++) {
             if (queues.get(i).stream != null) {
-                // throws if the sender is lost; then no further stream will be connected
+                // throws if the sender is lost, which would connect no further stream
                 queues.get(i).stream.progress();
             }
         }

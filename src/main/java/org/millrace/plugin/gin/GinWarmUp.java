@@ -31,7 +31,7 @@ final class GinWarmUp implements Runnable {
 
     private static final Duration ENOUGH = Duration.ofMillis(1500);
     private static final int PUTS = 10_000;
-    /** Number of puts on few cores. There the JVM compiles with C1 alone, which needs fewer executions. */
+    /** Number of puts on few cores. With few cores, the JVM compiles with C1 alone, which needs fewer executions. */
     private static final int PUTS_ON_FEW_CORES = 2_500;
     /** Time between two checks whether a program's kernel has begun, in nanoseconds. */
     private static final long LOOK_NANOS = 200_000;

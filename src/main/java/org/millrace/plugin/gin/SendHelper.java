@@ -326,7 +326,7 @@ final class SendHelper implements Agent, AutoCloseable {
 
         /**
          * Takes the lock permanently. Returns false if the sender is already closed. Yields while the helper holds the
-         * lock, which is short because the helper's passes do not block.
+         * lock. That time is short, because the helper's passes do not block.
          */
         private boolean takeForGood() {
             while (!TURN.compareAndSet(this, FREE, CLOSED)) {

@@ -10,13 +10,14 @@ import org.jspecify.annotations.Nullable;
  * <pre>
  *  63 62                    32 31                 12 11            0
  * +--+------------------------+---------------------+---------------+
- * | 0| generation, 1 or more  | index in the table  | part, 0 here  |
+ * | 0| generation, 1 or more  | index in the table  | part, 0 |
  * +--+------------------------+---------------------+---------------+
  * </pre>
  *
  * <p>
- * A part identifies a request or a memory region of the object, see {@code ConnectionHandle}. A lookup takes no lock.
- * Objects are added and removed only when NCCL opens or closes them, for instance with a connection.
+ * Handles of this table have the part 0. Other parts identify a request or a memory region of the object, see
+ * {@code ConnectionHandle}. A lookup takes no lock. Objects are added and removed only when NCCL opens or closes them,
+ * for instance with a connection.
  */
 public final class HandleTable {
 

@@ -7,8 +7,9 @@ import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.foreign.CFunction;
 
 /**
- * Writes lines for the user through NCCL's own logger. The logger obeys {@code NCCL_DEBUG}, adds host, process and GPU,
- * and {@code ncclGetLastError} returns its last warning. Lines are dropped until NCCL has passed its logger.
+ * Writes lines for the user through NCCL's own logger. The logger obeys {@code NCCL_DEBUG}, and adds host, process and
+ * GPU. {@code ncclGetLastError} returns the newest warning. Lines are dropped until NCCL has passed its logger to this
+ * class.
  */
 public final class NcclLog {
 
@@ -18,8 +19,8 @@ public final class NcclLog {
     private static final MemorySegment FORMAT = NAMES.allocateFrom("%s");
 
     /**
-     * NCCL's logger. Written each time NCCL initializes the plugin, because the process may have loaded another libnccl
-     * since. Read by any thread.
+     * NCCL's logger. Replaced each time an NCCL library initializes the plugin, because a process may have several of
+     * these libraries. Read by any thread.
      */
     private static volatile @Nullable CFunction logger;
 

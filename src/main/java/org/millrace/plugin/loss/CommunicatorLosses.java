@@ -17,7 +17,7 @@ import org.millrace.trace.ProcessTrace;
 
 /**
  * Lost connections of one NCCL communicator. Losses are recorded until NCCL closes the first of the communicator's
- * connections. NCCL does so when the program aborts or destroys the communicator, and then no report is needed.
+ * connections. NCCL does so when the program aborts or destroys the communicator, and no report is needed afterwards.
  *
  * <p>
  * Not every loss is harmful. A peer that has done all its work may leave without a shutdown message, because its

@@ -60,7 +60,7 @@ public final class LossWatch {
     private final List<CommunicatorLosses> open = new CopyOnWriteArrayList<>();
     private volatile LossPolicy policy = new LossPolicy(true, Duration.ofSeconds(5), true);
     private @Nullable Thread thread;
-    /** Time of the last search for callers of ncclCommGetAsyncError, in nanoseconds. Used by the watching thread. */
+    /** Time of the latest search for callers of ncclCommGetAsyncError, in nanoseconds. Used by the watching thread. */
     private long answered;
 
     public LossWatch() {

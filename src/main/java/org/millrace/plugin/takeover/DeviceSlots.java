@@ -296,7 +296,7 @@ public final class DeviceSlots implements AutoCloseable {
 
         private static ForeignMemory.@Nullable Ticket export(CudaDriver driver, long address, long bytes) {
             try {
-                return ForeignMemory.export(driver, address, bytes).getFirst(); // one ticket: NCCL makes one allocation
+                return ForeignMemory.export(driver, address, bytes).getFirst(); // one ticket: slots are one allocation
             } catch (MillraceException e) {
                 NcclLog.info("other processes cannot map slots in the GPU's memory: " + e.getMessage());
                 return null;

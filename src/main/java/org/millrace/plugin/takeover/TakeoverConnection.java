@@ -36,7 +36,8 @@ import org.millrace.trace.ProcessTrace;
 
 /**
  * A connection with data that Java moves. Its proxy starts when NCCL has registered the connection's three buffers. The
- * first deregistration of a buffer stops the proxy, because NCCL frees the memory as soon as this call returns.
+ * first deregistration of a buffer stops the proxy, because NCCL frees the memory as soon as the deregistration
+ * returns.
  */
 abstract class TakeoverConnection implements DataPath.Connection {
 

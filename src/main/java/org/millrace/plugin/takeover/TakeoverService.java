@@ -102,8 +102,8 @@ public final class TakeoverService {
     }
 
     /**
-     * Prepares the threads before a connection is served. The first call fixes the number of threads. It counts the
-     * host's processes, because all ranks run only when the first connection is made.
+     * Prepares the threads before a connection is served. The first call counts the host's processes, and so fixes the
+     * number of threads. Before the first connection is made, some ranks may not run yet.
      */
     synchronized void connectionComing() {
         if (!settled) {
@@ -116,7 +116,7 @@ public final class TakeoverService {
     private void settle() {
         WarmUp begun = warmUp;
         if (begun != null) {
-            begun.finish(); // needed even after the first operation, because NCCL may connect ranks only then
+            begun.finish(); // also after the first operation, because NCCL may connect ranks later
         }
         ProxyThreads threads = threadsAmong.apply(ProcessTrace.livingProcesses());
         if (!threads.isLike(serving.number)) {

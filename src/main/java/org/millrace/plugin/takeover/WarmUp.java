@@ -44,7 +44,7 @@ final class WarmUp implements Runnable {
     private static final Duration TIMEOUT = Duration.ofMillis(300);
     private static final int STEPS = 40_000;
     /**
-     * Number of steps on few cores. There the JVM compiles with C1 alone, which needs fewer steps, and more of them
+     * Number of steps on few cores. With few cores, the JVM compiles with C1 alone, which needs fewer steps. More steps
      * would delay a rank's start.
      */
     private static final int STEPS_ON_FEW_CORES = 10_000;
