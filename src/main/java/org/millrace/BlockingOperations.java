@@ -162,8 +162,8 @@ sealed interface BlockingOperations permits Communicator {
     }
 
     /**
-     * Reduces all ranks' elements in place by a function of the program, which runs on the host. The operation consists
-     * of an all-to-all and an all-gather.
+     * Reduces all ranks' elements in place by a function of the program. The function runs on the host. The operation
+     * consists of an all-to-all and an all-gather.
      *
      * @param values   before the call this rank's elements, in host memory, the same number on all ranks; afterwards
      *                 the result

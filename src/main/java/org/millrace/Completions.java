@@ -72,7 +72,7 @@ public final class Completions implements Runnable {
 
     /**
      * {@return a new incomplete stage} Each asynchronous function of the stage runs on a thread that runs no other
-     * function, so that it may block.
+     * function, so each function may block.
      */
     public static CompletableFuture<Void> newStage() {
         return new Stage<>();

@@ -16,8 +16,8 @@ import org.millrace.ffi.device.device_h;
  * </pre>
  *
  * <p>
- * Step {@code s} uses slot {@code s % 8}. A slice of the Simple protocol may have two steps. Its data then begins in
- * the first step's slot and may extend to the end of the next slot, which always follows directly.
+ * Step {@code s} uses slot {@code s % 8}. A slice of the Simple protocol may have two steps. The slice's data then
+ * begins in the first step's slot and may extend to the end of the next slot, which always follows directly.
  *
  * <p>
  * NCCL uses this layout if host memory is used for all buffers (no GPUDirect RDMA) and the buffers are not shared

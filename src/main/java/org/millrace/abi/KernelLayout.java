@@ -10,7 +10,7 @@ import org.millrace.ffi.device.ncclRecvMem;
 import org.millrace.ffi.device.ncclRecvMem_v28;
 
 /**
- * The layout of the memory that kernels share with a proxy, which depends on the library that calls and its release. It
+ * The layout of the memory that kernels share with a proxy, which depends on the calling library and its release. It
  * defines the entries of {@code connFifo} in {@link RecvMem}, and the lines of protocol LL128.
  *
  * <pre>

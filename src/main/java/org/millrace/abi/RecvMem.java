@@ -67,8 +67,8 @@ import org.millrace.ffi.device.ncclRecvMem;
  * <p>
  * A release of {@code tail} publishes the slot's data and its {@code connFifo} entry. It pairs with the acquire of
  * {@code tail} by the other side. LL has no tail: a sending kernel writes {@code size} and then the lines, and only the
- * flags in the lines announce the data. With LL, an acquire of {@code size} publishes no data. It only makes the proxy
- * read the lines after {@code size}.
+ * flags in the lines announce the data. With LL, an acquire of {@code size} publishes no data. This acquire only makes
+ * the proxy read the lines after {@code size}.
  *
  * <p>
  * NCCL uses {@code flush} with GDRCopy (mapped GPU memory), and Millrace does not. Facts: NCCL 2.28 {@code comm.h},

@@ -76,7 +76,7 @@ final class Words {
      * Checks the condition for accesses by address: the segment has exactly the size of the struct, and is aligned for
      * atomic accesses. Returns the segment.
      *
-     * @throws IllegalArgumentException if the segment does not meet the condition
+     * @throws IllegalArgumentException if the size or the alignment is wrong
      */
     static MemorySegment checked(String struct, MemorySegment segment, long bytes, long alignment) {
         if (segment.byteSize() != bytes) {

@@ -23,14 +23,15 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * At most one waiting thread is the helper, which runs passes. Each other waiting thread, and each virtual thread,
- * parks in {@link #await}. The pass that completes the thread's result unparks it. If only such threads wait, the own
- * thread runs the passes. The agent thus has at most one polling thread, and other waiting threads cost no core time. A
- * virtual thread never runs passes: a pass and a sleep between two passes make native calls, which pin the carrier
- * thread.
+ * parks in {@link #await}. The pass that completes the thread's result unparks it. If only parked threads wait, the
+ * agent's own thread runs the passes. The agent thus has at most one polling thread, and other waiting threads cost no
+ * core time. A virtual thread never runs passes: a pass and a sleep between two passes make native calls, which pin the
+ * carrier thread.
  *
  * <p>
- * While a helper exists, the own thread leaves the turn to the helper, and parks for short times (naps). It runs passes
- * again when the helper has left. This object is both the agent of the {@link AgentRunner} and its idle strategy.
+ * While a helper exists, the agent's own thread leaves the turn to the helper, and parks for short times (naps). The
+ * own thread runs passes again when the helper has left. This object is both the agent of the {@link AgentRunner} and
+ * its idle strategy.
  */
 public final class HelpedAgent implements Agent, IdleStrategy {
 

@@ -60,8 +60,8 @@ public final class RequestQueue {
     }
 
     /**
-     * Request of another thread, which waits for the answer. The agent's thread attempts the request after each pass
-     * until it is answered. When {@link #await} has returned true, the agent's thread no longer uses the request.
+     * Request of another thread. That thread waits for the answer. The agent's thread attempts the request after each
+     * pass until it is answered. When {@link #await} has returned true, the agent's thread no longer uses the request.
      */
     public static abstract class Request {
 

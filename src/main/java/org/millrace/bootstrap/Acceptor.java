@@ -53,9 +53,9 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
      */
     private static final Duration PROOF = Duration.ofMinutes(2);
     /**
-     * Bounds of the time that rank 0 holds a rank that started before rank 0 on the same machine, in milliseconds.
-     * Without {@code MILLRACE_RUN_ID} it may be left over from an earlier run. The right rank then has time to arrive.
-     * {@link #HOLD_FACTOR} times the difference of the starts lies between the bounds.
+     * Bounds of the time after which rank 0 admits a rank that started before rank 0 on the same machine, in
+     * milliseconds. Without {@code MILLRACE_RUN_ID} such a rank may be left over from an earlier run. The right rank
+     * then has time to arrive. {@link #HOLD_FACTOR} times the difference of the starts lies between the bounds.
      */
     private static final long MIN_HOLD_MILLIS = 200;
     private static final long MAX_HOLD_MILLIS = 1000;
@@ -203,8 +203,9 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
     }
 
     /**
-     * Returns whether no better process claims the same rank number. Refuses the other process: either the peer, or a
-     * held one. If the other one is a member already, the join fails, because the group would compute with its data.
+     * Returns whether the peer may have its rank number. If another process also claims the number, refuses one of the
+     * two processes. If the peer should replace a member, the join fails, because the group would compute with that
+     * member's data.
      */
     private boolean isRight(AcceptedConnection peer) {
         RankIdentity who = peer.identity();

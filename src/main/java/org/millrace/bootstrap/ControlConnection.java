@@ -150,7 +150,7 @@ final class ControlConnection {
         return !closed;
     }
 
-    /** Returns whether the peer is on another host, so that an interrupted network can end the stream. */
+    /** Returns whether the peer is on another host. Only then can an interrupted network end the stream. */
     boolean leavesHost() {
         return !local.equals(source);
     }

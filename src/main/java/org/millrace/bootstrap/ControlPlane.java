@@ -27,8 +27,8 @@ import org.millrace.net.socket.SocketOptions;
  * at any time.
  *
  * <p>
- * After rank 0 has closed its end, the others can no longer communicate. A program that needs reports of failures up to
- * the end calls {@link #barrier} before {@link #close}.
+ * After rank 0 has closed its control plane, the others can no longer communicate. A program that needs all reports of
+ * failures calls {@link #barrier} before {@link #close}.
  */
 public final class ControlPlane implements AutoCloseable {
 

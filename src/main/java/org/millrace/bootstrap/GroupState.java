@@ -21,8 +21,8 @@ import org.millrace.bootstrap.Message.Contribution;
 import org.millrace.bootstrap.Message.PeerMessage;
 
 /**
- * State of the group, as this rank knows it. The control thread writes the information from other ranks. Callers of
- * {@link ControlPlane} wait for it here.
+ * State of the group of ranks, as this rank knows it. The control thread writes the information from other ranks.
+ * Callers of {@link ControlPlane} wait for it here.
  *
  * <p>
  * One lock guards all fields except the failure. The failure is a volatile field, because callers poll

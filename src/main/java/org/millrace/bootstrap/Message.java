@@ -21,7 +21,9 @@ sealed interface Message {
     record OtherVersion(int version) implements Message {
     }
 
-    /** The other rank's answer to {@link Challenge}. It proves that this rank knows the secret, too. */
+    /**
+     * The other rank's answer to {@link Challenge}. The answer proves that the answering rank knows the secret, too.
+     */
     record Proof(byte[] proof) implements Message {
     }
 

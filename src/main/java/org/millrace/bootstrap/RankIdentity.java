@@ -49,8 +49,9 @@ record RankIdentity(int rank, long pid, String host, String run, String kernel, 
 
     /**
      * Returns whether this process rather than {@code first} belongs to the run of rank 0. Both claim the same rank
-     * number and have no {@code MILLRACE_RUN_ID}. On rank 0's machine, the process that started nearest to rank 0 is
-     * right. On another machine, the later one is right, because the other one may be left over from an earlier run.
+     * number and have no {@code MILLRACE_RUN_ID}. On rank 0's machine, the process that started nearest to rank 0
+     * belongs to the run. On another machine, the process that started later does, because the other process may be
+     * left over from an earlier run.
      */
     boolean replaces(RankIdentity first, RankIdentity zero) {
         return comparable(first) && (comparable(zero) ? distance(zero) < first.distance(zero)

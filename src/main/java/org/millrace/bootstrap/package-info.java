@@ -28,9 +28,9 @@
  *
  * Two runs may use one address, for instance if a rank of a killed run still waits for its rank 0. Both sides therefore
  * compare their runs ({@code MILLRACE_RUN_ID}) before the proof, and the rank of the other run is refused. Without
- * {@code MILLRACE_RUN_ID}, rank 0 compares the start times of processes on one machine. It holds a rank that started
- * earlier than itself for a moment. If two processes claim one rank number, the one that started nearest to rank 0 is
- * right. A rank that has met one rank 0 does not join another one.
+ * {@code MILLRACE_RUN_ID}, rank 0 compares the start times of processes on one machine. A rank that started before rank
+ * 0 is admitted only after a delay of at most a second. If two processes claim one rank number, rank 0 admits the
+ * process that started nearest to rank 0. A rank that has met one rank 0 does not join another one.
  *
  * <p>
  * An interrupted network between two hosts ends the stream of a connection. Rank r then makes a new stream with

@@ -125,8 +125,8 @@ public final class Main {
     }
 
     /**
-     * A stream of results that records write failures. {@link PrintWriter} ignores such failures, so that a command
-     * would end with status 0 on a full disk.
+     * A stream of results that records write failures. {@link PrintWriter} ignores such failures, so a command would
+     * end with status 0 on a full disk.
      */
     static final class StandardOutput extends OutputStream {
 

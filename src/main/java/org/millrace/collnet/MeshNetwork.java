@@ -125,8 +125,8 @@ public final class MeshNetwork implements CollectiveNetwork {
     }
 
     /**
-     * Returns the kernel for a type and an operator. It is created at its first use, so that later requests allocate
-     * nothing.
+     * Returns the kernel for a type and an operator. The kernel is created at its first use, so that later requests
+     * allocate nothing.
      */
     private ElementKernel kernel(DataType type, ReduceOp.BuiltIn op) {
         ElementKernel made = kernels[type.code()][op.code()];

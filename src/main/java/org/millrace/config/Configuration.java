@@ -263,7 +263,7 @@ public final class Configuration {
     }
 
     /**
-     * {@return whether a setting was set, so that its value is not the default}
+     * {@return whether a setting was set; otherwise its value is the default}
      *
      * @param setting one of {@link Settings}
      */
@@ -410,7 +410,7 @@ public final class Configuration {
 
         /** Kinds of origins, in ascending order of precedence. */
         public enum Source {
-            /** No origin has a value, so the default applies. */
+            /** The setting is not set anywhere, so the default applies. */
             DEFAULT("default"),
             /** An environment variable. */
             ENVIRONMENT("environment"),

@@ -38,7 +38,7 @@ final class CopyBatch {
     private static final long MAX_PITCH = Integer.MAX_VALUE;
     /**
      * Size of the tables that are indexed by sequence. Two sequences share an entry if their numbers differ by a
-     * multiple of this size. Their copies then wait for each other.
+     * multiple of this size. The copies of the two sequences then wait for each other.
      */
     private static final int SEQUENCES = 1 << 10;
 
@@ -77,7 +77,7 @@ final class CopyBatch {
         return count == 0;
     }
 
-    /** Returns whether the batch has enough copies or bytes, so that the caller should begin the copies now. */
+    /** Returns whether the batch has enough copies or bytes. The caller should then begin the copies. */
     boolean isFull() {
         return count == MAX_COPIES || allBytes >= FULL_BYTES;
     }

@@ -23,16 +23,16 @@ import org.millrace.agent.Waiting;
  * </pre>
  *
  * <p>
- * One warp reads the commands. It makes a few short copies itself, which is fastest. Workers (the kernel's other
- * blocks) make the other copies, many at once. All copies of one sequence go to the same worker, which keeps the order
- * of the strict copies. If a sequence has had no strict copy for long, its copies are spread over all workers. A later
- * strict copy of this sequence is then posted only after the spread copies are complete. A copy that must follow all
- * other copies is posted only after all workers' copies are complete.
+ * One warp reads the commands. This warp makes a few short copies, because it is faster than a worker. Workers (the
+ * kernel's other blocks) make the other copies, many at once. All copies of one sequence go to the same worker, which
+ * keeps the order of the strict copies. If a sequence has had no strict copy for long, its copies are spread over all
+ * workers. A later strict copy of this sequence is then posted only after the spread copies are complete. A copy that
+ * must follow all other copies is posted only after all workers' copies are complete.
  *
  * <p>
- * Commands are posted one after another and sealed together. A kernel can leave at any time, so a posted command may
- * never be read. Sealing determines how many posted commands the kernel reads. Several {@link CopyQueue}s can use one
- * kernel. The posted commands of one queue are sealed before another queue posts.
+ * Commands are posted one after another and then sealed together. A kernel can leave at any time, so a posted command
+ * may never be read. Sealing them determines how many of them the current kernel reads. Several {@link CopyQueue}s can
+ * use one kernel. The posted commands of one queue are sealed before another queue posts.
  *
  * <p>
  * Only one thread at a time may call a method, unless the method states otherwise.
@@ -117,7 +117,7 @@ final class CopyCommands {
     /**
      * Creates the commands for a kernel that has never been launched.
      *
-     * @param first    number of the first command; 1, or in tests a value near the wrap of the number
+     * @param first    number of the first command; 1, or in tests a number shortly before the numbers wrap around
      * @param workers  number of workers, 0 to {@link CopyMailbox#WORKERS}
      * @param launcher requests a launch of the kernel without waiting for the launch. If the launch fails and may be
      *                 repeated, the launcher sets the state to {@link CopyMailbox#GONE}.

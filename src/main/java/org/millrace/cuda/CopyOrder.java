@@ -15,8 +15,8 @@ public final class CopyOrder {
     private CopyOrder() {}
 
     /**
-     * Returns the order of a strict copy. It is made after all earlier copies of the same sequence, including relaxed
-     * ones.
+     * Returns the order of a strict copy. A strict copy is made after all earlier copies of the same sequence,
+     * including relaxed ones.
      *
      * @param sequence number of the sequence, 0 or more. Copies of different sequences rarely wait for each other.
      */
@@ -25,8 +25,8 @@ public final class CopyOrder {
     }
 
     /**
-     * Returns the order of a relaxed copy. It need not follow earlier copies of its sequence, but later strict copies
-     * of the sequence follow it.
+     * Returns the order of a relaxed copy. A relaxed copy need not follow earlier copies of its sequence, but later
+     * strict copies of the sequence follow it.
      */
     public static int relaxed(int sequence) {
         return sequence + 1 << 1;

@@ -24,8 +24,8 @@ public final class CopyQueue implements AutoCloseable {
         boolean hasRoom();
 
         /**
-         * Requests a copy of 1 byte or more. It begins now, or later in a batch, at the latest when the caller asks for
-         * its completion. Returns the number of the copy.
+         * Requests a copy of 1 byte or more. The copy begins now, or later in a batch, at the latest when the caller
+         * asks for its completion. Returns the number of the copy.
          */
         long copy(long to, long from, long bytes, int order, boolean fromHost);
 
@@ -185,7 +185,7 @@ public final class CopyQueue implements AutoCloseable {
 
     /**
      * Requests a copy. The engine may delay the copy until the caller asks for its completion or calls {@link #submit}.
-     * It then begins many copies with one driver call.
+     * The engine then begins many copies with one driver call.
      *
      * @param bytes number of bytes, 1 or more
      * @param order a constant or a result of {@link CopyOrder}, which determines the copies that this copy must follow

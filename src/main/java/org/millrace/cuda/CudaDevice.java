@@ -73,7 +73,8 @@ public record CudaDevice(CudaRuntime runtime, int index) {
     }
 
     /**
-     * {@return whether this device can reach the memory of another device, so that {@link #enablePeerAccess} will work}
+     * {@return whether this device can reach the memory of another device, and so whether {@link #enablePeerAccess}
+     * will work}
      */
     public boolean canAccessPeer(CudaDevice peer) {
         return runtime.intOf(CudaFunction.DEVICE_CAN_ACCESS_PEER,

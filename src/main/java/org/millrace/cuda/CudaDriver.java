@@ -152,7 +152,7 @@ public final class CudaDriver {
         check(Function.RECORD_EVENT, (int) function(Function.RECORD_EVENT).call(event, stream));
     }
 
-    /** {@return whether the work before an event in its stream is complete, so that this thread sees its results} */
+    /** {@return whether the work before an event in its stream is complete; if so, this thread sees the results} */
     public boolean isDone(long event) {
         int code = (int) function(Function.QUERY_EVENT).call(event);
         if (code == NOT_READY) {

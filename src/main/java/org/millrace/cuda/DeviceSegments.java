@@ -8,10 +8,10 @@ import org.jspecify.annotations.Nullable;
  * Memory segments over addresses that only a GPU may access.
  *
  * <p>
- * Such a segment has an address and a size, so it can be sliced, and the bounds are checked. It belongs to a confined
- * arena of a thread that has ended. Every access from Java therefore throws a {@link WrongThreadException} instead of
- * crashing the process. {@link MemorySegment#isAccessibleBy} returns false for it and distinguishes it from host
- * memory.
+ * Such a segment has an address and a size, so it can be sliced, and the bounds are checked. The segment belongs to a
+ * confined arena of a thread that has ended. Every access from Java therefore throws a {@link WrongThreadException}
+ * instead of crashing the process. {@link MemorySegment#isAccessibleBy} returns false for such a segment and thus
+ * distinguishes it from host memory.
  */
 public final class DeviceSegments {
 
@@ -24,7 +24,7 @@ public final class DeviceSegments {
         return EVERYWHERE.asSlice(address, bytes);
     }
 
-    /** {@return whether a segment was created by this class, so that no Java thread can access it} */
+    /** {@return whether a segment was created by this class; no Java thread can access such a segment} */
     public static boolean isDevice(MemorySegment segment) {
         return segment.isNative() && segment.scope().equals(EVERYWHERE.scope());
     }

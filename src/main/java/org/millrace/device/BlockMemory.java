@@ -10,14 +10,15 @@ import org.millrace.element.ElementKernel;
  *
  * @param input      this rank's elements; not accessed by operations that only receive
  * @param output     destination of the result; not accessed by operations that only send
- * @param own        arithmetic that combines this rank's elements with received elements. It includes the operator's
- *                   first step, which is applied once to the elements of each rank, for example a multiplication.
+ * @param own        arithmetic that combines this rank's elements with received elements. This arithmetic includes the
+ *                   operator's first step, which is applied once to the elements of each rank, for example a
+ *                   multiplication.
  * @param among      arithmetic that combines elements from several other ranks; the same as {@code own}, but without
  *                   the operator's first step
- * @param readInput  whether the input is registered, so that the devices of peers may read sent elements there instead
- *                   of in slots
- * @param readOutput whether the output is registered, so that the devices of peers may read sent elements there instead
- *                   of in slots
+ * @param readInput  whether the input is registered. The devices of peers may then read sent elements there instead of
+ *                   in slots
+ * @param readOutput whether the output is registered. The devices of peers may then read sent elements there instead of
+ *                   in slots
  */
 record BlockMemory(MemorySegment input, MemorySegment output, int elementBytes, ElementKernel own, ElementKernel among,
         boolean readInput, boolean readOutput) {

@@ -82,8 +82,8 @@ public final class EmulatedStream implements DeviceStream {
     }
 
     /**
-     * Adds an operation to the capture if the stream is captured. Returns false if the stream is not captured, so that
-     * the caller must enqueue the operation now.
+     * Adds an operation to the capture if the stream is captured. Returns false if the stream is not captured; the
+     * caller must then enqueue the operation.
      */
     public boolean captures(CapturedOperation operation) {
         StreamCapture under = capture;

@@ -65,9 +65,9 @@ public final class FunctionTable {
 
     /**
      * A function of the device. For a work item it creates the block of a channel, and it describes the chunks that
-     * this block sends and receives. It has no state, and derives everything from the work item and the channel. The
-     * device uses it to run the block. The host uses it to announce the block's transfers to the proxies. Device and
-     * host receive the same transfers.
+     * this block sends and receives. A function has no state, and derives everything from the work item and the
+     * channel. The device uses the function to run the block. The host uses it to announce the block's transfers to the
+     * proxies. Device and host receive the same transfers.
      */
     public interface DeviceFunction {
 

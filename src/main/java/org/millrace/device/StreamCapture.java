@@ -67,8 +67,8 @@ final class StreamCapture {
     }
 
     /**
-     * Adds an operation of a stream. Returns false if the capture has ended, so that the caller must enqueue the
-     * operation now.
+     * Adds an operation of a stream. Returns false if the capture has ended; the caller must then enqueue the
+     * operation.
      */
     synchronized boolean add(EmulatedStream stream, EmulatedStream.CapturedOperation operation) {
         if (over) {

@@ -237,7 +237,7 @@ final class TaskQueue {
                 : Arrays.stream(waiters).filter(each -> each != waiter).toArray(Waiter[]::new);
     }
 
-    /** Makes the tasks in the queue fail. Threads that wait for them receive the reason. */
+    /** Makes the tasks in the queue fail. Threads that wait for these tasks receive {@code thrown}. */
     void fail(Throwable thrown) {
         failure = thrown;
     }

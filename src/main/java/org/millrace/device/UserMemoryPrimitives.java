@@ -91,7 +91,7 @@ final class UserMemoryPrimitives extends Primitives {
     }
 
     /**
-     * Returns whether the slices of another chunk may begin.
+     * Returns whether the connection has slots for all slices of another chunk.
      */
     @Override
     public boolean complete() {

@@ -18,8 +18,7 @@ public final class WorkFifo {
     /** Unit of sizes and positions in bytes. The sizes of work items and all positions are multiples of it. */
     public static final int UNIT = 16;
     /**
-     * Maximum size of a FIFO in bytes. Positions would allow 2<sup>31</sup>, twice as much, but NCCL has this limit,
-     * too.
+     * Maximum size of a FIFO in bytes. Positions of 32 bits would allow twice as much, but NCCL has this limit, too.
      */
     public static final int MAX_BYTES = 1 << 30;
 

@@ -111,7 +111,7 @@ public record ElementKernel(int elementBytes, @Nullable Loop pre, Loop op, @Null
      * Continues a reduction: {@code destination[i] = op(input[i], received[i])}, or {@code post} of that value.
      *
      * @param received combined elements of the ranks before this one
-     * @param last     whether this rank is the last one, so that {@code post} is applied to the result. {@code post}
+     * @param last     whether this rank is the last one. {@code post} is then applied to the result. {@code post}
      *                 divides an integer average, or replaces NaNs in a result that several ranks compute.
      */
     public void reduce(MemorySegment input, long inputOffset, MemorySegment received, long receivedOffset,

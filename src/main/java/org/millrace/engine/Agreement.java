@@ -14,7 +14,7 @@ import org.millrace.config.Settings;
 import org.millrace.engine.EngineOptions.TransferOptions;
 
 /**
- * Settings and host names that the ranks of a group have agreed on before any connection is made.
+ * Settings and host names that all ranks have agreed on before any connection is made.
  *
  * @param host     identifier of this rank's host. It is the machine's identifier, unless the user divides the machine
  *                 into several hosts

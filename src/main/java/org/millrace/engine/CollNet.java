@@ -60,7 +60,8 @@ final class CollNet {
     }
 
     /**
-     * Returns the transport that connects ranks by networks that reduce. It contains the offer of this rank.
+     * Returns this rank's transport for networks that reduce. The transport informs the other ranks which of these
+     * networks this rank can use.
      *
      * @param here listener at which other ranks reach this rank over the network
      */
@@ -74,8 +75,8 @@ final class CollNet {
     }
 
     /**
-     * Adds the members of both networks to the connections as groups, and writes the numbers of these groups into the
-     * device's channels. Returns null unless all ranks offer the networks. The result is the same on all ranks.
+     * Adds the members of both networks to the connections as peer groups, and writes the numbers of these groups into
+     * the device's channels. Returns null unless all ranks offer the networks. The result is the same on all ranks.
      *
      * @param nodes host of each rank, numbered from 0
      */

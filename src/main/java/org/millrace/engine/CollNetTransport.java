@@ -24,7 +24,7 @@ import org.millrace.transport.TransportEnd;
 final class CollNetTransport implements Transport {
 
     private static final String NAME = "COLLNET";
-    /** Maximum number of channels of a group; NCCL's limit is 64. */
+    /** Maximum number of channels of a peer group; NCCL's limit is 64. */
     private static final int CHANNELS = 1 << 10;
 
     private final @Nullable String whyNot;

@@ -165,8 +165,8 @@ final class CommunicatorParts {
     }
 
     /**
-     * Ends the set-up of the group. From now on, a rank starts an operation, or connects to a peer, only when its
-     * program calls the operation. The late deadline then applies.
+     * Completes the set-up of the group of ranks. From now on, a rank starts an operation, or connects to a peer, only
+     * when its program calls the operation. The late deadline then applies.
      */
     void begin() {
         connectors.serve(attendance, options.lateDeadline());

@@ -80,7 +80,7 @@ final class Connector<P> {
         return last;
     }
 
-    /** Returns the transport of the data; null while this connector is not connected. */
+    /** Returns the name of the transport that moves the data; null while this connector is not connected. */
     synchronized @Nullable String transport() {
         return connection == null ? null : connection.transport();
     }

@@ -63,7 +63,7 @@ final class Connectors {
     private final List<TransportConnection> made = new ArrayList<>();
 
     /**
-     * @param connections creates the ends; null in a group of one
+     * @param connections creates the ends; null if there is only one rank
      * @param failure     receives connection failures; watched on the service's thread
      * @param counter     receives each connection that is made, with 1, and each that is closed, with -1
      * @param turnedAway  returns the number of clients that this rank's listener has refused
@@ -295,7 +295,7 @@ final class Connectors {
         connecting.clear();
     }
 
-    // Methods for the end of the communicator.
+    // Methods for closing the communicator.
 
     /** Makes no more connections. Returns false if the service's thread does not acknowledge. May be called twice. */
     boolean stop(Duration patience) {

@@ -161,8 +161,8 @@ final class EngineCommunicator implements Communicator {
     }
 
     /**
-     * Launches a collective directly, without the preparations that groups, plans and captures need. Returns false
-     * inside a group, a plan or a capture.
+     * Launches a collective directly, without the preparations that groups of operations, plans and captures need.
+     * Returns false inside a group, a plan or a capture.
      */
     private synchronized boolean launchAlone(Collective asked, DeviceStream stream) {
         if (OperationGroup.isOpen() || launches.isInGroup() || stream.isCapturing()) {
@@ -338,8 +338,8 @@ final class EngineCommunicator implements Communicator {
     }
 
     /**
-     * Launches operations at once, or leaves the launch to the thread's group. If an operation throws, the operations
-     * issued before it are launched nevertheless, because the other ranks rely on them.
+     * Launches operations at once, or leaves the launch to the thread's open group of operations. If an operation
+     * throws, the operations issued before it are launched nevertheless, because the other ranks rely on them.
      */
     private synchronized void issue(Runnable operations) {
         guard.checkOpen();

@@ -50,7 +50,7 @@ public final class GinRank implements AutoCloseable {
     }
 
     /**
-     * Joins a group. Returns when all ranks are connected.
+     * Joins a group of ranks. Returns when all ranks are connected.
      *
      * @param rendezvous address of the rendezvous, as for {@link org.millrace.Millrace}
      * @param settings   settings that override the environment
@@ -143,7 +143,9 @@ public final class GinRank implements AutoCloseable {
         return resources.add(new GinDeviceCommunicator(communicator, requirements));
     }
 
-    /** Waits until all ranks have called this method. For set-up and end; blocks of kernels must not use it. */
+    /**
+     * Waits until all ranks have called this method. Used during set-up and close; blocks of kernels must not use it.
+     */
     public void barrier() {
         control.barrier();
     }

@@ -24,9 +24,9 @@ import org.millrace.engine.PlannedOperation.PlannedTransfer;
 import org.millrace.engine.PlannedOperation.SendOrReceive;
 
 /**
- * Queue of the operations that are launched when the outermost group ends. Collectives run first, in the order of their
- * calls. Transfers (sends and receives) follow, in the order of {@link TransferSchedule}. Without a group, operations
- * are launched at once.
+ * Queue of the operations that are launched when the outermost group of operations ends. Collectives run first, in the
+ * order of their calls. Transfers (sends and receives) follow, in the order of {@link TransferSchedule}. Without a
+ * group, operations are launched at once.
  */
 final class LaunchQueue implements OperationGroup.Part {
 
@@ -55,7 +55,7 @@ final class LaunchQueue implements OperationGroup.Part {
     /**
      * @param argumentBytes maximum size of a kernel's arguments in bytes, exceeded only if the channels' batches need
      *                      more
-     * @param check         throws if the communicator has failed or is closed, so that the launch is refused
+     * @param check         throws if the communicator has failed or is closed; the launch is then refused
      * @param registrations registered memory; a plan is valid only for the memory registered when it was made
      */
     public LaunchQueue(String who, EmulatedDevice device, DeviceCommunicator communicator, int argumentBytes,
@@ -93,8 +93,8 @@ final class LaunchQueue implements OperationGroup.Part {
     }
 
     /**
-     * Adds a transfer. A send of a rank to itself waits in this queue until the matching receive is added, and vice
-     * versa.
+     * Adds a transfer. A send from this rank to this rank waits in this queue until the matching receive is added, and
+     * vice versa.
      */
     public void add(SendOrReceive transfer, DeviceStream stream) {
         if (transfer.peer() == communicator.rank()) {
@@ -121,7 +121,7 @@ final class LaunchQueue implements OperationGroup.Part {
 
     /**
      * Launches a single collective. Most programs repeat their collectives, so the plans of recent collectives are kept
-     * and launched again for equal collectives. Must not be called in groups.
+     * and launched again for equal collectives. Must not be called in a group of operations.
      *
      * @param stream stream that is not being captured
      */
@@ -229,10 +229,10 @@ final class LaunchQueue implements OperationGroup.Part {
     }
 
     /**
-     * Transfers of a group, in an order that all ranks use. The transfers are ordered by rounds, which are numbered
-     * from 0 to the number of ranks minus 1, and then from 0 again. In round {@code r}, each rank sends to the rank
-     * {@code r} positions after it, and receives from the rank {@code r} positions before it. With this order, ranks
-     * may split the transfers into kernels at different places without a deadlock.
+     * Transfers of a group of operations, in an order that all ranks use. The transfers are ordered by rounds, which
+     * are numbered from 0 to the number of ranks minus 1, and then from 0 again. In round {@code r}, each rank sends to
+     * the rank {@code r} positions after it, and receives from the rank {@code r} positions before it. With this order,
+     * ranks may split the transfers into kernels at different places without a deadlock.
      */
     private static final class TransferSchedule {
 
@@ -402,11 +402,11 @@ final class LaunchQueue implements OperationGroup.Part {
     }
 
     /**
-     * Launch of one communicator's kernels at the end of a group, on one stream. This stream waits for the earlier work
-     * of all streams that the operations name. The named streams then wait for this stream. If the group contains other
-     * communicators, this stream is a separate one. On a stream of the program, one communicator's kernels would wait
-     * for another communicator's kernels. On a peer that names the communicators in another order, they would wait in
-     * the opposite order: a deadlock.
+     * Launch of one communicator's kernels at the end of a group of operations, on one stream. This stream waits for
+     * the earlier work of all streams that the operations name. The named streams then wait for this stream. If the
+     * group contains other communicators, this stream is a separate one. On a stream of the program, one communicator's
+     * kernels would wait for another communicator's kernels. On a peer that names the communicators in another order,
+     * they would wait in the opposite order: a deadlock.
      */
     static final class GroupLaunch {
 

@@ -119,8 +119,8 @@ final class OperationCheck {
         LONG.setOpaque(mine, at + SIGNATURE, op.signature());
         LONG.setOpaque(mine, at + COUNT, op.count());
         LONG.setRelease(mine, at + NUMBER, number);
-        // Pairs with the other side's full fence at this place. If both sides announce at the same time, at least one
-        // of them sees the other side's record.
+        // Pairs with the full fence that the other side executes here. If both sides announce at the same time, at
+        // least one of them sees the other side's record.
         VarHandle.fullFence();
     }
 

@@ -37,7 +37,10 @@ final class P2pTransport implements Transport {
 
     static final String NAME = "P2P";
 
-    /** Separator in an offer. The text after it identifies the processes that can map each other's memory. */
+    /**
+     * Separator in the text of {@link #offer}, which the ranks exchange. The text after the separator identifies the
+     * processes that can map each other's memory.
+     */
     private static final String MAPPED = "; mapped in ";
 
     private static final CommonMemory.Source ONE_PROCESS =
@@ -84,7 +87,7 @@ final class P2pTransport implements Transport {
         return info.offer(NAME).text().split(MAPPED, 2)[0];
     }
 
-    /** Returns the text of an offer about mapped memory; empty if no memory can be mapped. */
+    /** Returns the part of an offer's text that is about mapped memory; empty if no memory can be mapped. */
     private static String mapped(PeerInfo info) {
         String offer = info.offer(NAME).text();
         return offer.contains(MAPPED) ? offer.split(MAPPED, 2)[1] : "";

@@ -28,7 +28,7 @@ final class PendingConnection implements Pending<TransportConnection> {
     private final TransportEnd end;
     private final PeerMessages messages;
     private final BiConsumer<PendingConnection, TransportConnection> onMade;
-    /** Ranks of the peers: one rank, or the other members of a group. */
+    /** Ranks of the peers: one rank, or the other members of a peer group. */
     private final int[] others;
     /** Set-up messages of the peers, in the order of {@link #others}; an element is null until its message arrives. */
     private final byte @Nullable [][] theirs;
@@ -72,8 +72,8 @@ final class PendingConnection implements Pending<TransportConnection> {
         boolean all = true;
         for (int i = 0; i < others.length; i++) {
             if (theirs[i] == null && !over) {
-                // Between two ranks, each end receives the other end's message. In a group, all senders receive each
-                // other's messages, and all receivers receive each other's messages.
+                // Between two ranks, each end receives the other end's message. In a peer group, all senders receive
+                // each other's messages, and all receivers receive each other's messages.
                 theirs[i] = messages.receive(others[i], tag(request.group() == null != request.sends()));
             }
             all &= theirs[i] != null;
@@ -82,8 +82,8 @@ final class PendingConnection implements Pending<TransportConnection> {
     }
 
     /**
-     * Returns the set-up message for this end: the peer's message. In a group, it consists of the messages of all ranks
-     * in the order of the ranks, including this rank's message.
+     * Returns the set-up message for this end: the peer's message. In a peer group, it consists of the messages of all
+     * ranks in the order of the ranks, including this rank's message.
      */
     private byte[] said() {
         if (request.group() == null) {
@@ -152,7 +152,7 @@ final class PendingConnection implements Pending<TransportConnection> {
     }
 
     private long tag(boolean ofSender) {
-        // tags of a group's connections must differ from all tags of connections between two of the group's ranks
+        // tags of a peer group's connections must differ from all tags of connections between two of the group's ranks
         long index = request.group() == null ? request.index() : GROUPS + request.group().number();
         return index << Integer.SIZE | (long) request.channel() << 1 | (ofSender ? SENDER : 0);
     }

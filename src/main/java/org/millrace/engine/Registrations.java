@@ -143,8 +143,8 @@ final class Registrations implements AutoCloseable {
     }
 
     /**
-     * Returns the regions of an operation on any memory, registered or not. Returns {@link UserRegions#NONE} if a hop
-     * of the operation is too small, or if a network requires registered memory.
+     * Returns the regions by which an operation can use any of the user's memory in place, registered or not. Returns
+     * {@link UserRegions#NONE} if a hop of the operation is too small, or if a network requires registered memory.
      *
      * @param hopBytes number of bytes of one hop
      */

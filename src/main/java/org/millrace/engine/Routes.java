@@ -16,8 +16,8 @@ import org.millrace.device.FunctionTable;
 import org.millrace.engine.Announcer.OperationId;
 
 /**
- * Records the newest operation, and describes the route of its data. The route follows from the announcements of the
- * operation to connectors. Written by the announcing thread. Readable by any thread.
+ * Records the newest operation, and describes the route of its data. The route is derived from the announcements of the
+ * operation to the connectors. Written by the announcing thread. Readable by any thread.
  */
 final class Routes {
 

@@ -24,8 +24,8 @@ final class ShmTransport implements Transport {
     static final String NAME = "SHM";
 
     /**
-     * Separator in an offer. The text after it identifies the processes that can share sealed memory, which no process
-     * can truncate.
+     * Separator in the text of {@link #offer}, which the ranks exchange. The text after the separator identifies the
+     * processes that can share sealed memory, which no process can truncate.
      */
     private static final String SEALED = "; sealed in ";
 
@@ -42,7 +42,10 @@ final class ShmTransport implements Transport {
         return NAME;
     }
 
-    /** Returns this rank's offer. It names the side that creates the memory, because both ranks must name one side. */
+    /**
+     * Returns this rank's offer. The offer states which side creates the memory, because two ranks can connect only if
+     * both state the same side.
+     */
     @Override
     public Availability offer() {
         if (options.shmDisabled()) {
@@ -68,8 +71,8 @@ final class ShmTransport implements Transport {
     }
 
     /**
-     * Returns an offer without its text about sealed memory. That text selects the kind of memory, but two ranks can
-     * connect whatever it says.
+     * Returns the part of an offer's text that must be equal on two ranks, so that they can connect. The other part is
+     * about sealed memory and only selects the kind of memory.
      */
     private static String place(String offer) {
         return offer.split(SEALED, 2)[0];

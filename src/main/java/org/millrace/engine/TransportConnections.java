@@ -79,7 +79,7 @@ final class TransportConnections implements AutoCloseable {
     }
 
     /**
-     * Adds a group of peers. A group counts as a peer: its number follows the numbers of all ranks and of earlier
+     * Adds a group of peers. A peer group counts as a peer: its number follows the numbers of all ranks and of earlier
      * groups. A connection to this number connects all members of the group.
      */
     public synchronized void add(EndRequest.PeerGroup group, Transport transport) {
@@ -97,7 +97,7 @@ final class TransportConnections implements AutoCloseable {
     /**
      * Starts the sending end of a connection.
      *
-     * @param peer  receiving rank, or the number of a group
+     * @param peer  receiving rank, or the number of a peer group
      * @param index {@link KernelChannel#COLLECTIVE} or {@link KernelChannel#POINT_TO_POINT}
      * @throws org.millrace.MillraceException if the peer cannot be reached
      */

@@ -17,8 +17,8 @@ import org.jspecify.annotations.Nullable;
  * @param pid        number of the process
  * @param startTicks start time of the process in clock ticks since the host booted ({@code /proc/pid/stat}, field 22);
  *                   0 if the process had no {@code /proc} of its namespace
- * @param namespace  PID namespace of the number, because each container on a host can have its own; 0 if the process
- *                   had no {@code /proc} of its namespace
+ * @param namespace  PID namespace in which {@code pid} is valid, because each container on a host can have its own; 0
+ *                   if the process had no {@code /proc} of its namespace
  */
 public record ProcessIdentity(long pid, long startTicks, long namespace) {
 

@@ -61,13 +61,12 @@ public final class GinCommunicator {
     /** Agent that serves the communicator; null if no agent does. */
     private volatile @Nullable GinAgent agent;
     /**
-     * Whether all connections are closed, so that the network no longer accesses any window. Transfers may still be
-     * open.
+     * Whether all connections are closed. The network then no longer accesses any window. Transfers may still be open.
      */
     private volatile boolean disconnected;
     /**
-     * Reason why a connection could not be closed, so that the network may still access windows; null if there was no
-     * such problem.
+     * Reason why a connection could not be closed and the network may still access windows; null if there was no such
+     * problem.
      */
     private volatile @Nullable Throwable unclosed;
 
@@ -361,7 +360,7 @@ public final class GinCommunicator {
         }
     }
 
-    /** Returns whether all connections were closed, so that the network no longer accesses any window. */
+    /** Returns whether all connections were closed. The network then no longer accesses any window. */
     public boolean isDisconnected() {
         return disconnected;
     }

@@ -33,7 +33,7 @@ abstract class GinPeer {
     public abstract int progress(boolean quiet);
 
     /**
-     * Returns the path of a descriptor; null if the descriptor needs no operation at the peer. Called once for each
+     * Returns the GIN path of a descriptor; null if the descriptor needs no operation at the peer. Called once for each
      * descriptor.
      *
      * @param order rules for operations of the descriptor's queue that use different paths

@@ -88,8 +88,8 @@ final class InboundFrames {
     }
 
     /**
-     * Begins the adds that follow the oldest frame, which is itself an add in flight. Each add needs two transfers to
-     * the memory, so several adds are kept in flight. Returns the number of begun adds.
+     * Begins the adds directly after the oldest frame, while that frame is an add in flight. Several adds are kept in
+     * flight, because each needs two transfers to the memory. Returns the number of begun adds.
      */
     private int addAhead() {
         int begun = 0;
@@ -152,7 +152,7 @@ final class InboundFrames {
         }
 
         /**
-         * Records that the bytes are being copied from a staging ring, so that no payload arrives.
+         * Records that the frame's bytes are being copied from a staging ring. The frame then has no payload.
          *
          * @param upTo position in the ring after the bytes
          */
@@ -236,7 +236,8 @@ final class InboundFrames {
                 return beginAdd() && settle();
             }
             if (signalled != null) {
-                // A release: pairs with the acquire by the kernel that waits for the signal. It publishes the bytes.
+                // A release: pairs with the acquire by the kernel that waits for the signal. The release publishes the
+                // bytes.
                 signalled.signal(signal, value);
             }
             if (queue != null) {

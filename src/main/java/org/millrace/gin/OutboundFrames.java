@@ -114,7 +114,7 @@ final class OutboundFrames {
 
     /**
      * Lets the sender of a closed peer make progress, and completes the frames that the peer acknowledges. Returns
-     * false if the connection is over, so that no more acknowledgements can arrive.
+     * false if the connection is closed or lost: no more acknowledgements can then arrive.
      */
     boolean listen() {
         try {
@@ -162,7 +162,7 @@ final class OutboundFrames {
 
         final FrameHeader header = new FrameHeader();
         final WindowTransfer transfer = new WindowTransfer();
-        /** Whether the bytes are copied into a staging ring, so that the frame has no payload. */
+        /** Whether the bytes are copied into a staging ring. The frame then has no payload. */
         private boolean staged;
         /**
          * Number of frames that were offered to the network up to this entry, including the entry's own frame, if any.

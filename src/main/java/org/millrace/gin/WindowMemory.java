@@ -37,7 +37,7 @@ public interface WindowMemory extends AutoCloseable {
     boolean openRead(WindowTransfer transfer, long offset, long bytes);
 
     /**
-     * Returns whether the bytes are at the transfer's location, so that the payload may be sent or the peer notified.
+     * Returns whether the bytes are at the transfer's location. Only then may the payload be sent or the peer notified.
      */
     boolean readable(WindowTransfer transfer);
 
@@ -81,8 +81,7 @@ public interface WindowMemory extends AutoCloseable {
 
     /**
      * Returns the size of a peer's corresponding window in bytes, if this rank's device can access that window
-     * directly, without staging and without the network. Returns 0 if the device cannot access it, which is the usual
-     * case.
+     * directly, without staging and without the network. Usually the device cannot do so; the result is then 0.
      */
     default long reach(int peer) {
         return 0;

@@ -86,7 +86,7 @@ final class Windows {
     }
 
     /**
-     * Returns whether no window has been registered with a handle yet, so that a later window may receive the handle.
+     * Returns whether no window has been registered with a handle yet. A later window may then receive the handle.
      */
     public boolean isYetToCome(long handle) {
         return handle > table.issued;

@@ -160,7 +160,7 @@ final class GpuCommunicator implements Communicator {
         collective(() -> nccl.reduce(send, rank() == root ? receive : null, count, type, op, root, on));
     }
 
-    /** Runs as a group of sends and receives, which every NCCL release since 2.7 supports. */
+    /** Runs as a group of sends and receives, because every NCCL release since 2.7 supports these. */
     @Override
     public void allToAll(MemorySegment send, MemorySegment receive, long count, DataType type, DeviceStream stream) {
         CudaStream on = begin(stream);

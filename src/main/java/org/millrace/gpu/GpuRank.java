@@ -69,7 +69,7 @@ record GpuRank(Libraries libraries, ControlPlane control, GroupFailure failure, 
 
     /**
      * Returns the settings that the user has set, as environment variables for libnccl and the plugin that libnccl
-     * loads. These support neither system properties nor sizes with units, so the values are converted.
+     * loads. Both libraries support neither system properties nor sizes with units, so the values are converted.
      */
     static Map<String, String> variables(Configuration configuration) {
         Map<String, String> variables = new LinkedHashMap<>();

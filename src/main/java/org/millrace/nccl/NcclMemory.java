@@ -16,7 +16,7 @@ public final class NcclMemory {
     public enum Kind {
         /** Memory that NCCL can free and allocate again. */
         SUSPENDABLE,
-        /** A state instead of a size: 1 if the {@link #SUSPENDABLE} memory is freed now, otherwise 0. */
+        /** Not a size: 1 if the {@link #SUSPENDABLE} memory is freed now, otherwise 0. */
         SUSPENDED,
         /** Memory that NCCL cannot free. */
         PERSISTENT,

@@ -28,7 +28,7 @@ import org.millrace.plugin.path.PeerHandle;
 
 /**
  * Operations of NCCL's collective network tables (facts: {@code transport/coll_net.cc} of 2.28 to 2.30). A group
- * contains one rank of each host, the rank of the host's first GPU. The ranks' kernels post data. NCCL's own proxy
+ * consists of one rank of each host: the rank of the host's first GPU. The ranks' kernels post data. NCCL's own proxy
  * passes the data to this table, for up to eight channels at once, and then polls until the result is complete. All
  * ranks make the same calls in the same order.
  *
@@ -59,7 +59,7 @@ final class CollNetPlugin {
     private record Group(MeshNetwork network, int rank) {
     }
 
-    /** Memory that NCCL has registered with a group. */
+    /** Memory that NCCL has registered with a group of ranks. */
     private record Registered(Group group, MemoryRegion region) {
 
         /**
@@ -77,7 +77,7 @@ final class CollNetPlugin {
     }
 
     /**
-     * Creates the plugin. It opens no connections before the first group.
+     * Creates the plugin. It opens no connections before the first group of ranks exists.
      *
      * @param endpoints returns the endpoint that the network table has opened for the calling library
      */

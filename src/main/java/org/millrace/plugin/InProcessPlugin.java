@@ -50,7 +50,7 @@ public final class InProcessPlugin {
         Path path = BundledLibrary.load(InProcessPlugin::load);
         NativeEnvironment.set(PLUGIN, path.toString());
         if (NativeEnvironment.get(REFERENCES) == null) {
-            // NCCL begins its count of the plugin's users with this value instead of 0. It therefore does not close
+            // NCCL begins its count of the plugin's users with this value instead of 0. NCCL therefore does not close
             // the plugin after the last communicator, and the plugin keeps its state.
             NativeEnvironment.set(REFERENCES, "1");
         }

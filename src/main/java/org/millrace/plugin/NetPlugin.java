@@ -354,7 +354,7 @@ final class NetPlugin {
                 connection, deviceHandle);
     }
 
-    /** Creates the connection over a stream. Closes the stream if the path fails. */
+    /** Creates a connection of the data path over a stream. Closes the stream if the data path throws an exception. */
     private static <S extends FrameEnd> DataPath.Connection serve(S stream, Function<S, DataPath.Connection> path) {
         try {
             return path.apply(stream);

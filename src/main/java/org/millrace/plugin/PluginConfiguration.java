@@ -110,14 +110,14 @@ public record PluginConfiguration(CallingLibrary nccl, boolean takeover, ProxyTh
 
     /**
      * Variable with the number of connections for sends and receives between two ranks. NCCL 2.28 uses two and 2.30
-     * uses one, so that one core copies all the data. The user's setting has priority. The number is equal on all
-     * ranks, like the number of rings. With more than {@link #MAX_RANKS} ranks NCCL's default remains, because more
-     * connections would need much memory.
+     * uses one. With one connection, one core copies all the data. The user's setting has priority. The number is equal
+     * on all ranks, like the number of rings. With more than {@link #MAX_RANKS} ranks NCCL's default remains, because
+     * more connections would need much memory.
      *
      * <p>
-     * Measured on two H200s: send and receive of 128 MiB with 1, 2 and 4 connections. Over shared memory it took 6.7,
-     * 3.7 and 2.6 ms, and over TCP 42.7, 25.4 and 15.5 ms. With two cores for each rank, it took 57, 67 and 59 ms. The
-     * time of small sizes does not depend on the number.
+     * Measured on two H200s: send and receive of 128 MiB with 1, 2 and 4 connections. Over shared memory the transfer
+     * took 6.7, 3.7 and 2.6 ms, and over TCP 42.7, 25.4 and 15.5 ms. With two cores for each rank, the transfer took
+     * 57, 67 and 59 ms. The time of small sizes does not depend on the number.
      */
     private static final String PEER_CHANNELS = "NCCL_NCHANNELS_PER_NET_PEER";
     private static final String CHANNELS_PER_PEER = "4";

@@ -49,15 +49,15 @@ public abstract class AbstractProxy implements ProxyConnection {
     }
 
     /**
-     * Makes a pass, unless the abort flag is raised. The flag is read first in each call. It is written only once, and
-     * a kernel that reads it exits, too.
+     * Makes a pass, unless the abort flag is raised. The flag is read first in each call. The flag is never lowered,
+     * and kernels that read it exit, too.
      */
     @Override
     public final int progress() {
         return isAborted() ? 0 : pass();
     }
 
-    /** Returns whether the communicator was aborted, so that no thread needs the data in flight any longer. */
+    /** Returns whether the communicator was aborted. No thread then needs the data in flight any longer. */
     protected final boolean isAborted() {
         return abort != null && abort.raisedAcquire();
     }
@@ -84,8 +84,8 @@ public abstract class AbstractProxy implements ProxyConnection {
     }
 
     /**
-     * Returns whether a failure is a normal end of the connection: the device was aborted, or the peer closed the
-     * connection while this end had no data that the peer needs.
+     * Returns whether a failure is only the normal close of the connection: the device was aborted, or the peer closed
+     * the connection while this end had no data that the peer needs.
      */
     private boolean isMeant(Throwable failure) {
         return failure instanceof DeviceAbortedException || failure instanceof PeerClosedException && !owesData();

@@ -25,7 +25,7 @@ public record ConnectionName(String self, String peer, String text) {
     /**
      * {@return the name of a connection between unknown ranks}
      *
-     * @param text description of the network's end
+     * @param text description of the network's sender or receiver
      */
     public static ConnectionName of(String text) {
         return new ConnectionName("this end", "the peer", text);

@@ -36,7 +36,9 @@ final class DeliveredSlots {
         }
     }
 
-    /** Checks the payloads of the steps before the device's head, and removes them. */
+    /**
+     * Checks and removes the payloads in slots that the device has freed: the slots of the steps before {@code head}.
+     */
     void consumed(long head) {
         while (!slots.isEmpty() && Steps.reached(head, StepHeader.step(slots.header()) + 1)) {
             FrameHeader header = slots.header();

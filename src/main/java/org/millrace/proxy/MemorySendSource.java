@@ -8,8 +8,8 @@ import org.millrace.net.FrameHeader;
 import org.millrace.proxy.AbstractProxy.DeviceAbortedException;
 
 /**
- * Source of steps to send that are found in the shared memory alone. It is used in a takeover of the proxy of an
- * unmodified libnccl, because no operations are announced there.
+ * Source of steps to send that are found in the shared memory alone. A takeover uses this source, because an unmodified
+ * libnccl announces no operations.
  *
  * <p>
  * The kind of a step s follows from its size in {@code connFifo}, if the size is not {@link RecvMem#EMPTY}. The first
@@ -19,12 +19,12 @@ import org.millrace.proxy.AbstractProxy.DeviceAbortedException;
  * a change of tail, so the step is sent at once. For Simple, tail follows later and is then forwarded.
  * <li>It is an LL step if all its lines contain the flag of s. Only LL steps write the LL buffer, and no other LL step
  * has that flag.
- * <li>It is not ready if tail has not passed it. Devices move tail after the data of Simple and LL128 steps.
+ * <li>The step is not ready if tail has not passed it. Devices move tail after the data of Simple and LL128 steps.
  * <li>It is an LL128 step if its lines contain the flag of s, for the same reason as for LL.
  * <li>Otherwise it is a Simple step.
  * </ul>
  * A step that tail has passed may have the size {@code EMPTY}, for two reasons. A Simple slice of two steps has only
- * one size, so that the second step belongs to the slice. Or the device skipped the step when it rounded up the first
+ * one size, although its second step also belongs to it. Or the device skipped the step when it rounded up the first
  * step of an operation. Such a step is covered by the frame before it, or by a frame without data.
  *
  * <p>
@@ -89,7 +89,7 @@ final class MemorySendSource extends SendStepSource {
         offset = buffers.slotOffset(protocol, step);
     }
 
-    /** Returns the first step, at {@code from} or later, that tail has not passed or that has a size. */
+    /** Skips the empty steps that tail has passed, from {@code from} on. Returns the first step that is not skipped. */
     private long skipEmpty(long from, long tail) {
         long at = from;
         while (tail - at > 0 && at - covered < ConnectionLayout.SLOTS

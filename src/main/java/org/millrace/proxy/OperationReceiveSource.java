@@ -170,7 +170,8 @@ final class OperationReceiveSource implements ReceiveStepSource {
         arriving.taken(op.protocol(), op.protocol() == Protocol.SIMPLE && size > 0 && !inPages ? region : null, offset,
                 size);
         if (isCounted()) {
-            slices += (end - step) / op.sliceSteps(); // includes the empty slices that the frame covers after its data
+            // {@code end} includes the empty slices that the frame covers after its data.
+            slices += (end - step) / op.sliceSteps();
         }
         steps.advance(end);
     }

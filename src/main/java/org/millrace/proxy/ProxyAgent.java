@@ -39,7 +39,7 @@ public final class ProxyAgent implements Agent {
     /**
      * Creates an agent without connections.
      *
-     * @param atEnd action that the agent's thread executes at its end
+     * @param atEnd action that the agent's thread executes before it terminates
      */
     public ProxyAgent(String name, Runnable atEnd) {
         this(name, atEnd, System::nanoTime);

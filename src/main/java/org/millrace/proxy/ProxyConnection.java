@@ -49,7 +49,7 @@ public interface ProxyConnection {
     /**
      * Notifies the connection that {@link #progress} is not called again. Called once, on the agent's thread.
      *
-     * @param failure reason for the end; null if the connection was removed on request
+     * @param failure reason why the calls stop; null if the connection was removed on request
      */
     void stopped(@Nullable Throwable failure);
 
@@ -62,13 +62,13 @@ public interface ProxyConnection {
      */
     String lastSeen();
 
-    /** Listener for the end of a proxy. */
+    /** Listener that is called when a proxy stops. */
     @FunctionalInterface
     public interface StopListener {
         /**
          * Called once, on the agent's thread, after the proxy's last access to its memory.
          *
-         * @param failure reason for the end; null if the connection was removed on request
+         * @param failure reason why the proxy stopped; null if the connection was removed on request
          */
         void stopped(ProxyConnection connection, @Nullable Throwable failure);
     }

@@ -43,8 +43,8 @@ abstract sealed class SendStepSource permits OperationSendSource, MemorySendSour
     abstract void released(long endStep);
 
     /**
-     * Returns whether the proxy continues after the peer has closed the connection. It then returns the credits of
-     * steps without data, which the peer does not need.
+     * Returns whether the proxy continues after the peer has closed the connection. The proxy then returns the credits
+     * of steps without data, which the peer does not need.
      */
     abstract boolean continuesWithoutPeer();
 

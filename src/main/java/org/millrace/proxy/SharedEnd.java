@@ -25,10 +25,10 @@ abstract sealed class SharedEnd permits SharedSender, SharedReceiver {
         this.open = members;
     }
 
-    /** Returns the network's end of the connection. */
+    /** Returns the network's sender or receiver. */
     abstract AutoCloseable shared();
 
-    /** Closes the network's end of the connection. */
+    /** Closes the network's sender or receiver. */
     abstract void closeShared();
 
     /** One member: one of the connections that share the network connection. */

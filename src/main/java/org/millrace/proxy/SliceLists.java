@@ -100,7 +100,7 @@ public final class SliceLists {
      */
     public static final class PieceCheck {
 
-        /** Maximum size of a slice that has a list, in bytes. */
+        /** Maximum size of a slice that a list can describe, in bytes. */
         public static final long MAX_SLICE_BYTES = 4L << 20;
 
         private final long bounceBytes;

@@ -141,7 +141,7 @@ public final class UnpackReceiveSource implements ReceiveStepSource {
         private boolean lastWasEmpty;
 
         /**
-         * Creates the numbering of a connection that has posted no steps yet.
+         * Creates the numbering of slices for a connection that has posted no steps yet.
          *
          * @param firstOrdinal number of the first slice
          */

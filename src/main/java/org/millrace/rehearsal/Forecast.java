@@ -128,7 +128,7 @@ public final class Forecast {
     }
 
     /**
-     * Returns the kinds of operations of the rank with the most calls, each with its number of calls. The sends and
+     * Returns the number of calls of each kind of operation on one rank: the rank with the most calls. The sends and
      * receives of one kernel count as one operation: an all-to-all if they have all other ranks as peers, otherwise a
      * transfer with one rank.
      */

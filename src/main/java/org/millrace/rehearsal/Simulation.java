@@ -48,7 +48,9 @@ final class Simulation {
 
         boolean sends(long task);
 
-        /** Returns whether the frame that a task sends stays on the host, so that it needs neither proxy nor line. */
+        /**
+         * Returns whether the frame that a task sends stays on the host. The frame then needs neither proxy nor line.
+         */
         boolean local(long task);
     }
 

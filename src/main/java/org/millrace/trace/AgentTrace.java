@@ -28,7 +28,7 @@ public final class AgentTrace implements AutoCloseable {
     /** Address of the agent's entry in the file; 0 if no entry was free. */
     private final long base;
     private final int number;
-    /** Number of bytes that may still be moved before all connections are stored. */
+    /** Number of bytes that the agent may still move before it stores the values of all connections. */
     private long budget = BUDGET;
     /** Connections with values that are not stored yet. The array grows when necessary. */
     private ConnectionTrace[] changed = new ConnectionTrace[16];

@@ -95,10 +95,10 @@ final class Disagreement extends HangingGroup {
     }
 
     /**
-     * Examines each collective that ranks remember. A rank is wrong if all other ranks remember another collective with
-     * the same number. If only one other rank remembers it, a rank that is behind all other ranks is wrong. These have
-     * completed the collective of the rank that remembers it. If only two ranks report collectives, the verdict names
-     * the first of the two.
+     * Compares the collectives that ranks remember with the same number. A rank is wrong if several other ranks
+     * remember another collective. If only one other rank remembers the number, a rank that is behind all other ranks
+     * is wrong: those have completed the collective of the other rank. If only two ranks report collectives, the
+     * verdict names the first of the two.
      */
     private @Nullable Verdict remembered(List<Link> waiting) {
         List<TracedRank> knowing = links.members().stream().filter(TracedRank::knowsCollectives).toList();

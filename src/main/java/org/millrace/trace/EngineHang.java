@@ -20,8 +20,8 @@ final class EngineHang extends HangingGroup {
     }
 
     /**
-     * Returns whether a rank is in an operation and nothing has moved in the communicator for a long time. All
-     * processes must have had a core in this time, to make progress and to write their trace.
+     * Returns whether a rank is in an operation and nothing has moved in the communicator for a long time. The result
+     * is false unless all processes had a core in this time, to make progress and to write their trace.
      */
     boolean isStalled() {
         return links.members().stream().anyMatch(TracedRank::isInside) && now() - lastChange() >= quiet.toNanos()

@@ -14,9 +14,9 @@ import org.millrace.trace.TraceLayout.ConnectionFields;
 
 /**
  * Events of JDK Flight Recorder, without stack traces. Nothing is allocated while the events are not recorded.
- * {@link #isRecording} is called before the other methods, for two reasons. The code must also run on a Java without
- * Flight Recorder, such as a reduced Java for the plugin. The event classes must not be loaded before a recording was
- * started, because the JDK reads their annotations when they are loaded. This takes a tenth of a second while the first
+ * {@link #isRecording} is called before the other methods, for two reasons. First, the code must also run on a Java
+ * without Flight Recorder, such as a reduced Java for the plugin. Second, the event classes must not be loaded before a
+ * recording was started. The JDK would read their annotations, which takes a tenth of a second while the first
  * connection is made.
  */
 final class FlightEvents {

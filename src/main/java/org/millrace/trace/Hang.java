@@ -19,7 +19,7 @@ import org.millrace.trace.Verdict.Cause;
  * Finds the reason why a communicator's ranks wait. If several problems exist, the verdict names the problem that
  * causes the others. A process that has ended or is stopped precedes a connection, and a connection precedes a kernel.
  * If several kernels do not take arrived data, the verdict names a kernel that could take its data. A kernel without
- * room to post its result is not named, because it waits for the next rank itself.
+ * room to post its result is not named, because this kernel waits for the next rank.
  */
 public final class Hang extends HangingGroup {
 
@@ -37,9 +37,9 @@ public final class Hang extends HangingGroup {
 
     /**
      * Returns verdicts on the processes of this host, with the process states that the kernel reports. Files are read
-     * one after the other while ranks continue, so that one reading may combine different moments. A verdict of the
-     * first reading is therefore reported only if a second reading leads to the same verdict. Such a verdict was true
-     * at a moment between the two readings. A rank that waits in the first reading has not advanced until the second
+     * one after the other while ranks continue, so one reading may combine different moments. A verdict of the first
+     * reading is therefore reported only if a second reading leads to the same verdict. Such a verdict was true at a
+     * moment between the two readings. A rank that waits in the first reading has not advanced until the second
      * reading. A rank that is behind in the second reading was also behind in the first.
      *
      * @param quiet time without progress after which a connection counts as waiting
@@ -187,7 +187,7 @@ public final class Hang extends HangingGroup {
 
     /**
      * Returns the operation in which other ranks wait for this rank, if they report it. Otherwise returns the operation
-     * in the rank's own trace, which is older.
+     * in the rank's own trace.
      */
     private @Nullable Operation missedIn(TracedRank member) {
         Operation waited = kernels.areReported() ? kernels.waitedIn(member) : null;

@@ -53,7 +53,7 @@ class HangingGroup {
         return links.isEmpty() ? null : links.getFirst();
     }
 
-    /** Returns the first one of the given links with an end at this rank; null if no link has one. */
+    /** Returns the first one of the given links that begins or ends at this rank; null if there is no such link. */
     static @Nullable Link linkOf(TracedRank rank, List<Link> links) {
         return links.stream().filter(link -> link.from() == rank || link.to() == rank).findFirst().orElse(null);
     }
@@ -82,7 +82,7 @@ class HangingGroup {
      * Returns the reference time of verdicts: the time when the first living process was read. A value without a later
      * change had the same content at that time. A value that changed later does not count as a value without progress.
      * Everything without a change therefore made no progress at the reference time, however long the reading of all
-     * files takes. A process of another host has another clock. Its last heartbeat is used instead.
+     * files takes. A process of another host has another clock, so its last heartbeat is used instead.
      */
     long now() {
         List<TracedRank> alive =
@@ -122,8 +122,8 @@ class HangingGroup {
     }
 
     /**
-     * Returns a rank's operation. It is the first operation that has not ended if the ends are known, otherwise the
-     * last operation.
+     * Returns a rank's operation. If it is known which operations have ended, this is the first one that has not ended;
+     * otherwise it is the last operation.
      */
     static @Nullable Operation operation(@Nullable TracedRank member) {
         return member == null || member.communicator() == null ? null : member.communicator().present();
@@ -175,8 +175,8 @@ class HangingGroup {
     }
 
     /**
-     * Returns whether the kernel that should take this data waits itself, because another rank does not take the
-     * kernel's own result.
+     * Returns whether the kernel that should take this data also waits, because another rank does not take the kernel's
+     * own result.
      */
     boolean waitsItself(Link link) {
         return link.to() == null || links.all()

@@ -9,7 +9,7 @@ import org.millrace.trace.TracedRank.ProcessState;
 
 /**
  * Finds the rank that kernels wait for, if all ranks report when each kernel begins and ends. Candidates are the ranks
- * that have not reached the oldest operation that others are in. A candidate that is in another operation waits itself,
+ * that have not reached the oldest operation that others are in. A candidate that is in another operation also waits,
  * and is skipped.
  */
 final class Kernels {

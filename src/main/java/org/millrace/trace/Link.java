@@ -13,7 +13,7 @@ public record Link(@Nullable TracedRank from, @Nullable TracedConnection sender,
 
     /** State of a connection, as its traces show it. It indicates a possible cause of a wait. */
     enum Sign {
-        /** No cause: all posted steps are consumed. */
+        /** No possible cause of a wait: all posted steps are consumed. */
         NONE,
         FAILED,
         /** Posted data has not arrived, although the receiver has room for it. */
@@ -47,8 +47,8 @@ public record Link(@Nullable TracedRank from, @Nullable TracedConnection sender,
     }
 
     /**
-     * Returns the end of the first frame that has not arrived. Steps before it may be skipped, because an operation
-     * begins with the first step of a chunk.
+     * Returns the first step after the oldest frame that has not arrived. Steps before it may be skipped, because an
+     * operation begins with the first step of a chunk.
      */
     private long nextEnd() {
         long arrived = Objects.requireNonNull(receiver).done();

@@ -147,8 +147,8 @@ public final class ProcessTrace {
     }
 
     /**
-     * Returns the trace of an agent. If there are too many agents, the trace is not stored in the file. It then still
-     * reads the clock.
+     * Returns the trace of an agent. If there are too many agents, the returned trace is not stored in the file, but
+     * still reads the clock.
      */
     public synchronized AgentTrace agent(String name) {
         int number = 0;
@@ -434,7 +434,7 @@ public final class ProcessTrace {
         private final ProcessTrace trace;
         private final AtomicBoolean locking = new AtomicBoolean();
         private volatile @Nullable Thread thread;
-        /** Used by the heartbeat thread only. A later thread continues with this state. */
+        /** Used by the heartbeat thread only. A later heartbeat thread continues with the same object. */
         private final StallWatch.Stillness stillness = new StallWatch.Stillness();
 
         TraceHeartbeat(ProcessTrace trace) {

@@ -151,7 +151,7 @@ public final class StallWatch {
         /**
          * Returns whether the traces of other processes must be read, for one of three reasons. First, a failed
          * connection, or an open one with posted or unconsumed data, has made no progress for {@code nanos}. Second, no
-         * connection has made progress for this time. Third, a link is silent.
+         * connection at all has made progress for {@code nanos}. Third, a link is silent.
          */
         static boolean of(ProcessTrace trace, long nanos) {
             long now = System.nanoTime();

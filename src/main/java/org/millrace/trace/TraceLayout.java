@@ -195,7 +195,7 @@ public final class TraceLayout {
      */
     static final class ConnectionFields {
 
-        /** Number of the peer in the group; -1 if unknown. */
+        /** Number of the peer in the communicator; -1 if unknown. */
         public static final int PEER_OFFSET = 28;
         /** -1 if unknown. */
         public static final int CHANNEL_OFFSET = 32;
@@ -249,8 +249,8 @@ public final class TraceLayout {
         public static final int FRAMES = TraceLayout.RING_BYTES / FRAME_BYTES;
 
         /**
-         * Maximum number of frames that are in the ring but not counted yet. They may have overwritten as many of the
-         * oldest frames.
+         * Maximum number of frames that are in the ring but not counted yet. These frames may already have overwritten
+         * as many of the oldest frames.
          */
         public static final int FRAMES_AHEAD = 32;
 
@@ -259,7 +259,7 @@ public final class TraceLayout {
         public static final int FRAME_WHAT_OFFSET = 16;
         public static final int FRAME_DONE_OFFSET = 24;
 
-        /** Number of the first bit of the protocol in a frame's word. The lower bits are the size. */
+        /** Number of the first bit of the protocol in a frame's word. The lower bits are the frame's size. */
         public static final int PROTOCOL_SHIFT = 40;
 
         private ConnectionFields() {}

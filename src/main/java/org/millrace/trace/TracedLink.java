@@ -10,8 +10,8 @@ import org.millrace.trace.TracedCommunicator.Operation;
 
 /**
  * One direction of a connection, with its rank and its other end from other traces. NCCL tells a plugin neither rank
- * nor channel, so the trace of a takeover's connection lacks both. It contains a key, which is also in the peer's
- * trace.
+ * nor channel, so the trace of a takeover's connection lacks both. That trace contains a key, which is also in the
+ * peer's trace.
  *
  * @param rank         rank of this end; -1 if unknown
  * @param channel      -1 if unknown; for a takeover, index of the connection among the connections between the two

@@ -96,7 +96,8 @@ public record TracedRank(TracedProcess process, ProcessState state, long hash, i
 
     /**
      * Returns whether a thread that serves the rank's connections probably waits for a core, because it has made no
-     * pass for longer than {@code nanos}. Returns false after a much longer time, which must have another reason.
+     * pass for longer than {@code nanos}. Returns false after a much longer time, because the reason must then be
+     * another one.
      */
     boolean waitsForCore(long nanos) {
         return process.agents()

@@ -102,7 +102,7 @@ abstract class GinMeasurement {
     /**
      * Compares each received byte with the expected byte. Throws an exception if one differs.
      *
-     * @param from text for the message that names the origin of the data
+     * @param from origin of the data, for the message
      */
     final void check(long start, long bytes, byte expected, String from) {
         for (long at = 0; at < bytes; at++) {

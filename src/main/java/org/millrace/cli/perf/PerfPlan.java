@@ -15,7 +15,7 @@ public record PerfPlan(Operation collective, int ranks, List<Case> cases, Checki
 
     /** The operations with results that are compared with a reference. */
     public enum Checking {
-        /** No operation, so that the run only measures times. */
+        /** No operation: the run only measures times. */
         NONE,
         /** One additional operation after the timed ones, on separate operands. */
         AFTERWARDS,
@@ -81,7 +81,7 @@ public record PerfPlan(Operation collective, int ranks, List<Case> cases, Checki
     private static final int WARMUP_OF_THE_FIRST = 10_000;
     /**
      * Number of warm-up operations of the sizes from FIRST_OF_LOOPS to LAST_OF_LOOPS. These sizes run loops that
-     * smaller sizes never enter, so that the JIT compiler is busy again. Larger sizes add no loops.
+     * smaller sizes never enter, so the JIT compiler is busy again. Larger sizes add no loops.
      */
     private static final int WARMUP_OF_LOOPS = 2000;
     private static final long FIRST_OF_LOOPS = 64 << 10;
@@ -101,8 +101,8 @@ public record PerfPlan(Operation collective, int ranks, List<Case> cases, Checki
     }
 
     /**
-     * Returns the default number of warm-up operations of a line of the first type and reduction. It applies if the
-     * user has chosen neither this number nor the number of timed operations.
+     * Returns the default number of warm-up operations of a line of the first type and reduction. This default applies
+     * if the user has chosen neither this number nor the number of timed operations.
      */
     private static int warmup(boolean first, int timed, long bytes) {
         if (first && timed == MAX_ITERATIONS) {

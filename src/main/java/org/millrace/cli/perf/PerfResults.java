@@ -151,7 +151,7 @@ public final class PerfResults {
         return sample.nanos() == 0 ? 0 : line.bytes() / sample.nanos();
     }
 
-    /** Returns the bandwidth of the busiest link in GB/s, which does not depend on the number of ranks. */
+    /** Returns the bandwidth of the busiest link in GB/s. This bandwidth does not depend on the number of ranks. */
     double busBandwidth(PerfPlan.Case line, PerfEvent.CaseResult sample) {
         return algorithmBandwidth(line, sample) * busFactor();
     }

@@ -7,7 +7,7 @@ import java.util.function.LongSupplier;
 import java.util.function.UnaryOperator;
 
 /**
- * The automatic warm-up of a measurement, which runs operations in rounds. When the time of all its rounds reaches two
+ * The automatic warm-up of a measurement. It runs operations in rounds. When the time of all its rounds reaches two
  * seconds on one rank, the warm-up ends on all ranks together.
  */
 final class PerfWarmUp {

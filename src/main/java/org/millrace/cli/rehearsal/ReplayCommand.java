@@ -245,7 +245,7 @@ public final class ReplayCommand extends Subcommand {
 
     /**
      * Returns the longest time that a rank took from its first call to the end of its last operation, in nanoseconds; 0
-     * if the ends are unknown.
+     * if the times at which operations ended are unknown.
      */
     private static long span(ReplayPlan plan, int without) {
         long longest = 0;

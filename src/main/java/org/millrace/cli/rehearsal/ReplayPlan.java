@@ -57,7 +57,7 @@ final class ReplayPlan {
      * Creates a plan to repeat a recording.
      *
      * @param which   communicator; empty for the communicator with the most operations
-     * @param overlap whether the program continues while its operations run, so that its pauses overlap with them
+     * @param overlap whether the program continues while its operations run; its pauses then overlap with them
      * @throws MillraceException if required records are missing; the message names them
      */
     public static ReplayPlan of(RecordedRun run, Optional<Long> which, boolean overlap) {

@@ -95,7 +95,7 @@ final class CommandRank {
             input.write((name + "\n").getBytes(StandardCharsets.US_ASCII));
             input.flush();
         } catch (IOException gone) {
-            // the rank has ended, and the thread "end" reports its end
+            // the rank has ended, and the thread "end" reports this
         }
     }
 
@@ -114,7 +114,7 @@ final class CommandRank {
         process.destroyForcibly();
     }
 
-    /** Waits until the rank has ended and its end is reported. Returns false on a timeout. */
+    /** Waits until the rank has ended and this is reported. Returns false on a timeout. */
     boolean awaitEnd(Duration timeout) throws InterruptedException {
         return end.join(timeout);
     }

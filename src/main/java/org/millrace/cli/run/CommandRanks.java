@@ -90,7 +90,7 @@ final class CommandRanks implements Ranks {
         }
     }
 
-    /** Records that a rank's process has ended, after all its output was passed on. */
+    /** Records the exit of a rank's process. Called after all output of the process was passed on. */
     synchronized void ended(CommandRank rank, int code) {
         int number = rank.rank();
         if (code == 0) {

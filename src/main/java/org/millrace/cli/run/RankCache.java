@@ -141,7 +141,7 @@ final class RankCache {
 
     /**
      * Adds the kept options of a command to {@code kept}. Returns the command's class path. The result is empty if the
-     * command has no class path, so that Java uses the current directory, or if its options exclude a cache.
+     * command's options exclude a cache. It is also empty without a class path: Java then uses the current directory.
      */
     private static String read(List<String> words, Map<String, String> environment, List<String> kept) {
         List<String> options = new ArrayList<>();

@@ -108,8 +108,8 @@ final class GinPoster {
     }
 
     /**
-     * Raises a peer's index to a value. Does nothing if another block has raised the index to this value or a later
-     * one.
+     * Raises a peer's index to {@code value}. Does nothing if another block has raised the index to this value or a
+     * later one.
      */
     private static void raise(GinIndices indices, int peer, int value) {
         int current = indices.acquire(peer);
@@ -161,7 +161,8 @@ final class GinPoster {
                 deadline = System.nanoTime() + nanos;
             } else if ((passes & CLOCK_INTERVAL - 1) == 0) {
                 if (passes < 0) {
-                    // The counter has wrapped. This value keeps the block after the phase of spinning.
+                    // The counter has wrapped. A negative count would make the block spin again, without checks of the
+                    // deadline.
                     passes = SPINS + 1 + CLOCK_INTERVAL;
                 }
                 if (deadline - System.nanoTime() < 0) {

@@ -25,8 +25,7 @@ public record RemoteAction(int op, int signal, long value, @Nullable Window wind
     }
 
     /**
-     * Returns an action that increases a signal in a window, which consists of 8 bytes. NCCL has such signals from 2.29
-     * on.
+     * Returns an action that increases a signal of 8 bytes in a window. NCCL has such signals from 2.29 on.
      */
     public static RemoteAction add(Window window, long offset, long value) {
         return new RemoteAction(GinOp.SIGNAL_ADD | GinOp.VA_SIGNAL, 0, value, window, offset);

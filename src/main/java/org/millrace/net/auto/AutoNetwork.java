@@ -261,9 +261,9 @@ final class AutoNetwork implements Network {
             try {
                 return overShm.poll();
             } catch (ConnectionException e) {
-                // Two reasons are possible. This process cannot map the peer's ring: the shared-memory network has
-                // logged this and informed the peer, which now connects over TCP. Or the listener was closed, which the
-                // connection over TCP reports, too.
+                // Two failures are possible. Either this process cannot map the peer's ring. The shared-memory network
+                // has then logged this and informed the peer, which now connects over TCP. Or the listener was closed.
+                // The connection over TCP then reports this, too.
                 overShm = null;
                 return null;
             }

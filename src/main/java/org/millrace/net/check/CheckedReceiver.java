@@ -10,7 +10,7 @@ import org.millrace.net.connection.FrameQueue;
 
 /**
  * Compares each received payload with the sum in its frame's header, before {@link #framesCompleted} counts the frame.
- * Does not store whole words, so that lines arrive in a buffer that no kernel polls.
+ * Reports that it does not store whole words. LL lines therefore arrive in a buffer that no kernel polls.
  */
 public final class CheckedReceiver extends FrameEnd.Carried implements FrameReceiver {
 
@@ -21,7 +21,7 @@ public final class CheckedReceiver extends FrameEnd.Carried implements FrameRece
     private final FrameReceiver wire;
     private final FrameCheck check;
     private final PayloadSum sums = new PayloadSum();
-    /** Accepted frames that are not complete. Their offset is the first page's index if the frame has pages. */
+    /** Accepted frames that are not complete. If a frame has pages, its offset is the index of its first page. */
     private final FrameQueue inFlight;
     /** Pages of each frame, by slot of {@link #inFlight}; null if the payload arrives in one piece. */
     private final @Nullable Pages[] pages;

@@ -26,7 +26,7 @@ public abstract class ConnectionState {
     /**
      * Creates the state of an open connection.
      *
-     * @param name name of the connection, which contains the peer
+     * @param name name of the connection, including the peer's name
      * @param peer the peer process
      */
     protected ConnectionState(OpenResources network, String name, String peer) {

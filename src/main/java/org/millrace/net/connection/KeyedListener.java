@@ -110,8 +110,8 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
             server = ServerSocketChannel.open();
             server.configureBlocking(false);
             if (receiveBufferBytes > 0) {
-                // Before the bind, because accepted streams inherit the size, and TCP negotiates the window scale while
-                // they connect.
+                // Set before the bind, because accepted streams inherit the size, and TCP negotiates the window scale
+                // while they connect.
                 server.setOption(StandardSocketOptions.SO_RCVBUF, receiveBufferBytes);
             }
             return server.bind(where, BACKLOG);

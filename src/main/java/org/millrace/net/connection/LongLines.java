@@ -9,8 +9,8 @@ import java.util.function.Consumer;
 
 /**
  * Logs the required NCCL_BUFFSIZE once for each host with a round trip of 5 ms or more. The size determines how many
- * bytes a connection has in flight. It is fixed before the round trip can be measured, and is the same on all ranks, so
- * only the user can choose it. Used by one thread.
+ * bytes a connection has in flight. The size is fixed before the round trip can be measured, and is the same on all
+ * ranks, so only the user can choose it. Used by one thread.
  */
 final class LongLines {
 

@@ -29,7 +29,8 @@ public final class OpenResources {
     public void opened(Object what, Runnable close) {
         open.put(what, close);
         if (closed) {
-            // Another thread is closing the network. Its loop over the resources may have missed this one.
+            // Another thread is closing the network. That thread's loop over the resources may have missed the new
+            // resource.
             close.run();
             checkOpen();
         }

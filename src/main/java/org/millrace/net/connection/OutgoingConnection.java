@@ -10,9 +10,9 @@ import org.millrace.net.Pending;
 import org.millrace.net.connection.HandshakeReply.Unanswered;
 
 /**
- * An attempt to connect to a listener, until the connection is returned, given up, or failed. A listener may drop a
- * client before it has identified the client as a peer. The listener may have many unauthenticated clients, or its
- * thread had no core for a while. This client then connects again, a few times.
+ * An attempt to connect to a listener, until the connection is returned, given up, or failed. A listener with many
+ * unauthenticated clients may drop a client before it has identified the client as a peer. It may also do so if its
+ * thread had no core for a while. The client then connects again, a few times.
  */
 public abstract class OutgoingConnection implements Pending<FrameSender> {
 
@@ -50,10 +50,9 @@ public abstract class OutgoingConnection implements Pending<FrameSender> {
     /**
      * Begins to connect.
      *
-     * @param name     name of the connection, which contains the peer, for messages
-     * @param limit    time limit for the connection
-     * @param patience time for new attempts if a listener does not answer. {@value #ATTEMPTS} attempts are made in any
-     *                 case, which takes about a second
+     * @param name name of the connection and of its peer, for messages @param limit time limit for the
+     *             connection @param patience time for new attempts if a listener does not answer. {@value #ATTEMPTS}
+     *             attempts are made in any case, which takes about a second
      */
     protected OutgoingConnection(OpenResources network, String name, Duration limit, Duration patience) {
         this.network = network;

@@ -136,7 +136,7 @@ public final class SilenceWatch {
     }
 
     /**
-     * Writes the silent links between other hosts to the trace. Both ends of a link may report its silence, over
+     * Writes the silent links between other hosts to the trace. Both hosts of a silent link may report the link, over
      * several connections. If this process has itself lost contact with one of the two hosts, the report is ignored:
      * this process detects its own loss of contact at about the same time.
      */

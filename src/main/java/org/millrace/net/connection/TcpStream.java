@@ -98,7 +98,7 @@ public final class TcpStream {
 
     /**
      * Returns whether this stream has received something recently. The owner of several streams to one peer needs this.
-     * The operating system probes only idle streams, so it does not detect the end of a stream that has unanswered
+     * The operating system probes only idle streams, so it does not detect the loss of a stream that has unanswered
      * data. Safe from any thread.
      */
     public boolean isHeard() {

@@ -93,7 +93,7 @@ public final class TcpStreams {
     }
 
     /**
-     * Returns an explanation of a stream's end, as far as the error shows it. {@code cause} is null without an error.
+     * Returns why a stream was lost, as far as the error shows it. {@code cause} is null without an error.
      */
     public static String reason(@Nullable IOException cause) {
         return cause != null && (TIMED_OUT.equals(cause.getMessage()) || SILENT.equals(cause.getMessage()))

@@ -52,7 +52,7 @@ public final class TlsChannel extends FilterSocketChannel {
     /** Number of bytes that the caller will offer again and that are already encrypted in {@link #out}. */
     private int held;
     private boolean established;
-    /** Whether {@link #in} is empty or ends with an incomplete record, so that more bytes must arrive. */
+    /** Whether {@link #in} is empty or ends with an incomplete record. More bytes must then arrive. */
     private boolean starved = true;
     /** Whether the last read of the stream did not fill {@link #in}. Another read would then find nothing. */
     private boolean drained;

@@ -100,12 +100,12 @@ final class FaultyNetwork implements Network {
             return fault;
         }
 
-        /** Returns whether the fault can happen to the connection with a number. */
+        /** Returns whether the fault can happen to the connection with the given number. */
         boolean concerns(long connection) {
             return fault.connection() == 0 || fault.connection() == connection;
         }
 
-        /** Returns whether the fault has a kind, has not happened yet, and is due at a frame. */
+        /** Returns whether the fault is of the given kind, has not happened yet, and is due at the given frame. */
         boolean isDue(Fault.Kind kind, long frame) {
             return fault.kind() == kind && frame >= fault.frame() && !happened.get();
         }

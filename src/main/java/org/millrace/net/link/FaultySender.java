@@ -143,7 +143,8 @@ final class FaultySender extends FrameEnd.Carried implements FrameSender {
             pollsToHold = 0;
             passOn();
         } catch (ConnectionException lost) {
-            // The connection ends in any case. Its owner makes no further calls, so none could report the loss.
+            // The connection is closed in any case. The owner makes no further calls, so no later call could report the
+            // loss.
         }
         sender.close();
         copies.forEach(MemoryRegion::close);

@@ -61,7 +61,7 @@ public final class LinkNetwork implements Network {
      *
      * @param host       name of this process's host
      * @param clock      time in nanoseconds since any fixed time
-     * @param ownersLook whether all owners poll as long as frames are in flight, so that this network needs no thread
+     * @param ownersLook whether all owners poll as long as frames are in flight; this network then needs no thread
      */
     LinkNetwork(Network network, LinkTable links, String host, LongSupplier clock, boolean ownersLook) {
         this.network = network;
@@ -135,8 +135,8 @@ public final class LinkNetwork implements Network {
     }
 
     /**
-     * Closes a sender for its owner. The wrapped connection ends after the sender's frames in flight have arrived. This
-     * method does not wait for that.
+     * Closes a sender for its owner. The wrapped connection is closed after the sender's frames in flight have arrived.
+     * This method does not wait for that.
      */
     void close(LinkSender sender) {
         synchronized (this) {
@@ -275,8 +275,8 @@ public final class LinkNetwork implements Network {
     }
 
     /**
-     * The line of a process for outgoing data over one link, shared by connections. Each connection occupies the line
-     * for the time that its bytes need, in the order of the calls of {@link #take}. Safe from any thread.
+     * The sending line of this process to one link, shared by connections. Each connection occupies the line for the
+     * time that its bytes need, in the order of the calls of {@link #take}. Safe from any thread.
      */
     static final class SharedLine {
 

@@ -46,7 +46,7 @@ final class LinkSchedule {
     }
 
     /**
-     * Reads a link, or {@code @} and the path of a file with links.
+     * Reads the description of one link, or {@code @} and the path of a file with times and links.
      *
      * @throws IllegalArgumentException if the text or the file cannot be read; the message lists the allowed forms
      */

@@ -18,7 +18,7 @@ import org.millrace.file.ProcessIdentity;
 /**
  * The links of {@code MILLRACE_LINK}. A connection uses the link of the first pair of hosts in the setting that matches
  * its own two hosts. If no pair matches, it uses the link without a pair. The address of a listener has no room for the
- * name of its host. It contains a number that is computed from the name.
+ * name of its host. The address contains a number that is computed from the name.
  */
 final class LinkTable {
 
@@ -86,7 +86,10 @@ final class LinkTable {
         return links.keySet().stream().anyMatch(pair -> !pair.equals(NO_PAIR));
     }
 
-    /** Returns the link between two hosts, given by their numbers, in either order; null without a link. */
+    /**
+     * Returns the link between two hosts, given by their numbers, in either order; null if no link is configured
+     * between the hosts.
+     */
     @Nullable
     LinkSchedule between(int one, int other) {
         return links.entrySet()

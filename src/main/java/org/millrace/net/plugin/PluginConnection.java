@@ -86,7 +86,7 @@ final class PluginConnection extends ConnectionState {
         return watch;
     }
 
-    /** Returns the watch for calls that establish or end the connection, and for calls by other threads. */
+    /** Returns the watch for calls that establish or close the connection, and for calls by other threads. */
     CallWatch slowWatch() {
         return slowWatch;
     }
@@ -193,8 +193,8 @@ final class PluginConnection extends ConnectionState {
     }
 
     /**
-     * Sends the shutdown message, with the number of frames that the peer can expect. The connection then ends
-     * normally.
+     * Sends the shutdown message, with the number of frames that the peer can expect. The peer then treats the close of
+     * the connection as normal.
      */
     void sendShutdown(long frames) {
         ByteBuffer message = ByteBuffer.allocate(SHUTDOWN_BYTES).order(ByteOrder.LITTLE_ENDIAN);

@@ -20,7 +20,7 @@ import org.millrace.library.BundledLibrary;
  *
  * <p>
  * The message of a failed call includes the newest warning of all plugins that is not logged yet. This warning is
- * logged separately only at level DEBUG, because plugins also log warnings when a peer ends the connection normally.
+ * logged separately only at level DEBUG, because plugins also log warnings when a peer closes the connection normally.
  * Other lines are logged by this class after a second.
  */
 final class PluginLog {

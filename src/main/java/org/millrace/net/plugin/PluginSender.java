@@ -141,7 +141,7 @@ final class PluginSender extends PluginEnd<PluginSender.SendComm> implements Fra
                 connection.sendShutdown(window.done());
             }
         } catch (ConnectionException lost) {
-            // The peer has ended the connection earlier, and the owner of this end no longer needs to know.
+            // The peer has closed the connection earlier, and the owner of this sender no longer needs to know.
         }
     }
 

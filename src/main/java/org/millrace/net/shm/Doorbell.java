@@ -92,7 +92,8 @@ public final class Doorbell implements AutoCloseable {
     /**
      * Returns an idle strategy for a thread that shares its core with other threads: it sleeps after a few polls.
      *
-     * @param otherwise    strategy while the rank has connections that do not wake it. It must use the same sleeper.
+     * @param otherwise    strategy while the rank has connections that do not wake the thread. This strategy must use
+     *                     the same sleeper.
      * @param longestNanos longest sleep, in nanoseconds
      */
     public IdleStrategy strategy(IdleStrategy otherwise, Sleeper sleeper, long longestNanos) {
@@ -127,7 +128,7 @@ public final class Doorbell implements AutoCloseable {
     }
 
     /**
-     * Returns whether a thread has announced a sleep, so that its current pass is the last one before the sleep.
+     * Returns whether a thread has announced a sleep. The thread's current pass is then the last one before the sleep.
      * Callable from any thread.
      */
     public boolean isAnnounced() {

@@ -38,10 +38,10 @@ import org.millrace.net.FrameHeader;
  *
  * <p>
  * The receiver reads the payload at the address, and then releases the header and the location line. If the sender
- * needs its memory earlier, it copies the payload to the ring's file, after the ring's own bytes. It stores the
- * position in {@code moved}, which is 0 before, and executes a full fence before the memory changes. The receiver reads
- * the payload, executes an acquire fence, and then reads {@code moved}. The two fences pair. If {@code moved} is not 0,
- * the receiver discards the data and reads the payload from the file.
+ * needs its memory earlier, it copies the payload to the ring's file, after the ring's own bytes. The sender stores the
+ * position of the copy in {@code moved}, which was 0, and executes a full fence before the memory changes. The receiver
+ * reads the payload, executes an acquire fence, and then reads {@code moved}. The two fences pair. If {@code moved} is
+ * not 0, the receiver discards the data and reads the payload from the file.
  */
 final class FrameLayout {
 

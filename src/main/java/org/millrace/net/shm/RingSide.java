@@ -33,7 +33,10 @@ abstract sealed class RingSide {
         otherSeen = position;
     }
 
-    /** Stores a state that announces the end of this side, and the name of the lost peer if that is the reason. */
+    /**
+     * Stores a state by which the other side learns that this side stops. Also stores the name of a lost peer if its
+     * loss is the reason.
+     */
     final void shutDown(long state) {
         int lostPeer = produces ? RingLayout.PRODUCER_LOST_PEER : RingLayout.CONSUMER_LOST_PEER;
         LostPeerName.write(connection.blamed(), (i, word) -> memory.putLong(lostPeer + i * Long.BYTES, word));
@@ -56,7 +59,7 @@ abstract sealed class RingSide {
 
     /**
      * Returns how many of {@code bytes} bytes fit between an offset in the file and the end of the ring's data. The
-     * remaining bytes continue at the beginning of the data.
+     * remaining bytes are at the beginning of the ring's data.
      */
     final long untilEnd(long place, long bytes) {
         return Math.min(bytes, RingLayout.DATA_OFFSET + capacity - place);

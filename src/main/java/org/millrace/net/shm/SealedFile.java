@@ -171,8 +171,8 @@ final class SealedFile implements AutoCloseable {
     private static final class Domain {
 
         /**
-         * Factor that combines several numbers into one. It spreads a difference in one of them over the bits of the
-         * result.
+         * Factor that combines several numbers into one. The factor spreads a difference between two inputs over the
+         * bits of the result.
          */
         private static final long SPREAD = 0x9E37_79B9_7F4A_7C15L;
         static final long NUMBER = tried();

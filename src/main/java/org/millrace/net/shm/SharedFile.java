@@ -13,7 +13,8 @@ import org.millrace.file.ProcessIdentity;
 
 /**
  * A file of zeros that this process creates for other processes of its user. They can open the file until it is
- * withdrawn. It is a {@link SealedFile} without a path, or a file in a directory with a random name and mode 0600.
+ * withdrawn. The file is a {@link SealedFile} without a path, or a file in a directory with a random name and mode
+ * 0600.
  */
 final class SharedFile {
 

@@ -96,8 +96,8 @@ public final class SharedHeap implements AutoCloseable {
     }
 
     /**
-     * Allocates a part. It begins at a page boundary and contains zeros. It is freed when the arena is closed. Returns
-     * null if not enough memory is free.
+     * Allocates a part of the heap, which begins at a page boundary and contains zeros. The part is freed when the
+     * arena is closed. Returns null if not enough memory is free.
      */
     @SuppressWarnings("restricted") // the part is inside the heap
     public @Nullable MemorySegment allocate(long bytes, Arena owner) {

@@ -62,7 +62,7 @@ final class ShmConnection extends ConnectionState {
     }
 
     /**
-     * Sets an action that is executed when the connection ends for any reason, before the ring is unmapped.
+     * Sets an action that is executed when the connection is closed or lost, before the ring is unmapped.
      */
     void beforeRelease(Runnable last) {
         lastAct = last;
@@ -112,15 +112,15 @@ final class ShmConnection extends ConnectionState {
     }
 
     /**
-     * Closes the connection because the contents of the ring violate the protocol, so that later contents cannot be
-     * trusted. Returns the exception.
+     * Closes the connection because the contents of the ring violate the protocol. Later contents cannot be trusted
+     * either. Returns the exception.
      */
     ConnectionException corrupt(String problem) {
         return failAndClose(": the ring is corrupted: " + problem + "; the connection is closed. A process wrote to "
                 + "memory that is not its own, or the two ends run different versions");
     }
 
-    /** Records a failure, and closes the socket, so that the peer detects the end of the connection. */
+    /** Records a failure, and closes the socket, so that the peer detects the loss of the connection. */
     private ConnectionException failAndClose(String what) {
         ConnectionException first = fail(new ConnectionException(this + what));
         closeQuietly(socket);

@@ -187,7 +187,7 @@ final class ShmListener extends KeyedListener<ShmListener.Client> {
             PeerMemory memory;
             try {
                 memory = SingleCopyHandshake.answer(ring, options, name.owner());
-                // From now on the ring's memory exists only as long as the two mappings. It is freed when both
+                // From now on the ring's memory exists only as long as the two mappings. The memory is freed when both
                 // processes have ended, even if they are killed.
                 SharedFile.withdraw(options.directory(), name);
                 came.reply(HandshakeReply.ACCEPTED);

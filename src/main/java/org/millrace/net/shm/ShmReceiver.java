@@ -270,8 +270,8 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
     }
 
     /**
-     * Checks, while the ring is empty, whether the connection has ended. Throws only if no data remains in the ring
-     * that the peer wrote before the end.
+     * Checks, while the ring is empty, whether the connection was closed or lost. Throws only if the ring contains no
+     * data that the peer wrote before.
      */
     private void lookAtPeer() {
         if (consumer.otherState() == RingLayout.OPEN && !connection.peerIsGone()) {

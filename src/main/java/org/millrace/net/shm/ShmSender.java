@@ -323,7 +323,7 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
         /**
          * Adds the frame that was written last.
          *
-         * @param number number of frames of the connection before this one
+         * @param number number of the connection's frames before this frame
          * @param place  offset in the file of the frame's location line
          */
         void add(long number, long place, MemorySegment payload, @Nullable DeviceRegion device, long offset,
@@ -383,8 +383,8 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
         }
 
         /**
-         * Begins to copy the payload of the oldest frame from the device to host memory, if the device can begin a copy
-         * now. Returns whether the copy is complete.
+         * Returns whether the payload of the oldest frame is completely copied from the device to host memory. Begins
+         * this copy if it has not begun and the device can begin a copy now.
          */
         private boolean isCopied(DeviceRegion.Copies by, long from, long bytes) {
             try (DeviceRegion.Use _ = by.enter()) {

@@ -12,11 +12,11 @@ import org.millrace.net.connection.OpenResources;
 import org.millrace.net.connection.TlsChannel;
 
 /**
- * Streams on which this process has sent a shutdown message, although the peer has perhaps not read all data. If a
- * socket is closed while it has unread bytes, the operating system resets its stream. The same applies if bytes arrive
- * after the close. Data that the peer has not read is then lost. Therefore these streams are still read, and their
- * input is discarded. This lasts until the peer also closes the stream, at most ten seconds. A single thread of the
- * process reads them, and ends when no such stream remains.
+ * Lingering streams: streams on which this process has sent a shutdown message, although the peer has perhaps not read
+ * all data. If a socket is closed while it has unread bytes, the operating system resets its stream. The same applies
+ * if bytes arrive after the close. Data that the peer has not read is then lost. Therefore these streams are still
+ * read, and their input is discarded. This lasts until the peer also closes the stream, at most ten seconds. A single
+ * thread of the process reads them, and ends when no such stream remains.
  */
 final class LingeringStreams {
 
@@ -26,7 +26,7 @@ final class LingeringStreams {
     /** Buffer for discarded input, used by the reading thread only. */
     private static final ByteBuffer SCRATCH = ByteBuffer.allocateDirect(64 << 10);
     private static final int TURN_READS = 16;
-    /** The lingering streams. The reading thread exists while the list is not empty. Guarded by itself. */
+    /** The lingering streams. The reading thread exists while this list is not empty. Guarded by the list's monitor. */
     private static final List<Stream> STREAMS = new ArrayList<>();
 
     private record Stream(OpenResources network, SocketChannel channel, long since) {

@@ -141,8 +141,8 @@ public record LocalAddress(String name, InetAddress address, int subnetBits) {
      * <p>
      * {@code /etc/hosts} often maps a host's own name to 127.0.1.1, for example on Debian and Ubuntu. Other hosts
      * resolve the name to a different address, and cannot reach a listener at 127.0.1.1. Therefore a name that maps to
-     * loopback here, but does not itself mean loopback, is treated specially. It stands for the address that this
-     * machine announces, and the listener uses all addresses of the machine.
+     * loopback here, but does not itself mean loopback, is treated specially. Such a name stands for the address that
+     * this machine announces, and the listener uses all addresses of the machine.
      *
      * @param addresses addresses to connect to, in this order; at least one
      * @param listenAt  address for a listener, if the name means this machine: one address, or the wildcard address
@@ -188,7 +188,7 @@ public record LocalAddress(String name, InetAddress address, int subnetBits) {
         }
 
         /**
-         * Returns this machine's address for the other members of a group. It is the listener's address, or the first
+         * Returns this machine's address for the other processes of a group. It is the listener's address, or the first
          * of the addresses that belongs to this machine.
          */
         public InetAddress announced() {

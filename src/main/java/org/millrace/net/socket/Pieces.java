@@ -1,10 +1,11 @@
 package org.millrace.net.socket;
 
 /**
- * The rule by which payloads are divided into pieces. Both ends derive the rule from the hello. Over several streams,
- * all pieces of a payload have the same length, except for the last piece. The receiver acknowledges each of these
- * pieces on arrival, and the sender computes the speed of the streams from the acknowledgements. Over one stream a
- * payload is one piece. Acknowledgements are then rare: they only show which data the sender need not keep any longer.
+ * Sizes and limits by which payloads are divided into pieces. Both ends derive them from the hello. Over several
+ * streams, all pieces of a payload have the same length, except for the last piece. The receiver acknowledges each of
+ * these pieces on arrival, and the sender computes the speed of the streams from the acknowledgements. Over one stream
+ * a payload is one piece. Acknowledgements are then rare: they only show which data the sender need not keep any
+ * longer.
  *
  * @param bytes             length of a piece
  * @param unaccepted        maximum number of pieces in flight whose frames have no destination. The receiver reserves
@@ -39,21 +40,21 @@ record Pieces(int bytes, int unaccepted, int inFlight, int window, int stagedByt
     private static final int ACKNOWLEDGED_BYTES = 256 << 10;
     private static final int KEPT_BYTES = 1 << 20;
 
-    /** Returns the rule for a connection of several streams. */
+    /** Returns the sizes and limits for a connection of several streams. */
     static Pieces of(int threshold, int framesInFlight) {
         int half = Math.clamp(threshold / 2, 1, LARGEST_BYTES);
         return new Pieces(half + HeaderFormat.PART_ALIGNMENT - 1 & -HeaderFormat.PART_ALIGNMENT,
                 framesInFlight + UNACCEPTED, framesInFlight, framesInFlight, STAGED_BYTES, 1, 1);
     }
 
-    /** Returns the rule for a connection of one stream. */
+    /** Returns the sizes and limits for a connection of one stream. */
     static Pieces whole(int framesInFlight) {
         int window = Math.max(KEPT_FRAMES, 2 * framesInFlight);
         return new Pieces(HeaderFormat.MAX_PAYLOAD_BYTES, Integer.MAX_VALUE, framesInFlight, window, KEPT_BYTES,
                 ACKNOWLEDGED_AFTER, ACKNOWLEDGED_BYTES);
     }
 
-    /** Returns the rule for a connection with a number of streams. */
+    /** Returns the sizes and limits for a connection with the given number of streams. */
     static Pieces over(int streams, int threshold, int framesInFlight) {
         return streams == 1 ? whole(framesInFlight) : of(threshold, framesInFlight);
     }

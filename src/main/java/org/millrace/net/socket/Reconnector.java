@@ -369,8 +369,8 @@ public final class Reconnector implements Runnable {
         private boolean connected;
         private boolean known;
         /**
-         * Last known stage of the handshake: -1 before the first stage, 0 for an open stream, and 1 after the challenge
-         * was passed. It is 2 when TLS is established, or not used.
+         * Last known stage of the handshake: -1 before the first stage, 0 for an open stream, 1 after the challenge was
+         * passed, and 2 when TLS is established or not used.
          */
         private int stage;
         private long epoch;
@@ -543,8 +543,8 @@ public final class Reconnector implements Runnable {
         /**
          * Reports the loss of the stream of a rail, or of the connection's only stream.
          *
-         * @param left description of the streams or rails that the connection can still use; null if there are none, so
-         *             that the connection waits
+         * @param left description of the streams or rails that the connection can still use; null if there are none and
+         *             the connection waits
          * @param owed number of pieces that this end resends; -1 if this end resends no pieces
          */
         public synchronized void begins(Object rail, String why, @Nullable String left, int owed) {

@@ -82,7 +82,7 @@ final class SendStream {
     private final StreamSet connection;
     private int lostWords;
 
-    /** @param first whether this stream replaces no lost stream */
+    /** @param first whether this is one of the connection's first streams; false if it replaces a lost stream */
     SendStream(SocketChannel channel, StreamInput input, Rail rail, SendWindow frames, Pieces pieces, boolean first,
             StreamSet connection) {
         this.connection = connection;
@@ -302,8 +302,8 @@ final class SendStream {
     }
 
     /**
-     * Reports a silent link, or the end of its silence, to the peer. Returns false if the report must be repeated
-     * later.
+     * Reports to the peer a silent link, or that data arrives over the link again. Returns false if the report must be
+     * repeated later.
      */
     boolean tell(StreamSet of) {
         boolean has = greeted && isFlushed() && staged.copies(0) >= 0;

@@ -168,7 +168,7 @@ final class SendWindow extends PieceWindow {
         return hasty;
     }
 
-    /** Returns whether at least one frame is held. Its owner must not change its memory. */
+    /** Returns whether at least one frame is held. The owner must not change the memory of a held frame. */
     boolean isAnyHeld() {
         return heldCount > 0;
     }

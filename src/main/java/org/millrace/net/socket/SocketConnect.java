@@ -144,7 +144,7 @@ final class SocketConnect extends OutgoingConnection {
 
     /**
      * Starts again without a rail. If the rail is the only one, waits for a later attempt, or throws the reason. The
-     * listener accepts the new attempt as soon as it has detected the end of the old streams.
+     * listener accepts the new attempt as soon as it has detected the close of the old streams.
      */
     private void leaveOut(RailAddresses rail, ConnectionException why) {
         if (rails.size() == 1) {
@@ -229,8 +229,8 @@ final class SocketConnect extends OutgoingConnection {
             beganAgain = true;
             throw why;
         } else if (reply == HandshakeReply.KEY_TAKEN && beganAgain) {
-            // The key still belongs to this client's earlier attempt: the listener has not yet detected the end of all
-            // its streams.
+            // The key still belongs to this client's earlier attempt: the listener has not yet detected the close of
+            // all streams of that attempt.
             reopen();
         } else if (reply == null || reply == HandshakeReply.WRONG_SECRET) {
             // No process listens at the address, or the listener belongs to another job.

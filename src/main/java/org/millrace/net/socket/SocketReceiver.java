@@ -262,8 +262,8 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
 
     /**
      * Reads the remaining data of the other streams after a shutdown message. A closing sender sends this message on
-     * all its streams. Then it closes restored streams that it has not used. This end must not report the end of these
-     * streams as an outage.
+     * all its streams. Then it closes restored streams that it has not used. This receiver must not report the close of
+     * these streams as an outage.
      */
     private void readLostPeer() {
         for (ReceiveStream stream : streams) {

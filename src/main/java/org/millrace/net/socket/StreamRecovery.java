@@ -131,7 +131,7 @@ public final class StreamRecovery {
     }
 
     /**
-     * Creates the state of a stream that belongs to no network, such as a stream of the control plane. The stream is
+     * Creates the state of a stream that belongs to no network, such as a stream of the control plane. A lost stream is
      * requested at its peer's address, and at the other addresses in the peer's offer, one after the other.
      *
      * @param accepts whether this end accepts new streams from the peer
@@ -246,8 +246,8 @@ public final class StreamRecovery {
     }
 
     /**
-     * Ends the recovery, because the connection is lost or closed. The answer to a later request of the peer contains
-     * this result. Only the first call has an effect.
+     * Ends the recovery, because the connection is lost or closed. The answer to a later request of the peer states
+     * whether the close was in order. Only the first call has an effect.
      *
      * @param inOrder whether the connection is closed in order, without unacknowledged data
      */

@@ -108,8 +108,8 @@ public final class StreamSet extends ConnectionState {
     /**
      * Returns the arena for the staging buffers of a stream. The arena of the first streams ends with the connection.
      * The garbage collector would free the memory too late, because the objects that refer to it are small. A
-     * replacement stream gets new memory, which the garbage collector frees. It does not reuse the lost stream's
-     * buffers, because they may be sent again.
+     * replacement stream gets new memory, which the garbage collector frees. The replacement does not reuse the lost
+     * stream's buffers, because their data may be sent again.
      */
     Arena memory(boolean first) {
         return first ? memory : Arena.ofAuto();
@@ -160,7 +160,8 @@ public final class StreamSet extends ConnectionState {
     }
 
     /**
-     * Returns whether the peer must be informed on this stream about a silent link, or about the end of its silence.
+     * Returns whether the peer must be informed on this stream about a silent link, or that data arrives over the link
+     * again.
      */
     boolean hasSilence(SocketChannel channel) {
         if (TcpStreams.silent() == told) {

@@ -23,7 +23,9 @@ final class IncomingMessages {
     private long taken;
     /** Number of messages with a buffer that was posted again, after all frames of the message were taken. */
     private long returned;
-    /** Address of the next frame in the current message. {@link #limit} is the address of the message's end. */
+    /**
+     * Address of the next frame in the current message. {@link #limit} is the address behind the message's last byte.
+     */
     private long at;
     private long limit;
 

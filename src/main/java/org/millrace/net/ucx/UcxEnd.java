@@ -17,8 +17,8 @@ import org.millrace.net.ucx.UcxWorker.UcxEndpoint;
 
 /**
  * Base class of the sender and the receiver over UCX. It has the worker and the endpoint, and releases the requests.
- * The ends find each other over a connection of another network, usually TCP: the setup connection. This connection
- * stays open. When it ends, the peer has closed or is lost.
+ * The ends find each other over a connection of another network, usually TCP: the setup connection. The setup
+ * connection stays open. When it is closed or lost, the peer is, too.
  */
 abstract class UcxEnd extends ConnectionState {
 
@@ -263,8 +263,8 @@ abstract class UcxEnd extends ConnectionState {
     }
 
     /**
-     * Checks a request without regard to its result, for instance a canceled receive. Returns the request while it is
-     * in flight. Then frees the request, and returns 0.
+     * Returns a request while it is in flight. Afterwards frees the request, and returns 0. The result of the request
+     * is ignored, as for a canceled receive.
      */
     final long left(long request) {
         long left = sent(request);
@@ -335,8 +335,8 @@ abstract class UcxEnd extends ConnectionState {
     }
 
     /**
-     * Returns whether UCX has failed, which ends the connection. The peer's own messages about the reason arrive over
-     * the setup connection, perhaps later. If a time limit passes without these messages, throws the failure.
+     * Returns whether UCX has failed. A failure ends the connection. The peer's own messages about the reason arrive
+     * over the setup connection, perhaps later. If a time limit passes without these messages, throws the failure.
      */
     final boolean hasFailed() {
         if (failed == null) {

@@ -31,10 +31,10 @@ import org.millrace.net.connection.NativeRegion;
  * </pre>
  *
  * The hello is a frame on the setup connection, see {@link UcxEnd}. It contains the first six words of the answer's
- * layout. Its payload is the address of the sender's worker. The shutdown message is also a frame on the setup
+ * layout. The frame's payload is the address of the sender's worker. The shutdown message is also a frame on the setup
  * connection. A credit is a message of one word: the number of messages with a buffer that the receiver has posted
- * again. A confirmation is also a message of one word. It contains the number of separate payload messages whose
- * arrival at the receiver the sender's UCX has reported.
+ * again. A confirmation is also a message of one word: the number of separate payload messages that, as the sender's
+ * UCX has reported, have arrived at the receiver.
  */
 final class UcxFormat {
 

@@ -367,7 +367,7 @@ final class UcxWorker {
      * The endpoint from a worker to a peer's worker, for all connections between the two workers. UCX pairs the
      * endpoints of two workers: the n-th endpoint that one side creates with the n-th of the other side. The answer to
      * a message uses the endpoint that is paired with the sender's endpoint. With an endpoint for each connection, the
-     * two sides could create endpoints in different orders. The end of one connection could then close the endpoint
+     * two sides could create endpoints in different orders. The close of one connection could then close the endpoint
      * that carries another connection's answers.
      */
     public static final class UcxEndpoint {
@@ -410,8 +410,7 @@ final class UcxWorker {
 
         /**
          * Returns whether the peer's process has ended and had shared memory with this process. UCX does not detect
-         * this end. UCX can no longer send to that process, so it also does not read this process's memory for it any
-         * longer.
+         * this exit. UCX can no longer send to that process, so it no longer reads this process's memory either.
          */
         public boolean peerHasEnded() {
             return sharing != null && sharing.isProvablyDead();

@@ -30,10 +30,10 @@ public final class FallbackPath implements DataPath {
     private final PayloadCheck check;
 
     /**
-     * Creates a path without threads.
+     * Creates a data path without threads.
      *
-     * @param unpack   memory that the plugin and unpacking kernels share, closed with the path; null if kernels do not
-     *                 unpack
+     * @param unpack   memory that the plugin and unpacking kernels share, closed with this data path; null if kernels
+     *                 do not unpack
      * @param maxRecvs maximum number of buffers of one receive. It is 1 for kernels that unpack: they count a
      *                 connection's slices in order, and messages of several tags have no common order
      * @param check    check of the messages

@@ -76,8 +76,7 @@ final class CudaHostMemory extends CudaMemory {
 
     @Override
     public void abandon(WindowTransfer transfer) {
-        mover.submit(); // begins the copies that wait for a batch, so that their end can be awaited before memory is
-                        // freed
+        mover.submit(); // begins the copies that wait for a batch: memory is freed only after they are complete
     }
 
     @Override

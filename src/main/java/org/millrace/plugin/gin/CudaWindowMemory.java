@@ -259,8 +259,7 @@ final class CudaWindowMemory extends CudaMemory {
         if (index >= 0) {
             remove(index);
         }
-        mover.submit(); // begins the copies that wait for a batch, so that their end can be awaited before memory is
-                        // freed
+        mover.submit(); // begins the copies that wait for a batch: memory is freed only after they are complete
         if (transfer.slot() >= 0) {
             mover.staging().buffers().abandon(transfer.slot());
         }

@@ -59,8 +59,8 @@ public final class GinPlugin {
     /** Time within which all ranks must connect, unless MILLRACE_CONNECT_DEADLINE sets another. */
     private static final Duration CONNECT_DEADLINE = Duration.ofSeconds(60);
     /**
-     * NCCL 2.30's numbers for versions of GIN in kernels. The NCCL headers of the program's kernels determine the
-     * number.
+     * NCCL 2.30's numbers for versions of GIN in kernels. A kernel's version is that of the NCCL headers that it was
+     * compiled with.
      */
     private static final int BACKEND_OF_2_30_3 = 1;
     private static final int BACKEND_OF_2_30_5 = 2;
@@ -186,7 +186,7 @@ public final class GinPlugin {
         lost.useCurrentDevice();
         NativeMemory.putLong(group, handles.add(
                 new GinGroup(rank, listening.endpoint.network(), device, data, control, resources.options(), lost)));
-        resources.openEndpoint(); // the group is another user of the endpoint
+        resources.openEndpoint(); // the group of ranks is another user of the endpoint
     }
 
     private FullMesh connect(Listening listening, byte[][] addresses, int rank, long key) {
@@ -226,7 +226,7 @@ public final class GinPlugin {
         };
     }
 
-    /** Allocates the shim's {@code struct millraceGinContext} for contexts of a group. Returns its address. */
+    /** Allocates the shim's {@code struct millraceGinContext} for contexts of a group of ranks. Returns its address. */
     private long nativeContext(GinGroup group, AutoCloseable served) {
         MemorySegment seen = Arena.global().allocate(NATIVE_CONTEXT_BYTES, Long.BYTES);
         seen.set(ValueLayout.JAVA_LONG, 0, group.communicator().errorFlag().address());

@@ -41,8 +41,8 @@ import org.millrace.plugin.path.NetEndpoint;
 import org.millrace.trace.ProcessTrace;
 
 /**
- * Resources that GIN's groups share: an endpoint in the network, and a thread for each device. Each resource is opened
- * for its first user and closed after the last.
+ * Resources that all {@link GinGroup groups of ranks} share: an endpoint in the network, and a thread for each device.
+ * Each resource is opened for its first user and closed after the last.
  */
 final class GinResources {
 
@@ -57,7 +57,7 @@ final class GinResources {
 
     /**
      * The user's settings of GIN. An unusable value does not disable GIN, because NCCL may need GIN. The log reports
-     * the value.
+     * the unusable value.
      *
      * @param kernels    kind of the kernels: on a GPU or emulated
      * @param direct     whether memory of peers is mapped; otherwise all bytes are staged
@@ -204,8 +204,8 @@ final class GinResources {
     }
 
     /**
-     * Returns a group's connections, with senders that let the helper's thread write frames. It replaces only senders
-     * that copy the payload on a processor. Without a helper the given connections are returned.
+     * Returns a group's connections, with senders that let the helper's thread write frames. Only senders that copy the
+     * payload on a processor are replaced. Without a helper the given connections are returned.
      */
     synchronized FullMesh helped(FullMesh data) {
         SendHelper helping = helper;
@@ -238,7 +238,7 @@ final class GinResources {
         });
     }
 
-    /** Releases a group's resources. With the last group the threads end. */
+    /** Releases the resources of one group of ranks. The threads terminate with the last group. */
     synchronized void release() {
         groups--;
         if (groups == 0) {

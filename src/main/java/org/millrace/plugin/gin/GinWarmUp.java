@@ -109,7 +109,10 @@ final class GinWarmUp implements Runnable {
         return !stopped && end - System.nanoTime() > 0 && GinGroup.Totals.served().descriptors() == servedBefore;
     }
 
-    /** Runs the warm-up. It counts as a user of the endpoint, so that the endpoint stays open until its end. */
+    /**
+     * Runs the warm-up. The warm-up counts as a user of the endpoint, so that the endpoint stays open until the warm-up
+     * is complete.
+     */
     @Override
     public void run() {
         try {

@@ -130,7 +130,7 @@ public record CoreShare(int cores, String reason) {
         try {
             return text == null ? 0 : Integer.parseInt(text.strip());
         } catch (NumberFormatException e) {
-            return 0; // not a number, so not set by the launcher
+            return 0; // the variable is not a number, so the launcher has not set it
         }
     }
 

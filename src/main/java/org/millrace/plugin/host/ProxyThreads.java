@@ -11,7 +11,7 @@ import org.millrace.config.Settings;
  * Number of threads that serve connections that were taken over, with the settings of their idle strategy.
  *
  * @param count         number of threads
- * @param ownCore       whether each thread has a core that no other thread needs, so that it may spin
+ * @param ownCore       whether each thread has a core that no other thread needs; the threads may then spin
  * @param idleThreshold number of passes without work after which the threads sleep; empty if the user does not set it.
  *                      The threads then measure the time without work, because a pass may serve one connection or
  *                      hundreds

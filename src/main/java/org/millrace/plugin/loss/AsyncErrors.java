@@ -31,7 +31,7 @@ public final class AsyncErrors {
      * Libraries and executables of this process that call {@code ncclCommGetAsyncError}.
      *
      * @param count number of callers; 0 if none is known
-     * @param names file names of the callers; if no caller is known, the reason
+     * @param names file names of the callers; if no caller is known, the reason why
      */
     public record Askers(int count, String names) {
     }

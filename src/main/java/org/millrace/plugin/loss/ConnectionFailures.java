@@ -18,7 +18,8 @@ public final class ConnectionFailures {
 
     /**
      * Whether a listener was ever registered. A program that has registered a listener is written in Java and receives
-     * exceptions. The program may have no listener for a time, between two communicators.
+     * exceptions. Listeners that exist now are not counted, because the program may have none between two
+     * communicators.
      */
     private static volatile boolean listenedTo;
 

@@ -45,7 +45,7 @@ public record LostEnd(String peer, @Nullable String toldBy, String text, boolean
     }
 
     /**
-     * Creates an end that stands for all GIN connections of a communicator, because the first failure makes all of them
+     * Creates one object for all GIN connections of a communicator, because the first failure makes all of them
      * unusable.
      */
     public static LostEnd ofGin(String text, BooleanSupplier owesData, Runnable release) {

@@ -18,7 +18,7 @@ import org.millrace.plugin.loss.CommunicatorLosses;
  */
 public interface DataPath extends AutoCloseable {
 
-    /** Returns the number that identifies this path in the handles that peers exchange. */
+    /** Returns the number that identifies this data path in the handles that peers exchange. */
     byte id();
 
     /** Returns whether kernels gather their received data from pages. */
@@ -50,8 +50,8 @@ public interface DataPath extends AutoCloseable {
     }
 
     /**
-     * Passes the endpoint that future connections use to this path. The caller closes the endpoint after {@link #stop}
-     * and before {@link #close}.
+     * Sets the endpoint that future connections of this data path use. The caller closes the endpoint after
+     * {@link #stop} and before {@link #close}.
      */
     default void opened(NetEndpoint endpoint) {
         // no action by default
@@ -59,7 +59,7 @@ public interface DataPath extends AutoCloseable {
 
     /** Wakes sleeping threads, because an operation is about to be launched. Called by the program's threads. */
     default void operationComing() {
-        // no action by default: a path without threads wakes none
+        // no action by default: a data path without threads wakes none
     }
 
     @Override
@@ -68,7 +68,7 @@ public interface DataPath extends AutoCloseable {
     /**
      * Creates the sending end of a new connection.
      *
-     * @param sender sender that the path uses and closes
+     * @param sender sender that the data path uses and closes
      * @param number number of the connection in its communicator
      * @param more   connects a further stream, given its number, 1 or more; null if the messages have no tags
      */
@@ -78,7 +78,7 @@ public interface DataPath extends AutoCloseable {
     /**
      * Creates the receiving end of a new connection.
      *
-     * @param receiver receiver that the path uses and closes
+     * @param receiver receiver that the data path uses and closes
      * @param number   number of the connection in its communicator
      * @param more     further streams, for messages with tags. The sender connects each stream when it needs it
      */
@@ -96,8 +96,8 @@ public interface DataPath extends AutoCloseable {
     }
 
     /**
-     * Stops the path's threads. NCCL has already closed its connections. The endpoint, which is closed next, closes the
-     * warm-up's connections.
+     * Stops the threads of this data path. NCCL has already closed its connections. The endpoint, which is closed next,
+     * closes the warm-up's connections.
      */
     default void stop() {
         // no threads by default
@@ -144,15 +144,16 @@ public interface DataPath extends AutoCloseable {
         private volatile boolean over;
 
         /**
-         * Returns the time without progress after which the next connection to close drops its data; 0 after a timeout.
+         * Returns the time without progress after which the next connection to close drops its data; 0 if a connection
+         * has dropped its data already.
          */
         public Duration remaining() {
             return over ? Duration.ZERO : TIMEOUT;
         }
 
         /**
-         * Records that a connection dropped its data. Returns whether it was the communicator's first connection to do
-         * so.
+         * Records that a connection dropped its data after the timeout. Returns whether it was the communicator's first
+         * connection to do so.
          */
         public synchronized boolean expire() {
             boolean first = !over;

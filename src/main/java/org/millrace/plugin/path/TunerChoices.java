@@ -11,7 +11,7 @@ import org.millrace.plugin.host.NativeMemory;
  * lines and publishes it line by line. LL128 is never the fastest of the three. NCCL still chooses the algorithm. All
  * ranks must decide alike, so the choice depends only on size, number of ranks and operation.
  *
- * @param path            path that moves the data
+ * @param path            data path of the connections
  * @param choosesChannels whether the user leaves the number of channels to the plugin
  */
 public record TunerChoices(DataPath path, boolean choosesChannels) {

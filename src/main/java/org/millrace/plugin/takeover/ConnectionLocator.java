@@ -138,7 +138,10 @@ final class ConnectionLocator {
         return "";
     }
 
-    /** Returns the first difference from NCCL's initial values at registration; null for none. */
+    /**
+     * Compares fields of the memory with the values that NCCL stores before it registers the memory. Returns the first
+     * difference; null if all are equal.
+     */
     private static @Nullable String difference(SendMem sendMem, RecvMem recvMem) {
         String found = difference("head", sendMem.headAcquire(), 0);
         found = found != null ? found : difference("tail", recvMem.tailAcquire(), 0);

@@ -59,8 +59,8 @@ final class StagedReceiver extends FrameEnd.Carried implements FrameReceiver {
     }
 
     /**
-     * Handles the end of the connection. Frames that the network received before the end are still copied and reported.
-     * Rethrows the failure when no frame is left; returns null until then.
+     * Handles the close or the loss of the connection. Frames that the network received before are still copied and
+     * reported. Rethrows the failure when no frame is left; returns null until then.
      */
     private @Nullable FrameHeader afterCopies(ConnectionException over) {
         if (advance() == 0 && window.done() == copied) {

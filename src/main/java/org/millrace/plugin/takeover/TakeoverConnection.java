@@ -200,8 +200,8 @@ abstract class TakeoverConnection implements DataPath.Connection {
     }
 
     /**
-     * Reports that the proxy has stopped. NCCL does not ask for the reason. The reason is therefore written to the log
-     * and passed to the Java program, if any. Called by the agent's thread.
+     * Reports that the proxy has stopped. NCCL does not ask why. The reason is therefore written to the log and passed
+     * to the Java program, if any. Called by the agent's thread.
      */
     final void stopped(ProxyConnection stopped, @Nullable Throwable reason) {
         if (reason == null) {
@@ -221,9 +221,9 @@ abstract class TakeoverConnection implements DataPath.Connection {
     }
 
     /**
-     * Returns whether the proxy stopped as intended, without a warning. One rank may destroy its communicator before
-     * the other, and a program may abort on purpose. A peer that closed while this end still had data to send is
-     * reported.
+     * Returns whether the proxy stopped as intended, so that no warning is needed. One rank may destroy its
+     * communicator before the other, and a program may abort on purpose. A peer that closed while this end still had
+     * data to send is reported.
      */
     private static boolean isMeant(ProxyConnection stopped, Throwable reason) {
         return reason instanceof DeviceAbortedException || reason instanceof PeerClosedException && !stopped.owesData();

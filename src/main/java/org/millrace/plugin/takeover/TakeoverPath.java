@@ -24,11 +24,11 @@ public final class TakeoverPath implements DataPath {
     private final @Nullable UnpackDevice unpack;
 
     /**
-     * Creates the path.
      *
-     * @param service threads and memory of the connections, closed with the path
-     * @param unpack  memory that the plugin and unpacking kernels share, closed with the path; null if kernels do not
-     *                unpack
+     *
+     * @param service threads and memory of the connections, closed with this data path
+     * @param unpack  memory that the plugin and unpacking kernels share, closed with this data path; null if kernels do
+     *                not unpack
      */
     public TakeoverPath(TakeoverService service, @Nullable UnpackDevice unpack) {
         this.service = service;

@@ -69,8 +69,8 @@ final class WarmUp implements Runnable {
     /**
      * Creates a warm-up. {@link #begin} starts it.
      *
-     * @param path        path that the tuner chooses protocols for
-     * @param agents      the path's agents
+     * @param path        data path for which the tuner chooses protocols
+     * @param agents      the data path's agents
      * @param deviceSlots slots in GPU memory; null if slots are in host memory
      */
     WarmUp(NetEndpoint endpoint, DataPath path, List<ProxyAgent> agents, @Nullable DeviceSlots deviceSlots,
@@ -145,8 +145,8 @@ final class WarmUp implements Runnable {
             chooseProtocols();
             send(pairs, deadline, false);
             if (device != null) {
-                // This comes last. The driver needs as long to create a context for copies as all the steps above,
-                // and longer while NCCL initializes.
+                // The copies by a device come last, because the driver needs as long to create a context for copies as
+                // all the steps above. While NCCL initializes, the driver needs even longer.
                 send(pairs, deadline, true);
             }
         } catch (MillraceException e) {
