@@ -12,50 +12,73 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.KernelLayout;
 import org.millrace.abi.LL128Line;
 import org.millrace.abi.LLLine;
 import org.millrace.abi.Protocol;
 import org.millrace.abi.RecvMem;
 import org.millrace.abi.SendMem;
+import org.millrace.net.MemoryRegion;
 
 /**
  * Proxies that know only the memory, between two ends that behave as NCCL's kernels do. The tests run operations of all
  * three protocols on one connection, empty steps, rounded first steps, sizes before data, and lines in any order.
  */
+@ParameterizedClass
+@EnumSource(value = KernelLayout.class, names = {"V31", "RCCL"})
 class MemoryProxyTest {
 
-    private static final ConnectionLayout LAYOUT = new ConnectionLayout(8 * 256, 8 * 2048, 8 * 1024);
+    private static final int LL128_SLOT_BYTES = 2048;
+
+    private final KernelLayout kernel;
+    private final LL128Line line;
+    private final int lineWords;
+    private final ConnectionLayout layout;
+
+    MemoryProxyTest(KernelLayout kernel) {
+        this.kernel = kernel;
+        line = kernel.ll128Line();
+        lineWords = (int) (line.dataBytes() / Long.BYTES);
+        layout = new ConnectionLayout(8 * 256, 8 * LL128_SLOT_BYTES, 8 * 1024, line);
+    }
 
     /** One posted part of an operation: a step, or a Simple slice of two steps. */
     private record Piece(long step, int steps, Protocol protocol, long bytes, long seed) {
     }
 
     /** The memory of one end. */
-    private static final class End {
+    private final class End {
         final MemorySegment memory;
         final SendMem sendMem;
         final RecvMem recvMem;
 
         End(Arena arena, long firstStep) {
-            memory = arena.allocate(LAYOUT.totalBytes(), 4096);
+            memory = arena.allocate(layout.totalBytes(), 4096);
             // not zero: zeros are the flag of step -1, and these bytes are the flag of a step long ago
-            memory.asSlice(0, LAYOUT.bufferOffset(Protocol.SIMPLE)).fill((byte) 0x5a);
-            sendMem = LAYOUT.sendMem(memory);
-            recvMem = LAYOUT.recvMem(memory);
+            memory.asSlice(0, layout.bufferOffset(Protocol.SIMPLE)).fill((byte) 0x5a);
+            sendMem = layout.sendMem(memory);
+            recvMem = RecvMem.of(memory.asSlice(layout.recvMemOffset(), RecvMem.BYTES), kernel);
             sendMem.headRelease(firstStep);
             recvMem.tailRelease(firstStep);
             for (int slot = 0; slot < ConnectionLayout.SLOTS; slot++) {
                 recvMem.sizePlain(slot, RecvMem.EMPTY);
             }
         }
+
+        SlotBuffers buffers() {
+            MemoryRegion region = MemoryFrames.region(memory);
+            return new SlotBuffers(layout, sendMem, recvMem, region, region, region);
+        }
     }
 
     /** The actions of a sending kernel, in stages between which the proxy may run. */
-    private static final class SendingKernel {
+    private final class SendingKernel {
         final End end;
         final Random random;
         final List<Piece> program;
@@ -116,7 +139,7 @@ class MemoryProxyTest {
         }
 
         private void writeLine(Piece piece, int line) {
-            long at = LAYOUT.slotOffset(piece.protocol, piece.step) + line * lineBytes(piece.protocol);
+            long at = layout.slotOffset(piece.protocol, piece.step) + line * lineBytes(piece.protocol);
             switch (piece.protocol) {
                 case LL -> {
                     int flag = LLLine.flag(piece.step);
@@ -124,10 +147,10 @@ class MemoryProxyTest {
                             LLLine.half((int) word(piece, 2 * line + 1), flag));
                 }
                 case LL128 -> {
-                    for (int word = 0; word < 15; word++) {
-                        end.memory.set(ValueLayout.JAVA_LONG, at + 8 * word, word(piece, 15 * line + word));
+                    for (int word = 0; word < lineWords; word++) {
+                        end.memory.set(ValueLayout.JAVA_LONG, at + 8 * word, word(piece, lineWords * line + word));
                     }
-                    LL128Line.NCCL.flagRelease(end.memory, at, LL128Line.flag(piece.step));
+                    MemoryProxyTest.this.line.flagRelease(end.memory, at, LL128Line.flag(piece.step));
                 }
                 case SIMPLE -> end.memory.set(ValueLayout.JAVA_LONG, at, word(piece, line));
             }
@@ -135,7 +158,7 @@ class MemoryProxyTest {
     }
 
     /** The actions of a receiving kernel. */
-    private static final class ReceivingKernel {
+    private final class ReceivingKernel {
         final End end;
         final List<Piece> program;
         int next;
@@ -172,7 +195,7 @@ class MemoryProxyTest {
         }
 
         private boolean ready(Piece piece) {
-            long slot = LAYOUT.slotOffset(piece.protocol, piece.step);
+            long slot = layout.slotOffset(piece.protocol, piece.step);
             switch (piece.protocol) {
                 case LL -> { // polls flags, never reads tail
                     for (long at = 0; at < piece.bytes; at += LLLine.BYTES) {
@@ -183,8 +206,9 @@ class MemoryProxyTest {
                     return true;
                 }
                 case LL128 -> {
-                    for (long at = 0; at < piece.bytes; at += LL128Line.BYTES) {
-                        if (LL128Line.NCCL.flagAcquire(end.memory, slot + at) != LL128Line.flag(piece.step)) {
+                    for (long at = 0; at < piece.bytes; at += MemoryProxyTest.this.line.bytes()) {
+                        if (MemoryProxyTest.this.line.flagAcquire(end.memory, slot + at) != LL128Line
+                                .flag(piece.step)) {
                             return false;
                         }
                     }
@@ -197,7 +221,7 @@ class MemoryProxyTest {
         }
 
         private void checkLine(Piece piece, int line, long seed) {
-            long at = LAYOUT.slotOffset(piece.protocol, piece.step) + line * lineBytes(piece.protocol);
+            long at = layout.slotOffset(piece.protocol, piece.step) + line * lineBytes(piece.protocol);
             String where = piece + ", line " + line + ", seed " + seed;
             switch (piece.protocol) {
                 case LL -> {
@@ -207,8 +231,8 @@ class MemoryProxyTest {
                             where);
                 }
                 case LL128 -> {
-                    for (int word = 0; word < 15; word++) {
-                        assertEquals(word(piece, 15 * line + word),
+                    for (int word = 0; word < lineWords; word++) {
+                        assertEquals(word(piece, lineWords * line + word),
                                 end.memory.get(ValueLayout.JAVA_LONG, at + 8 * word), where);
                     }
                 }
@@ -217,10 +241,10 @@ class MemoryProxyTest {
         }
     }
 
-    private static long lineBytes(Protocol protocol) {
+    private long lineBytes(Protocol protocol) {
         return switch (protocol) {
             case LL -> LLLine.BYTES;
-            case LL128 -> LL128Line.BYTES;
+            case LL128 -> line.bytes();
             case SIMPLE -> Long.BYTES;
         };
     }
@@ -233,7 +257,7 @@ class MemoryProxyTest {
      * Returns operations of several pieces, each of one protocol. They have the form of rings (Simple slices of two
      * steps, rounded to four) or one step at a time.
      */
-    private static List<Piece> program(Random random, long firstStep, int operations) {
+    private List<Piece> program(Random random, long firstStep, int operations) {
         List<Piece> pieces = new ArrayList<>();
         long step = firstStep;
         for (int operation = 0; operation < operations; operation++) {
@@ -247,7 +271,7 @@ class MemoryProxyTest {
             for (int i = 0; i < count; i++) {
                 long bytes = switch (protocol) {
                     case LL -> LLLine.isCleaned(step) ? 256 : 16L * random.nextInt(17);
-                    case LL128 -> 2048L * random.nextInt(2);
+                    case LL128 -> line.bytes() * random.nextInt((int) (LL128_SLOT_BYTES / line.bytes()) + 1);
                     case SIMPLE -> random.nextInt(3) == 0 ? 0 : 8L * random.nextInt(1 + steps * 128);
                 };
                 pieces.add(new Piece(step, steps, protocol, bytes, random.nextLong()));
@@ -267,13 +291,11 @@ class MemoryProxyTest {
             End from = new End(arena, firstStep);
             End to = new End(arena, firstStep);
             MemoryFrames frames = new MemoryFrames(random);
-            MemorySegment staging = arena.allocate(LAYOUT.bufferOffset(Protocol.SIMPLE), 128);
-            SendProxy send = SendProxy.byMemory(ConnectionName.ofRing(0, 1, 0, true),
-                    SlotBuffers.inOne(LAYOUT, MemoryFrames.region(from.memory)), firstStep, frames.sender(),
-                    (c, f) -> {});
-            ReceiveProxy receive = ReceiveProxy.byMemory(ConnectionName.ofRing(1, 0, 0, false),
-                    SlotBuffers.inOne(LAYOUT, MemoryFrames.region(to.memory)), MemoryFrames.region(staging), firstStep,
-                    frames.receiver(seed % 2 == 0), (c, f) -> {});
+            MemorySegment staging = arena.allocate(layout.bufferOffset(Protocol.SIMPLE), 128);
+            SendProxy send = SendProxy.byMemory(ConnectionName.ofRing(0, 1, 0, true), from.buffers(), firstStep,
+                    frames.sender(), (c, f) -> {});
+            ReceiveProxy receive = ReceiveProxy.byMemory(ConnectionName.ofRing(1, 0, 0, false), to.buffers(),
+                    MemoryFrames.region(staging), firstStep, frames.receiver(seed % 2 == 0), (c, f) -> {});
             SendingKernel sending = new SendingKernel(from, program, random);
             ReceivingKernel receiving = new ReceivingKernel(to, program, firstStep);
             int turns = 0;
@@ -294,7 +316,7 @@ class MemoryProxyTest {
             assertTrue(send.drained() && receive.drained(), "everything posted was sent");
             Piece last = program.getLast();
             assertEquals(last.step + last.steps, from.sendMem.headAcquire(), "all credits are back");
-            int stagedBytes = (int) LAYOUT.bufferBytes(Protocol.LL);
+            int stagedBytes = (int) layout.bufferBytes(Protocol.LL);
             boolean linesWereStaged =
                     staging.asSlice(0, stagedBytes).mismatch(MemorySegment.ofArray(new byte[stagedBytes])) >= 0;
             assertEquals(seed % 2 != 0, linesWereStaged,
@@ -308,8 +330,8 @@ class MemoryProxyTest {
         try (Arena arena = Arena.ofConfined()) {
             End from = new End(arena, 0);
             MemoryFrames frames = new MemoryFrames(null);
-            SendProxy send = SendProxy.byMemory(ConnectionName.ofRing(0, 1, 0, true),
-                    SlotBuffers.inOne(LAYOUT, MemoryFrames.region(from.memory)), 0, frames.sender(), (c, f) -> {});
+            SendProxy send = SendProxy.byMemory(ConnectionName.ofRing(0, 1, 0, true), from.buffers(), 0,
+                    frames.sender(), (c, f) -> {});
             for (int slot = 0; slot < ConnectionLayout.SLOTS; slot++) {
                 from.recvMem.sizeRelease(slot, 0);
             }
@@ -327,8 +349,8 @@ class MemoryProxyTest {
         try (Arena arena = Arena.ofConfined()) {
             End from = new End(arena, 0);
             MemoryFrames frames = new MemoryFrames(null);
-            SendProxy send = SendProxy.byMemory(ConnectionName.ofRing(0, 1, 0, true),
-                    SlotBuffers.inOne(LAYOUT, MemoryFrames.region(from.memory)), 0, frames.sender(), (c, f) -> {});
+            SendProxy send = SendProxy.byMemory(ConnectionName.ofRing(0, 1, 0, true), from.buffers(), 0,
+                    frames.sender(), (c, f) -> {});
             from.recvMem.sizePlain(7, bytes == -1 ? -2 : bytes);
             from.recvMem.tailRelease(8);
             assertThrows(ProxyException.class, () -> {
@@ -348,12 +370,11 @@ class MemoryProxyTest {
                 End from = new End(arena, 0);
                 End to = new End(arena, 0);
                 MemoryFrames frames = new MemoryFrames(null);
-                MemorySegment staging = arena.allocate(LAYOUT.bufferOffset(Protocol.SIMPLE), 128);
-                SendProxy send = SendProxy.byMemory(ConnectionName.ofRing(0, 1, 0, true),
-                        SlotBuffers.inOne(LAYOUT, MemoryFrames.region(from.memory)), 0, frames.sender(), (c, f) -> {});
-                ReceiveProxy receive = ReceiveProxy.byMemory(ConnectionName.ofRing(1, 0, 0, false),
-                        SlotBuffers.inOne(LAYOUT, MemoryFrames.region(to.memory)), MemoryFrames.region(staging), 0,
-                        frames.receiver(), (c, f) -> {});
+                MemorySegment staging = arena.allocate(layout.bufferOffset(Protocol.SIMPLE), 128);
+                SendProxy send = SendProxy.byMemory(ConnectionName.ofRing(0, 1, 0, true), from.buffers(), 0,
+                        frames.sender(), (c, f) -> {});
+                ReceiveProxy receive = ReceiveProxy.byMemory(ConnectionName.ofRing(1, 0, 0, false), to.buffers(),
+                        MemoryFrames.region(staging), 0, frames.receiver(), (c, f) -> {});
                 from.recvMem.sizePlain(0, 8);
                 from.recvMem.tailRelease(1);
                 send.progress();
