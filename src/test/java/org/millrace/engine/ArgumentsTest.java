@@ -232,7 +232,7 @@ class ArgumentsTest {
 
     @Test
     void aMissingSplitIsReportedAsSplit() throws Exception {
-        Map<String, String> settings = EngineGroup.settings("MILLRACE_CONNECT_DEADLINE", "5s");
+        Map<String, String> settings = EngineGroup.settings("MILLRACE_CONNECT_DEADLINE", "2s");
         CountDownLatch failed = new CountDownLatch(1);
         List<Throwable> thrown = EngineGroup.thrown(directory, 2, settings, communicator -> {
             if (communicator.rank() == 1) {
@@ -247,7 +247,7 @@ class ArgumentsTest {
         });
         String message = assertInstanceOf(LATE, thrown.get(0)).getMessage();
         assertTrue(message.startsWith("split ")
-                && message.contains("has not called it within 5 s (MILLRACE_CONNECT_DEADLINE)"), message);
+                && message.contains("has not called it within 2 s (MILLRACE_CONNECT_DEADLINE)"), message);
     }
 
     @Test

@@ -42,7 +42,7 @@ class GinFailureTest {
         List<Throwable> thrown = EngineGroup.call(2, rank -> () -> {
             if (rank == 0) {
                 try {
-                    waitForSignal(settings, waits);
+                    waitForSignal(settings, waits, told);
                 } finally {
                     waits.countDown();
                     told.countDown();
@@ -55,11 +55,12 @@ class GinFailureTest {
         assertEquals(Arrays.asList(null, null), thrown);
     }
 
-    private void waitForSignal(Map<String, String> settings, CountDownLatch waits) {
+    private void waitForSignal(Map<String, String> settings, CountDownLatch waits, CountDownLatch told) {
         try (GinRank rank = GinRank.join("file:" + directory.resolve("group"), 0, 2, settings)) {
             HostGin gin = new HostGin(rank.device(GinRequirements.of(1, 1, 0).withDeadline(Duration.ofSeconds(10))), 0);
             waits.countDown();
             String said = assertThrows(GinException.class, () -> gin.waitSignal(0, 1)).getMessage();
+            told.countDown(); // the close of this rank waits until the other rank has closed its streams
             assertTrue(said.contains("rank 1 (pid") && said.contains("a kernel of rank 1 saw nonsense"), said);
         }
     }

@@ -1,5 +1,7 @@
 package org.millrace.net;
 
+import java.util.Arrays;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BooleanSupplier;
 
@@ -67,6 +69,13 @@ public record Connected(Listener listener, FrameSender sender, FrameReceiver rec
             }
             Thread.onSpinWait();
         }
+    }
+
+    /** Closes networks at the same time, because each network waits until its peers have closed their streams. */
+    public static void closeAll(Network... networks) {
+        CompletableFuture.allOf(Arrays.stream(networks)
+                .map(network -> CompletableFuture.runAsync(network::close, Thread.ofPlatform()::start))
+                .toArray(CompletableFuture[]::new)).join();
     }
 
     @Override

@@ -40,12 +40,13 @@ public abstract class NetworkContract extends FrameContract {
      */
     @Test
     void aConnectionGoesOnWhenOneThatWasMadeBesideItIsClosed() {
-        MemoryRegion out = memory(LONG_PAYLOAD);
         for (boolean firstIsClosed : new boolean[] {true, false}) {
-            try (Network other = newNetwork();
-                    MemoryRegion in = other.register(Arena.ofAuto().allocate(LONG_PAYLOAD))) {
-                Connected a = Connected.make(network, other);
-                Connected b = Connected.make(network, other);
+            Network from = newNetwork();
+            Network to = newNetwork();
+            try (MemoryRegion out = from.register(Arena.ofAuto().allocate(LONG_PAYLOAD));
+                    MemoryRegion in = to.register(Arena.ofAuto().allocate(LONG_PAYLOAD))) {
+                Connected a = Connected.make(from, to);
+                Connected b = Connected.make(from, to);
                 for (int i = 0; i < SEVERAL; i++) {
                     a.sender().progress();
                     b.sender().progress();
@@ -69,6 +70,8 @@ public abstract class NetworkContract extends FrameContract {
                 left.receiver().accept(in, 0);
                 left.until(() -> left.sender().framesCompleted() == 2 && left.receiver().framesCompleted() == 2);
                 left.close();
+            } finally {
+                Connected.closeAll(from, to);
             }
         }
     }
@@ -114,9 +117,14 @@ public abstract class NetworkContract extends FrameContract {
         assertThrows(ConnectionException.class, () -> network.connect(new byte[3], Connected.newKey()));
     }
 
+    /** Creates the network of a client that has a wrong secret. It may give up sooner than the network under test. */
+    protected Network newStranger() {
+        return newNetwork();
+    }
+
     @Test
     void aSecretThatIsNotTheListenersIsRefused() {
-        try (Listener listener = network.listen(); Listener other = network.listen()) {
+        try (Network client = newStranger(); Listener listener = network.listen(); Listener other = network.listen()) {
             ConnectionKey key = Connected.newKey();
             Pending<FrameReceiver> accepting = listener.expect(key);
             byte[] address = listener.address();
@@ -127,7 +135,7 @@ public abstract class NetworkContract extends FrameContract {
                 address[i] ^= (byte) (address[i] ^ stranger[i]);
             }
             ConnectionException refusal = Connected.failureOf(() -> {
-                Pending<FrameSender> connecting = network.connect(address, key);
+                Pending<FrameSender> connecting = client.connect(address, key);
                 while (connecting.poll() == null) {
                     assertNull(accepting.poll());
                 }

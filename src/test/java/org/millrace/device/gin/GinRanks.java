@@ -20,6 +20,7 @@ import org.millrace.gin.GinCommunicator;
 import org.millrace.gin.GinOptions;
 import org.millrace.gin.HostWindowMemory;
 import org.millrace.gin.Window;
+import org.millrace.net.Connected;
 import org.millrace.net.FullMesh;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
@@ -157,10 +158,8 @@ final class GinRanks implements AutoCloseable {
         for (AgentRunner runner : runners) {
             runner.close();
         }
-        for (int rank = 0; rank < ranks; rank++) {
-            listeners[rank].close();
-            networks[rank].close();
-        }
+        Arrays.stream(listeners).forEach(Listener::close);
+        Connected.closeAll(networks);
         arena.close();
     }
 }

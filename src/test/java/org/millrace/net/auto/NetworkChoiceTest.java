@@ -43,8 +43,9 @@ class NetworkChoiceTest {
         ConnectionKey key = Connected.newKey();
         Pending<FrameReceiver> accepting = listener.expect(key);
         Pending<FrameSender> connecting = from.connect(address, key);
-        Connected made = Connected.await(listener, connecting, accepting);
-        return made.sender().toString();
+        try (Connected made = Connected.await(listener, connecting, accepting)) {
+            return made.sender().toString();
+        }
     }
 
     @Test

@@ -90,11 +90,12 @@ class RailHandshakeTest {
                                         AddressFormat.SOCKET.decode(listener.address())))
                                 .array());
             }
-            Connected made = Connected.await(listener, connecting, accepting);
-            // The client attempted three rails, because it has three addresses. The first and the third rail used
-            // the address without a listener.
-            assertEquals(1, ((FrameSender.Railed) made.sender()).rails());
-            assertTrue(made.sender().toString().contains("(2 streams)"), made.sender().toString());
+            try (Connected made = Connected.await(listener, connecting, accepting)) {
+                // The client attempted three rails, because it has three addresses. The first and the third rail used
+                // the address without a listener.
+                assertEquals(1, ((FrameSender.Railed) made.sender()).rails());
+                assertTrue(made.sender().toString().contains("(2 streams)"), made.sender().toString());
+            }
         }
     }
 

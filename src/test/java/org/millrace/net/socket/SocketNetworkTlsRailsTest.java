@@ -9,13 +9,22 @@ import org.millrace.net.NetworkContract;
 @Tag("optimized")
 class SocketNetworkTlsRailsTest extends NetworkContract {
 
-    @Override
-    protected Network newNetwork() {
-        return new SocketNetwork(SocketOptions.defaults()
+    private static SocketOptions options() {
+        return SocketOptions.defaults()
                 .withStreams(1, 20_000)
                 .withFramesInFlight(5)
                 .withRails(SocketNetworkRailsTest.loopbacks(2))
-                .withTls(SocketNetworkTlsTest.IDENTITY));
+                .withTls(SocketNetworkTlsTest.IDENTITY);
+    }
+
+    @Override
+    protected Network newNetwork() {
+        return new SocketNetwork(options());
+    }
+
+    @Override
+    protected Network newStranger() {
+        return new SocketNetwork(SocketNetworkTlsTest.stranger(options()));
     }
 
     /** The JDK's engine allocates. */

@@ -1,5 +1,6 @@
 package org.millrace.net.socket;
 
+import java.time.Duration;
 import java.util.Map;
 import org.junit.jupiter.api.Tag;
 import org.millrace.config.Configuration;
@@ -15,10 +16,23 @@ class SocketNetworkTlsTest extends NetworkContract {
     static final TlsIdentity IDENTITY =
             TlsIdentity.of(Configuration.load(Map.of("MILLRACE_TLS", "1", "MILLRACE_SECRET", "of the test")));
 
+    /** Options of a client with a wrong secret. Under TLS the client connects again until its deadline. */
+    static SocketOptions stranger(SocketOptions options) {
+        return options.withDeadlines(Duration.ofSeconds(2), options.handshakeDeadline());
+    }
+
+    private static SocketOptions options() {
+        return SocketOptions.defaults().withStreams(3, 10_000).withFramesInFlight(5).withTls(IDENTITY);
+    }
+
     @Override
     protected Network newNetwork() {
-        return new SocketNetwork(
-                SocketOptions.defaults().withStreams(3, 10_000).withFramesInFlight(5).withTls(IDENTITY));
+        return new SocketNetwork(options());
+    }
+
+    @Override
+    protected Network newStranger() {
+        return new SocketNetwork(stranger(options()));
     }
 
     /** The JDK's engine allocates. */

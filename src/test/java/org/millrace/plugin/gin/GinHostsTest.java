@@ -31,6 +31,7 @@ import org.millrace.abi.GinQueueMemory;
 import org.millrace.abi.NetDeviceHandle;
 import org.millrace.gin.GinOptions;
 import org.millrace.gin.Window;
+import org.millrace.net.Connected;
 import org.millrace.net.FullMesh;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
@@ -141,8 +142,8 @@ class GinHostsTest {
             for (int rank = 0; rank < RANKS; rank++) {
                 hardware[rank].close();
                 listeners[rank].close();
-                networks[rank].close();
             }
+            Connected.closeAll(networks);
             arena.close();
         }
         assertEquals(List.of(), GinRankPair.files());

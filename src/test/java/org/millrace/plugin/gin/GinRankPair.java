@@ -14,6 +14,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.millrace.gin.GinOptions;
 import org.millrace.gin.Window;
+import org.millrace.net.Connected;
 import org.millrace.net.FullMesh;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
@@ -103,8 +104,8 @@ final class GinRankPair implements AutoCloseable {
             groups[rank].close();
             hardware[rank].close();
             listeners[rank].close();
-            networks[rank].close();
         }
+        Connected.closeAll(networks);
         arena.close();
     }
 }
