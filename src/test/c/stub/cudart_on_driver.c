@@ -15,7 +15,15 @@ static void *of_driver(const char *name) {
   return found;
 }
 
-__attribute__((constructor)) static void record_nothing(void) { stub_record_calls(0); }
+/*
+ * Records nothing. No code runs on this device, so launches of kernels are refused. With STUB_CUDA_HANGS a launch
+ * succeeds, and its kernel never starts.
+ */
+__attribute__((constructor)) static void begin(void) {
+  stub_record_calls(0);
+  if (!getenv("STUB_CUDA_HANGS"))
+    stub_fail("cudaLaunchKernel", 719 /* cudaErrorLaunchFailure */, 1 << 30);
+}
 
 static char *memory_of(const void *address) {
   return ((char *(*)(char *))of_driver("stubMemory"))((char *)address);

@@ -40,6 +40,7 @@ class MatrixCommandTest {
     }
 
     @Test
+    @Tag("nightly")
     void someCellsOfAll() {
         Run run = Run.matrix("--quick");
         assertEquals(0, run.status(), run.toString());

@@ -62,6 +62,7 @@ class ArchiveTest {
     /** The archive is used as a user has it: moved after it was unpacked, and with no other Java installed. */
     @Test
     @Tag("slow")
+    @Tag("nightly")
     void itsJavaRunsThePluginWhereverItLies() throws Exception {
         Path home = Path.of(System.getProperty("java.home"));
         assumeTrue(Files.isExecutable(home.resolve("bin/jlink")), "this Java has no jlink");

@@ -86,12 +86,13 @@ class GoesOnHostTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"shm, 12, lazy", "socket, 8, now"})
+    @CsvSource({"shm, 8, lazy", "socket, 8, now"})
     void aProgramIsToldAbortsAndJoinsAnewAndNothingIsLeft(String network, int losses, String binding) throws Exception {
         toldAbortsAndJoinsAnew(network, losses, binding);
     }
 
     @Test
+    @Tag("nightly")
     void overUcxToo() throws Exception {
         toldAbortsAndJoinsAnew("ucx", 12, "lazy");
     }

@@ -16,6 +16,7 @@ import javax.net.ssl.SSLException;
 import javax.net.ssl.SSLParameters;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -125,8 +126,20 @@ class TlsSplitTest {
 
     /** The key-exchange groups change the length of the TLS hellos, as longer keys of later releases do. */
     @ParameterizedTest
-    @ValueSource(strings = {"x25519", "secp521r1", "x25519,ffdhe8192", "ffdhe4096"})
+    @Tag("slow")
+    @ValueSource(strings = {"x25519", "ffdhe4096"})
     void everyPositionOfBothDirectionsMayEndASegment(String groups) throws IOException {
+        splits(groups);
+    }
+
+    @ParameterizedTest
+    @Tag("nightly")
+    @ValueSource(strings = {"secp521r1", "x25519,ffdhe8192"})
+    void soItIsWithOtherGroups(String groups) throws IOException {
+        splits(groups);
+    }
+
+    private void splits(String groups) throws IOException {
         String[] names = groups.split(",");
         exchange(at -> false, names);
         exchange(at -> true, names);

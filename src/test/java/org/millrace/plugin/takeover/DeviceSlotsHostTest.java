@@ -25,12 +25,24 @@ class DeviceSlotsHostTest {
             .compile("rank (\\d): (\\d+) copies within devices, (\\d+) with the host, 0 in the program's context");
 
     @ParameterizedTest
-    @CsvSource({"12, processes, shm, 1, none, small", "11, threads, shm, 2, none, small",
-            "12, processes, auto, 2, none, usual", "8, processes, socket, 1, none, small",
-            "12, threads, socket, 2, none, usual", "12, processes, shm, 1, STUB_CUDA_NO_EXPORT, small",
-            "12, processes, shm, 2, STUB_CUDA_NO_IMPORT, small", "12, processes, plugin, 1, none, small",
-            "9, threads, plugin, 2, none, small"})
+    @CsvSource({"11, threads, shm, 2, none, small", "12, processes, auto, 2, none, usual",
+            "8, processes, socket, 1, none, small", "12, processes, shm, 1, STUB_CUDA_NO_EXPORT, small",
+            "12, processes, shm, 2, STUB_CUDA_NO_IMPORT, small", "12, processes, plugin, 1, none, small"})
     void allThatKernelsSendArrives(int version, String way, String network, int threads, String fault, String sizes)
+            throws Exception {
+        takesOver(version, way, network, threads, fault, sizes);
+    }
+
+    @ParameterizedTest
+    @Tag("nightly")
+    @CsvSource({"12, processes, shm, 1, none, small", "12, threads, socket, 2, none, usual",
+            "9, threads, plugin, 2, none, small"})
+    void inMoreCombinations(int version, String way, String network, int threads, String fault, String sizes)
+            throws Exception {
+        takesOver(version, way, network, threads, fault, sizes);
+    }
+
+    private static void takesOver(int version, String way, String network, int threads, String fault, String sizes)
             throws Exception {
         var outcome = host(version, network, threads).with("HOST_SLOTS", "device")
                 .with(fault, "1")

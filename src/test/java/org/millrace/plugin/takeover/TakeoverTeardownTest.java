@@ -29,7 +29,7 @@ class TakeoverTeardownTest {
     private static final long EACH_WAITING_MILLIS = STUCK_CHANNELS * new DataPath.DrainTimeout().remaining().toMillis();
     /** Number of cycles. The number of open resources after more cycles is compared with the number after these. */
     private static final int EARLY_CYCLES = 20;
-    private static final int CYCLES = 60;
+    private static final int CYCLES = 40;
 
     /** Shared memory with single copy: the data stays in its slot until the peer has read it. */
     private static final String IN_PLACE = "shm in place";
@@ -91,8 +91,19 @@ class TakeoverTeardownTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"socket", "shm", "ucx", "ucx tcp"})
+    @ValueSource(strings = {"socket", "shm"})
     void allConnectionsWaitOnceForPeersThatTakeNothing(String network) throws Exception {
+        abort(network);
+    }
+
+    @ParameterizedTest
+    @Tag("nightly")
+    @ValueSource(strings = {"ucx", "ucx tcp"})
+    void allConnectionsWaitOnceForPeersThatTakeNothingOverUcx(String network) throws Exception {
+        abort(network);
+    }
+
+    private static void abort(String network) throws Exception {
         var outcome = end("abort", network, STUCK_CHANNELS);
         assertEquals(1, outcome.count("the peer accepts no data"), outcome.output());
         assertTrue(number(outcome, "rank 0 was torn down in (\\d+) ms") < EACH_WAITING_MILLIS, outcome.output());
@@ -107,8 +118,19 @@ class TakeoverTeardownTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"socket", "shm", "ucx", "ucx tcp"})
+    @ValueSource(strings = {"socket", "shm"})
     void aKernelThatRunsOnWithoutCreditsIsNotWaitedFor(String network) throws Exception {
+        runAway(network);
+    }
+
+    @ParameterizedTest
+    @Tag("nightly")
+    @ValueSource(strings = {"ucx", "ucx tcp"})
+    void aKernelThatRunsOnWithoutCreditsIsNotWaitedForOverUcx(String network) throws Exception {
+        runAway(network);
+    }
+
+    private static void runAway(String network) throws Exception {
         var outcome = end("runaway", network, CHANNELS);
         assertEquals(CHANNELS, outcome.count("the device ran on without credits"), outcome.output());
         assertEquals(0, outcome.count("the peer accepts no data"), outcome.output());
@@ -154,8 +176,19 @@ class TakeoverTeardownTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"socket", "shm", "ucx", "ucx tcp"})
+    @ValueSource(strings = {"socket", "shm"})
     void communicatorsOneAfterTheOtherLeaveNothingOpen(String network) throws Exception {
+        cycle(network);
+    }
+
+    @ParameterizedTest
+    @Tag("nightly")
+    @ValueSource(strings = {"ucx", "ucx tcp"})
+    void communicatorsOneAfterTheOtherLeaveNothingOpenOverUcx(String network) throws Exception {
+        cycle(network);
+    }
+
+    private static void cycle(String network) throws Exception {
         var outcome = HostProgram.compile("cycles_host", "-DNET_VERSION=12")
                 .withNetwork(network)
                 .with("MILLRACE_JAVA_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xmx24m")
