@@ -53,8 +53,8 @@ int count_faults(void) { return faults; }
 #include <pthread.h>
 #include <sys/syscall.h>
 
-#define NULLS 20000
-#define COLLECTIONS 50
+#define NULLS 4000
+#define COLLECTIONS 15
 
 static const int others_of_jvm[] = {SIGBUS, SIGFPE, SIGILL};
 static const net_t *net;
@@ -93,7 +93,7 @@ static void *compute(void *unused) {
   jobject seven = (*env)->NewObject(env, integer, (*env)->GetMethodID(env, integer, "<init>", "(Ljava/lang/String;)V"),
                                     (*env)->NewStringUTF(env, "7"));
   jmethodID pow = (*env)->GetMethodID(env, integer, "pow", "(I)Ljava/math/BigInteger;");
-  for (int i = 0; i < 40; i++)
+  for (int i = 0; i < 12; i++)
     (*env)->DeleteLocalRef(env, (*env)->CallObjectMethod(env, seven, pow, 20000 + i));
   return unused;
 }

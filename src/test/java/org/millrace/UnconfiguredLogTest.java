@@ -38,7 +38,7 @@ class UnconfiguredLogTest {
     private int warnings(List<String> log4j, String... options) throws Exception {
         List<String> command =
                 new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                        "--enable-native-access=ALL-UNNAMED"));
+                        "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "--enable-native-access=ALL-UNNAMED"));
         command.addAll(List.of(options));
         List<String> path = Arrays.stream(System.getProperty("java.class.path").split(File.pathSeparator))
                 .filter(each -> !each.contains("log4j-") || log4j.stream().anyMatch(each::contains))

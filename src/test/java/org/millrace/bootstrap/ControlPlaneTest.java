@@ -58,7 +58,7 @@ class ControlPlaneTest {
     }
 
     private void gather(String rendezvous, int size) throws Exception {
-        int rounds = 50;
+        int rounds = Math.min(50, 256 / size);
         Ranks.onEach(size, rank -> {
             try (ControlPlane plane = ControlPlane.join(rendezvous, rank, size, Ranks.TIMEOUT)) {
                 assertEquals(rank, plane.rank());

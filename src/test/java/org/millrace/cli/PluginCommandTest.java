@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.millrace.plugin.WholeJar;
@@ -45,6 +46,7 @@ class PluginCommandTest {
 
     /** Other files in the directory do not belong to Millrace, which must not list or change them. */
     @Test
+    @Tag("slow")
     void whatElseLiesThereStays() throws Exception {
         Path other = Files.writeString(temporary.resolve("notes.txt"), "mine");
         Run run = Run.of("plugin", "install", temporary.toString(), "--jar",

@@ -67,7 +67,7 @@ class OddDescriptorsTest {
     void noWordsReachBeyondTheWindows(GinDescriptorFormat format) {
         int refused = 0;
         int carriedOut = 0;
-        for (long seed = 0; seed < 4000; seed++) {
+        for (long seed = 0; seed < 1500; seed++) {
             Random random = new Random(seed);
             try (GinPair pair = new GinPair(new GinOptions(CHUNK, 8, Duration.ZERO), null)) {
                 pair.serve();

@@ -25,6 +25,8 @@ abstract class FrameContract extends NetworkFixture {
 
     private static final int SLOTS = 24;
     private static final int SLOT_BYTES = (3 << 20) + 64;
+    /** Number of random frames. */
+    private static final int FRAMES = 1_000;
 
     @Test
     void framesArriveInOrderWithTheirWords() {
@@ -195,11 +197,11 @@ abstract class FrameContract extends NetworkFixture {
     }
 
     private RandomFrames.Sending sending(Connected ends, long seed) {
-        return new RandomFrames.Sending(ends.sender(), memory((long) SLOTS * SLOT_BYTES), SLOTS, seed, 3_000);
+        return new RandomFrames.Sending(ends.sender(), memory((long) SLOTS * SLOT_BYTES), SLOTS, seed, FRAMES);
     }
 
     private RandomFrames.Receiving receiving(Connected ends, long seed) {
-        return new RandomFrames.Receiving(ends.receiver(), memory((long) SLOTS * SLOT_BYTES), SLOTS, seed, 3_000);
+        return new RandomFrames.Receiving(ends.receiver(), memory((long) SLOTS * SLOT_BYTES), SLOTS, seed, FRAMES);
     }
 
     @Test
@@ -285,7 +287,7 @@ abstract class FrameContract extends NetworkFixture {
             int rounds = 0;
             do { // code that is not compiled yet allocates, and the time until then depends on the machine
                 before = threads.getCurrentThreadAllocatedBytes();
-                exchange(ends, out, in, 100_000);
+                exchange(ends, out, in, Math.min(frames, 100_000));
             } while (threads.getCurrentThreadAllocatedBytes() - before > 4 << 10 && ++rounds < 20);
             ProcessIdentity.CURRENT.isProvablyDead(); // the first check of a peer's process loads classes
             long begun = System.nanoTime();

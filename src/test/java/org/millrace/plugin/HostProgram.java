@@ -105,7 +105,7 @@ public final class HostProgram {
     }
 
     public static HostProgram compile(String name, String... definitions) throws Exception {
-        build(JAR, CLASSES, WholeJar::write);
+        jar();
         HostProgram takeover = compileAlone("takeover_host", "-DNET_VERSION=12");
         build(ARCHIVE, CLASSES, fresh -> takeover.archive(fresh));
         return compileAlone(name, definitions).with("MILLRACE_JAVA_OPTS",
@@ -124,6 +124,12 @@ public final class HostProgram {
         all.addAll(List.of("-DNCCL_CODE=" + version, wave == 0 ? "-DNO_RCCL" : "-DRCCL=" + wave, "-rdynamic",
                 "-Wl,--no-as-needed", "-L" + hip, "-l:libamdhip64.so.6"));
         return compile(name, all.toArray(String[]::new)).with("LD_LIBRARY_PATH", hip).with("MILLRACE_TAKEOVER", "1");
+    }
+
+    /** Returns the jar of the classes under test and their dependencies. */
+    static Path jar() throws Exception {
+        build(JAR, CLASSES, WholeJar::make);
+        return JAR;
     }
 
     /** Makes the JVM archive the classes that a run of this program loads. */

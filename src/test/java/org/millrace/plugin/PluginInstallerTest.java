@@ -12,6 +12,7 @@ import java.nio.file.Path;
 import java.util.jar.JarOutputStream;
 import java.util.stream.Stream;
 import java.util.zip.ZipEntry;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.millrace.MillraceException;
@@ -37,6 +38,7 @@ class PluginInstallerTest {
     }
 
     @Test
+    @Tag("slow")
     void whatIsInstalledStartsWithNothingElseSet() throws Exception {
         Path directory = temporary.resolve("with space");
         PluginInstaller installer = new PluginInstaller(wholeJar());

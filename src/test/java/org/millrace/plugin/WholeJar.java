@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.nio.file.FileSystems;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.util.jar.JarOutputStream;
 import java.util.jar.Manifest;
 import java.util.stream.Stream;
@@ -17,7 +18,12 @@ public final class WholeJar {
 
     private WholeJar() {}
 
-    public static Path write(Path jar) throws IOException, InterruptedException {
+    /** Writes a copy of the jar, which is made once for all tests. */
+    public static Path write(Path jar) throws Exception {
+        return Files.copy(HostProgram.jar(), jar, StandardCopyOption.REPLACE_EXISTING);
+    }
+
+    static Path make(Path jar) throws IOException, InterruptedException {
         HostProgram.library(); // compiles the classes if necessary
         try (JarOutputStream out = new JarOutputStream(Files.newOutputStream(jar), manifest())) {
             for (String entry : System.getProperty("java.class.path").split(":")) {
