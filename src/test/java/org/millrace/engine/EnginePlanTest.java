@@ -26,7 +26,7 @@ import org.millrace.ReduceOp;
 class EnginePlanTest extends EngineFixture {
 
     private static final int RANKS = 3;
-    private static final int LAUNCHES = 300;
+    private static final int LAUNCHES = 120;
 
     /** Work items are in the kernel's arguments, or in separate memory if the arguments have no room. */
     @ParameterizedTest

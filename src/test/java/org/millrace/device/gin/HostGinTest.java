@@ -45,12 +45,12 @@ class HostGinTest {
     @MethodSource("networksAndFormats")
     void putsOfAllSizesAtOddOffsetsArriveBeforeTheirSignals(String network, GinDescriptorFormat format)
             throws Exception {
-        long[] sizes = {0, 1, 7, 8, 63, 4096, (1 << 20) - 1, 1 << 20, (1 << 20) + 1,
-                format == GinDescriptorFormat.V30 ? LARGE : 5 << 20};
+        int largest = format == GinDescriptorFormat.V30 ? LARGE : 5 << 20;
+        long[] sizes = {0, 1, 7, 8, 63, 4096, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, largest};
         try (GinRanks group = new GinRanks(network, 2)) {
             GinCommunicator[] communicators = group.connect(GinOptions.defaults());
-            MemorySegment[] source = group.memory(LARGE + 64);
-            MemorySegment[] target = group.memory(LARGE + 64);
+            MemorySegment[] source = group.memory(largest + 64);
+            MemorySegment[] target = group.memory(largest + 64);
             Window[] sources = group.windows(communicators, source);
             Window[] targets = group.windows(communicators, target);
             GinDeviceCommunicator[] devices =
