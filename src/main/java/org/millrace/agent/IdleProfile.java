@@ -264,8 +264,8 @@ public enum IdleProfile {
         }
 
         /**
-         * Returns the duration of the sleep after the next pass without work, in nanoseconds; 0 if the thread then does
-         * not sleep.
+         * Returns the duration of the sleep after the next pass without work, in nanoseconds; 0 if the thread does not
+         * sleep after it.
          */
         long sleepNanos() {
             return polls() ? 0 : parkNanos;

@@ -13,8 +13,8 @@ public interface Sleeper {
 
     /**
      * Sleeps for a time in nanoseconds, or until another thread or process wakes the thread. A sleeper that is woken
-     * through shared memory first only announces the sleep there, and returns false. The thread must then make another
-     * pass before it calls this method again.
+     * through shared memory first only announces the sleep in that memory, and returns false. The thread must then make
+     * another pass before it calls this method again.
      *
      * @return false if it only announced the sleep
      */

@@ -26,8 +26,8 @@ public record ChunkShape(int chunkSteps, int sliceSteps, Protocol protocol, long
     public static final ChunkShape FOUR_SLICES = new ChunkShape(4, 1, Protocol.SIMPLE, 0);
 
     /**
-     * Shape for the operations of {@link #FOUR_SLICES} if they have few elements. Four slices would then cost more time
-     * than they save by overlap.
+     * Shape for the operations of {@link #FOUR_SLICES} if they have few elements. With few elements, four slices would
+     * cost more time than they save by overlap.
      */
     static final ChunkShape TWO_SLICES = new ChunkShape(4, 2, Protocol.SIMPLE, 0);
 

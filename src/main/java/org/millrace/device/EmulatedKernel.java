@@ -44,7 +44,7 @@ public final class EmulatedKernel implements StreamTask {
      */
     private long beganAt;
     private volatile boolean done;
-    /** Time of the last progress. Other threads read it through {@link #LAST_MOVED}. */
+    /** Time of the latest progress. Other threads read it through {@link #LAST_MOVED}. */
     private long lastMoved;
 
     /**

@@ -36,7 +36,7 @@ public final class ReceivePort extends Port {
      */
     public void begin(int chunkSteps) {
         if (gather != null) {
-            // The previous operation has ended, so its last head is stored in the handle.
+            // The previous operation has ended, so its final head is stored in the handle.
             gather.leave();
         }
         step = Steps.roundUp(step, chunkSteps);

@@ -8,7 +8,10 @@ interface StreamTask {
     /** Does the work that is possible without waiting. Returns the amount of work; 0 if the task could do nothing. */
     int progress();
 
-    /** Called instead of {@link #progress} if an earlier task of the stream has failed. The task must then be done. */
+    /**
+     * Called instead of {@link #progress} if an earlier task of the stream has failed. After this call, the task must
+     * be done.
+     */
     void skip(Throwable reason);
 
     boolean done();

@@ -188,7 +188,7 @@ final class TaskQueue {
     }
 
     /**
-     * Waits until all tasks that were added so far are complete or were skipped. Throws if the deadline passes before.
+     * Waits until all tasks that were added so far are complete or were skipped. Throws if the deadline passes first.
      */
     void await(Duration deadline) {
         long target = enqueued.get();

@@ -11,8 +11,8 @@ import org.millrace.abi.WorkType;
 /**
  * A block of a kernel. It reads its work from the kernel's arguments and serves one channel. The channel's collectives
  * run one after another. The channel's sends and receives all run at the same time, beside the collectives. On a GPU,
- * the warps of a block run one batch of sends and receives at a time. Here all batches run at once, so no transfer
- * waits for another one that waits for a peer.
+ * the warps of a block run one batch of sends and receives at a time. This class runs all batches at once, so no
+ * transfer waits for another one that waits for a peer.
  *
  * <p>
  * If a plan runs more than once and its arguments do not change, each run uses the same blocks. A block then keeps the

@@ -64,7 +64,7 @@ public final class WorkLauncher implements AutoCloseable {
     /** Reason why the communicator was aborted before launching stopped; null if it was not aborted. */
     private @Nullable Throwable reasonBeforeDrain;
     private boolean waiting;
-    /** Time when room was last freed while a plan waits for room, or time when this wait began. */
+    /** While a plan waits for room: the latest time at which room was freed, or the time when this wait began. */
     private long lastMovedNanos;
 
     /**

@@ -244,7 +244,7 @@ final class Attendance implements EmulatedDevice.KernelWatch {
     }
 
     /**
-     * Returns whether all ranks are stalled. No further call of any rank's program can then help, because the kernels
+     * Returns whether all ranks are stalled. If so, no further call of any rank's program can help, because the kernels
      * of a communicator run in order.
      */
     private boolean allStand() {

@@ -166,7 +166,7 @@ final class CommunicatorParts {
 
     /**
      * Completes the set-up of the group of ranks. From now on, a rank starts an operation, or connects to a peer, only
-     * when its program calls the operation. The late deadline then applies.
+     * when its program calls the operation. Such a rank may be late, so the late deadline applies from now on.
      */
     void begin() {
         connectors.serve(attendance, options.lateDeadline());

@@ -98,7 +98,7 @@ final class Connector<P> {
     }
 
     /**
-     * Returns whether the two devices share memory with no proxy between them. One device may then read memory of the
+     * Returns whether the two devices share memory with no proxy between them. If so, one device may read memory of the
      * other.
      */
     synchronized boolean isDirect() {

@@ -179,8 +179,8 @@ final class Connectors {
 
     /**
      * Announces an operation to the receive connectors of collectives that have no part in it. If a peer nevertheless
-     * sends data there, the peer runs a different operation, and the connector can report it. Not safe from several
-     * threads at a time.
+     * sends data on such a connector, the peer runs a different operation, and the connector can report it. Not safe
+     * from several threads at a time.
      */
     void announceWithout(long opCount, long signature, long count) {
         for (int i = 0; i < collectiveReceives.size(); i++) {

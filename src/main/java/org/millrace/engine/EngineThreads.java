@@ -70,8 +70,8 @@ final class EngineThreads implements AutoCloseable {
     }
 
     /**
-     * Wakes another thread of the rank after a pass with work. Does nothing if no connection has a proxy, because the
-     * threads then have no work for each other.
+     * Wakes another thread of the rank after a pass with work. Does nothing if no connection has a proxy, because
+     * without proxies the threads have no work for each other.
      */
     void wakeIfServed(Doorbell other) {
         if (served.get() > 0) {

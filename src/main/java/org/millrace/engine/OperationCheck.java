@@ -46,7 +46,7 @@ final class OperationCheck {
     private final ConnectionName name;
     private final MemorySegment mine;
     private final MemorySegment theirs;
-    /** Last record that was read from the other side. Reused, because only one thread at a time announces. */
+    /** Newest record that was read from the other side. Reused, because only one thread at a time announces. */
     private final Announcement other = new Announcement();
     private final Announcement without = new Announcement();
     private long announced;

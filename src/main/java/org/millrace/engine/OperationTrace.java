@@ -183,7 +183,7 @@ final class OperationTrace implements AutoCloseable {
             process.unwatch(watcher);
         }
         if (trace != null && trace.isRecorded()) {
-            look(); // records the kernels that have ended since the last look
+            look(); // records the kernels that have ended since the previous look
         }
     }
 }

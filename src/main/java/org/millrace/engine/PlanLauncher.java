@@ -37,8 +37,8 @@ final class PlanLauncher {
     }
 
     /**
-     * Launches a plan. Returns false if the work FIFO currently has no room for the plan. The caller then repeats the
-     * call until the launch succeeds.
+     * Launches a plan. Returns false if the work FIFO currently has no room for the plan, so that the caller must
+     * repeat the call.
      *
      * @throws org.millrace.MillraceException if the work FIFO stays full for too long, or if the communicator is
      *                                        aborted or closed

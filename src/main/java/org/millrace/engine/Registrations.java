@@ -27,8 +27,8 @@ final class Registrations implements AutoCloseable {
      */
     private static final long LEAST_COMBINED = 64 << 10;
     /**
-     * Minimum size of a hop, in bytes, like {@link #LEAST_COMBINED}, for operations that only move elements. Slots then
-     * cost one additional copy, but no sum.
+     * Minimum size of a hop, in bytes, like {@link #LEAST_COMBINED}, for operations that only move elements. In such
+     * operations, slots cost one additional copy, but no sum.
      */
     private static final long LEAST_MOVED = 256 << 10;
 

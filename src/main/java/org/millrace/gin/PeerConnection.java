@@ -10,7 +10,7 @@ import org.millrace.net.PeerClosedException;
 
 /**
  * The connection to one peer, in both directions. A put completes when its source may be overwritten: its last frame
- * was sent, or its bytes were copied. A get completes when its bytes are written here.
+ * was sent, or its bytes were copied. A get completes when its bytes are written at this rank.
  */
 final class PeerConnection extends GinPeer {
 
@@ -23,7 +23,7 @@ final class PeerConnection extends GinPeer {
     private FramePath bytesPath;
     private final GetAnswers answers = new GetAnswers();
     private final FrameDispatcher inbound;
-    /** Number of the peer's frames that this rank has settled, as last published to the peer. */
+    /** Newest number of the peer's settled frames that this rank has published to the peer. */
     private long publishedSettled;
     private boolean sendingOver;
     private boolean receivingOver;

@@ -42,7 +42,7 @@ final class QueueWatch {
      * For each queue, address of the first word of its next descriptor; 0 if the queue must be drained without a check.
      */
     private final long[] next;
-    /** For each queue, number of the last pass that drained it. */
+    /** For each queue, number of the newest pass that drained it. */
     private final long[] used;
     private int busy;
     /** Index of the busy queue that the next pass checks first. It changes with each pass. */

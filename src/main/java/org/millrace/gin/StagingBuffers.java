@@ -24,7 +24,9 @@ public final class StagingBuffers {
          */
         void mark();
 
-        /** Returns whether all copies that had begun at the last call of {@link #mark} are complete. Does not block. */
+        /**
+         * Returns whether all copies that had begun at the latest call of {@link #mark} are complete. Does not block.
+         */
         boolean arePastMark();
     }
 

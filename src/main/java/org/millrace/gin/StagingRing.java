@@ -134,8 +134,8 @@ public final class StagingRing {
         private final int peer;
         private long taken;
         /**
-         * The ring's {@code released} word, as last read. The receiver writes the word, so each new value is checked:
-         * it must lie between the previous value and {@link #taken}.
+         * Newest value read from the ring's {@code released} word. The receiver writes the word, so each new value is
+         * checked: it must lie between the previous value and {@link #taken}.
          */
         private long released;
 

@@ -26,7 +26,7 @@ public final class WaitRelease {
     private final GinContexts contexts;
     private volatile boolean awaited;
     private volatile boolean released;
-    /** Time of the last increment of the signals, as {@link System#nanoTime}; 0 if none. Agent's thread only. */
+    /** Time of the latest increment of the signals, as {@link System#nanoTime}; 0 if none. Agent's thread only. */
     private long grown;
 
     WaitRelease(GinContexts contexts) {

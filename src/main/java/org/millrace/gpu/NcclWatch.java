@@ -145,8 +145,8 @@ final class NcclWatch implements Runnable {
         public void prepare(boolean alone) {}
 
         /**
-         * Ends NCCL's group. NCCL then connects the ranks and launches the kernels. If this call does not return or
-         * fails, all communicators of the group fail, because NCCL does not report the communicator that caused the
+         * Ends NCCL's group. NCCL then connects the ranks and launches the kernels. If this call fails, or does not
+         * return in time, all communicators of the group fail. NCCL does not report the communicator that caused the
          * failure.
          */
         @Override

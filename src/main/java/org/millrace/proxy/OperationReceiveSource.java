@@ -62,7 +62,7 @@ final class OperationReceiveSource implements ReceiveStepSource {
             return false; // the peer is ahead; its frame waits until this rank's program starts the operation
         }
         if (op == null) {
-            op = without; // this rank has already started another operation here
+            op = without; // this rank has already started another operation on this connection
         }
         if (!StepHeader.isOf(header, op) || op.steps() == 0) {
             throw new ProxyException.DisagreementException(name, op.collective(),

@@ -141,8 +141,8 @@ public final class ProxyAgent implements Agent {
     }
 
     /**
-     * Returns whether a connection is drained. If the connection throws an exception, it has failed and is removed. It
-     * then counts as drained.
+     * Returns whether a connection is drained. If the connection throws an exception, it has failed and is removed, and
+     * it counts as drained.
      *
      * @param ends whether the connection is about to be removed
      */
@@ -181,7 +181,7 @@ public final class ProxyAgent implements Agent {
          * interrupt status is restored afterwards.
          *
          * @param time maximum time to wait
-         * @return false after a timeout; the connections' memory must not be freed then
+         * @return false after a timeout; in this case the connections' memory must not be freed
          */
         boolean await(Duration time);
 

@@ -29,8 +29,8 @@ public interface ProxyConnection {
     }
 
     /**
-     * {@return whether data would be lost if the peer closed the connection now} Such data is posted data that may not
-     * have arrived at the peer, or data from the peer that the device has not received.
+     * {@return whether data would be lost if the peer closed the connection now} Such data was posted but may not have
+     * arrived at the peer. Or it came from the peer, and the device has not received it.
      */
     default boolean owesData() {
         return !drained();

@@ -38,7 +38,7 @@ public final class ReceiveProxy extends AbstractProxy {
     private final @Nullable DeliveredSlots delivered;
     /** The device's head, as read in this pass. */
     private long head;
-    /** First step after the last frame that was accepted. */
+    /** First step after the newest accepted frame. */
     private long covered;
 
     ReceiveProxy(ConnectionName name, SendMem sendMem, RecvMem recvMem, FrameReceiver receiver,
@@ -123,7 +123,7 @@ public final class ReceiveProxy extends AbstractProxy {
         try {
             work += accept();
         } finally {
-            work += deliver(); // the receiver may throw PeerClosedException in the pass that accepted the last frames
+            work += deliver(); // also after a PeerClosedException: the same pass may have accepted the final frames
         }
         return work;
     }

@@ -89,7 +89,7 @@ public final class SendProxy extends AbstractProxy {
             try {
                 work += sender.progress();
             } finally {
-                // the sender may throw PeerClosedException in the pass that completed the last frames
+                // also after a PeerClosedException: the same pass may have completed the final frames
                 work += release();
             }
             return work;

@@ -7,8 +7,9 @@ import org.millrace.net.MemoryRegion;
 
 /**
  * The sending end of a network connection that the connections of several channels to one peer share
- * ({@code NCCL_NET_SHARED_COMMS}). Fewer network connections must then be polled and kept open. Each frame contains the
- * number of its member. The peer's {@link SharedReceiver} distributes the frames. One agent must serve all members.
+ * ({@code NCCL_NET_SHARED_COMMS}). This reduces the number of network connections that must be polled and kept open.
+ * Each frame contains the number of its member. The peer's {@link SharedReceiver} distributes the frames. One agent
+ * must serve all members.
  *
  * <p>
  * The frames of all members arrive in one order. A member that waits for its device therefore delays the later frames

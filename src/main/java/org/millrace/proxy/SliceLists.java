@@ -209,7 +209,7 @@ public final class SliceLists {
 
         /**
          * Makes a receiver store a slice in pages. The slice is the payload of the header that the receiver returned
-         * last.
+         * most recently.
          *
          * @param number number of the slice, as the device counts slices
          */

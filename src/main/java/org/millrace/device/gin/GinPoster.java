@@ -52,8 +52,8 @@ final class GinPoster {
     }
 
     /**
-     * Posts one or two descriptors for a peer if the peer's queue has room. Returns false if the queue has no room;
-     * nothing is posted then. Never claims a place that is not free yet.
+     * Posts one or two descriptors for a peer if the peer's queue has room. Returns false, and posts nothing, if the
+     * queue has no room. Never claims a place that is not free yet.
      *
      * @param second second descriptor; null if there is only one
      */

@@ -57,7 +57,7 @@ public abstract class ExpectedConnection<C extends IncomingHello> implements Pen
     }
 
     /**
-     * Drops the clients if one of them has closed its stream before the connection was established. The peer can then
+     * Drops the clients if one of them has closed its stream before the connection was established. The peer can
      * connect again.
      */
     final void dropDeparted(BiConsumer<Object, Refusal> log) {

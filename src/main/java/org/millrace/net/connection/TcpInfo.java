@@ -57,7 +57,7 @@ final class TcpInfo {
     private final CFunction getsockopt = CFunction.named("getsockopt");
     private final CFunction getsockname = CFunction.named("getsockname");
     private final CFunction getpeername = CFunction.named("getpeername");
-    /** Structure that the last call of {@link #read} has filled. */
+    /** Structure that the latest call of {@link #read} has filled. */
     final MemorySegment bytes;
     private final MemorySegment address;
     private final MemorySegment length;
@@ -141,7 +141,7 @@ final class TcpInfo {
     }
 
     /**
-     * Returns the time since the peer's last segment, in nanoseconds, while this side is idle and more than one
+     * Returns the time since the peer's newest segment, in nanoseconds, while this side is idle and more than one
      * keep-alive probe is unanswered; otherwise 0. A peer with a closed window is a different case, see
      * {@link TcpStream}.
      */

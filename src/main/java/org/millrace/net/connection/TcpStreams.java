@@ -85,7 +85,7 @@ public final class TcpStreams {
             name(remote.getAddress(), host);
         }
         synchronized (OPEN) {
-            OPEN.removeIf(stream -> !stream.isOpen()); // removed here, because without a trace no watch calls open()
+            OPEN.removeIf(stream -> !stream.isOpen()); // removed now, because without a trace no watch calls open()
             TcpStream watched = new TcpStream(channel, local, remote, peer, host == null);
             OPEN.add(watched);
             return watched;

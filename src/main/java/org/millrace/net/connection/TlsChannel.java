@@ -54,7 +54,7 @@ public final class TlsChannel extends FilterSocketChannel {
     private boolean established;
     /** Whether {@link #in} is empty or ends with an incomplete record. More bytes must then arrive. */
     private boolean starved = true;
-    /** Whether the last read of the stream did not fill {@link #in}. Another read would then find nothing. */
+    /** Whether the latest read of the stream did not fill {@link #in}. If so, another read would find nothing. */
     private boolean drained;
 
     /**

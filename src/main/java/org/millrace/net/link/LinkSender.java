@@ -41,8 +41,9 @@ final class LinkSender extends FrameEnd.Carried implements FrameSender {
     private static final int HEADER_BYTES = 64;
     private static final long PIECE_BYTES = 16 << 10;
     /**
-     * Maximum time that pieces reserve the line in advance, in ticks. The line is then not idle while threads do other
-     * work. One connection reserves at most half of this time, so that other connections can reserve the line, too.
+     * Maximum time that pieces reserve the line in advance, in ticks. Because of the reservations, the line is not idle
+     * while threads do other work. One connection reserves at most half of this time, so that other connections can
+     * reserve the line, too.
      */
     private static final long AHEAD = Duration.ofMillis(1).toNanos() * LinkNetwork.SharedLine.TICKS;
     private static final int WORDS = FrameHeader.WORDS + 1;

@@ -89,7 +89,7 @@ final class CommInMaking implements AutoCloseable {
         return communicator != 0;
     }
 
-    /** Returns the communicator, which the caller then owns. */
+    /** Returns the communicator, which the caller owns from now on. */
     long take() {
         long taken = communicator;
         communicator = 0;

@@ -5,8 +5,8 @@ import org.millrace.ffi.plugin.plugin_h;
 
 /**
  * The receives of pieces of payloads. If the plugin supports it, several pieces are collected and posted as one
- * receive. When the data of a receive has arrived, its length is checked. If the data belongs to a device, it is then
- * flushed. Used by one thread.
+ * receive. When the data of a receive has arrived, its length is checked. Afterwards, data in device memory is flushed.
+ * Used by one thread.
  *
  * <pre>
  *   finished  ≤  flushing  ≤  arrived  ≤  posted  ≤  finished + {@value PluginComm#MAX_REQUESTS}        receives

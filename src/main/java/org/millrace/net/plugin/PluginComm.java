@@ -34,7 +34,7 @@ abstract class PluginComm {
     private final long[] requests = new long[MAX_REQUESTS];
     /** The requests in flight. */
     final InFlight window = new InFlight(MAX_REQUESTS);
-    /** Whether the plugin has failed to test a request. The requests in flight then never complete. */
+    /** Whether the plugin has failed to test a request. If so, the requests in flight never complete. */
     private boolean failed;
 
     PluginComm(PluginConnection connection, long communicator, NetFunction closing, Arena arena) {
@@ -113,7 +113,7 @@ abstract class PluginComm {
         return results.get(ValueLayout.JAVA_INT, DONE_OFFSET) != 0;
     }
 
-    /** Returns the length of one message of the request that was last tested. */
+    /** Returns the length of one message of the request that was tested most recently. */
     final int size(int message) {
         return results.get(ValueLayout.JAVA_INT, SIZES_OFFSET + message * Integer.BYTES);
     }

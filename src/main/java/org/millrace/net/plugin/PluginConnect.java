@@ -15,8 +15,8 @@ import org.millrace.net.socket.OutgoingStream;
 import org.millrace.net.socket.SocketOptions;
 
 /**
- * A pending connection to a listener. This side requests the handles of the peer's plugin over TCP. Then this side's
- * plugin connects to these handles.
+ * A pending connection to a listener. This side requests the handles of the peer's plugin over TCP. Afterwards, this
+ * side's plugin connects to these handles.
  */
 final class PluginConnect extends OutgoingConnection {
 

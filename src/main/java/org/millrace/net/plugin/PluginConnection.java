@@ -96,7 +96,7 @@ final class PluginConnection extends ConnectionState {
         release = last;
     }
 
-    /** Returns whether a function of the plugin has failed. No new request may begin then. */
+    /** Returns whether a function of the plugin has failed. If so, no new request may begin. */
     boolean isBroken() {
         return broken != null;
     }

@@ -122,10 +122,10 @@ abstract sealed class RingSide {
         }
 
         /**
-         * Copies a payload that stays in the sender's memory to the ring's file, and stores its position there in the
-         * location line. The consumer then stops reading the sender's memory, or discards the data that it has read.
-         * Called only for a frame that the consumer has not released, as far as this side knows. The location line then
-         * still belongs to the frame.
+         * Copies to the ring's file a payload that has stayed in the sender's memory. Stores the payload's position in
+         * the file in the location line. The consumer then stops reading the sender's memory, or discards the data that
+         * it has read. Called only for a frame that the consumer has not released, as far as this side knows. The
+         * location line then still belongs to the frame.
          *
          * @param place offset of the location line in the file
          * @param end   position after the frame
@@ -238,7 +238,7 @@ abstract sealed class RingSide {
             return isMoved() ? MOVED : read;
         }
 
-        /** Returns whether the payload of the last location line was moved to the ring's file. */
+        /** Returns whether the payload of the newest location line was moved to the ring's file. */
         boolean isMoved() {
             return movedTo() != 0;
         }
@@ -247,12 +247,12 @@ abstract sealed class RingSide {
             return memory.getLongAcquire(inPlaceAt + FrameLayout.MOVED_OFFSET);
         }
 
-        /** Returns whether the payload of the last location line is in the device memory of a ticket. */
+        /** Returns whether the payload of the newest location line is in the device memory of a ticket. */
         boolean isOf(DeviceRegion.Ticket ticket) {
             return FrameLayout.isOf(memory, inPlaceAt, ticket);
         }
 
-        /** Returns the ticket of the device memory in the last location line. */
+        /** Returns the ticket of the device memory in the newest location line. */
         DeviceRegion.Ticket ticket() {
             return FrameLayout.ticket(memory, inPlaceAt);
         }

@@ -52,7 +52,7 @@ final class SealedFile implements AutoCloseable {
 
     /**
      * Returns a number that is equal in processes that can open each other's sealed files. Returns 0 if this process
-     * cannot have sealed files. Callers then use a file in a directory.
+     * cannot have sealed files, so that callers use a file in a directory.
      */
     static long domain() {
         return Domain.NUMBER;

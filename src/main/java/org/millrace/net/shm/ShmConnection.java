@@ -28,8 +28,8 @@ final class ShmConnection extends ConnectionState {
     private static final long SOCKET_INTERVAL_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
     private static final long PROCESS_INTERVAL_NANOS = 100 * SOCKET_INTERVAL_NANOS;
     /**
-     * Multiple of the interval between socket checks. If more time than this multiple passes between two reads of the
-     * clock, the caller probably sleeps between its calls. The clock is then read more often.
+     * Factor: if more than {@value} times the interval between socket checks passes between two reads of the clock, the
+     * caller probably sleeps between its calls. If so, the clock is read more often.
      */
     private static final int LATE = 4;
 

@@ -235,7 +235,10 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
         return read(remaining);
     }
 
-    /** Reads the rest of a payload from the ring's file. The sender has moved it there to reuse its own memory. */
+    /**
+     * Reads the rest of a payload from the ring's file. The sender has moved the payload to that file, to reuse its own
+     * memory.
+     */
     private long readMoved() {
         try {
             return destination.fillMoved(consumer, received, remaining);

@@ -344,7 +344,7 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
             return devicesCount > 0;
         }
 
-        /** Returns the number of frames of the connection before the oldest frame here. */
+        /** Returns the number of frames of the connection before the oldest frame of this object. */
         long oldestNumber() {
             return numbers[window.oldest()];
         }

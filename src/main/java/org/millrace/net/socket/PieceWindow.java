@@ -46,7 +46,7 @@ abstract sealed class PieceWindow permits SendWindow, ReceiveWindow {
         return (int) frame & mask;
     }
 
-    /** Marks all pieces of the new frame in a slot as missing. */
+    /** Marks all pieces of the new frame in a slot as not arrived. */
     final void beginPieces(int slot) {
         int count = pieces.count((int) headers[slot].payloadBytes());
         missing[slot] = count;

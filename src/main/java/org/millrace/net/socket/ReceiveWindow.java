@@ -89,8 +89,8 @@ final class ReceiveWindow extends PieceWindow {
     }
 
     /**
-     * Returns whether the connection waits only for a destination. All frames with a destination are then complete, and
-     * the header of the next frame has arrived.
+     * Returns whether the connection waits only for a destination: all frames with a destination are complete, and the
+     * header of the next frame has arrived.
      */
     boolean waitsForDestination() {
         return accepted == completed && isKnown(accepted);

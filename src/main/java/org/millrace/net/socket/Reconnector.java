@@ -444,8 +444,8 @@ public final class Reconnector implements Runnable {
         }
 
         /**
-         * Restarts the time limit when the handshake has reached its next stage: the peer's host is then slow, but the
-         * network is not cut.
+         * Restarts the time limit when the handshake has reached its next stage. This shows that the peer's host is
+         * slow, but the network is not cut.
          */
         private void noteProgress(SocketChannel open, long now) {
             int reached =

@@ -145,8 +145,8 @@ final class SocketListener extends KeyedListener<SocketListener.Client> {
         }
 
         /**
-         * Returns the address of the reconnector in the client's process. Requests to restore this stream are sent
-         * there.
+         * Returns the address of the reconnector in the client's process. Requests to restore this stream are sent to
+         * that address.
          */
         StreamRecovery.Peer peer(boolean bound) throws IOException {
             return StreamRecovery.Peer.of(channel(), bound, StreamHello.resumePort(resume()));

@@ -270,7 +270,7 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
         }
         frames.retireWhole();
         if (frames.isEmpty() || !more || now - leftAt > LAST_WORDS_NANOS) {
-            tell(); // logged here, because closing a failed connection does not log the delivered bytes
+            tell(); // logged now, because closing a failed connection does not log the delivered bytes
             throw connection.closedByPeer(howFar(), lostPeer);
         }
         return (int) (frames.released() - before);
@@ -280,9 +280,8 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
         try {
             return stream.write(now);
         } catch (IOException e) {
-            // A write fails in the same way whether the peer was closed or its process has ended. The peer's last
-            // messages
-            // distinguish these two cases.
+            // A write fails in the same way whether the peer was closed or its process has ended. The peer's final
+            // messages distinguish these two cases.
             listen(stream, now);
             lose(stream, e.getMessage(), e, now);
             return 0;

@@ -12,8 +12,8 @@ import org.millrace.net.connection.SilentLink;
 
 /**
  * Bytes of a stream that were read ahead into a buffer. One read delivers several headers and the small payloads
- * between them. After a large payload the next payload is expected to be large, too. Then only the next header is read
- * ahead, so that no part of its payload has to be copied.
+ * between them. After a large payload the next payload is expected to be large, too. If so, only the next header is
+ * read ahead, so that no part of its payload has to be copied.
  */
 final class StagedInput {
 
@@ -56,8 +56,8 @@ final class StagedInput {
     public int fill(StreamInput stream, boolean more) throws IOException {
         buffer.clear();
         if (begin > 0) {
-            // At most a part of a header or of a payload of at most NUMBER_BYTES is left here. The available bytes of a
-            // longer payload are always taken with its header.
+            // At most a part of a header or of a payload of at most NUMBER_BYTES is left in the buffer. The available
+            // bytes of a longer payload are always taken with its header.
             buffer.put(0, buffer, begin, end - begin);
             end -= begin;
             begin = 0;

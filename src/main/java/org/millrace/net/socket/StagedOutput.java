@@ -32,8 +32,8 @@ final class StagedOutput {
     private long sent;
     private long end;
     /**
-     * Position of the last gap, which extends to the next multiple of the capacity. A gap exists because the next bytes
-     * did not fit between its position and the end of the buffer.
+     * Position of the newest gap, which extends to the next multiple of the capacity. A gap exists because the next
+     * bytes did not fit between its position and the end of the buffer.
      */
     private long gap = -1;
 
@@ -77,12 +77,12 @@ final class StagedOutput {
         return buffer;
     }
 
-    /** Returns the position behind the last added byte. */
+    /** Returns the position behind the newest added byte. */
     long end() {
         return end;
     }
 
-    /** Returns the position behind the last sent byte. */
+    /** Returns the position behind the newest sent byte. */
     long sent() {
         return sent;
     }

@@ -79,7 +79,10 @@ public final class StreamRecovery {
      */
     private int turn;
     private final AtomicReferenceArray<@Nullable Successor> successors;
-    /** Epoch of each stream, or the last epoch if the stream is lost. Written by the thread that moves frames. */
+    /**
+     * Epoch of each stream, or its epoch before the loss if the stream is lost. Written by the thread that moves
+     * frames.
+     */
     private final AtomicLongArray epochs;
     /** Newest epoch of each stream that the peer reports as lost. Written by the reconnector, like {@code tried}. */
     private final AtomicLongArray lostThere;
@@ -346,8 +349,8 @@ public final class StreamRecovery {
     }
 
     /**
-     * Ends the connection if the reconnect deadline has passed since the loss of the last stream, and since the last
-     * message of the peer.
+     * Ends the connection if the reconnect deadline has passed since the loss of the last stream, and since the peer's
+     * newest message.
      */
     private void checkDeadline(long now, @Nullable String last) {
         long none = noneSince;

@@ -39,7 +39,7 @@ public final class StreamSet extends ConnectionState {
     private final boolean[] lingers;
     private final Arena memory = Arena.ofShared();
     private boolean released;
-    /** Silent link in the last report to the peer; null for none. Used by the thread that moves frames. */
+    /** Silent link in the newest report to the peer; null for none. Used by the thread that moves frames. */
     private @Nullable SilentLink told;
 
     /**

@@ -89,7 +89,8 @@ final class IncomingMessages {
     }
 
     /**
-     * Takes the frame of the header that was read last. If the payload is in the message, copies it to the destination.
+     * Takes the frame of the header that was read most recently. If the payload is in the message, copies it to the
+     * destination.
      */
     void take(long payloadBytes, long destination) {
         boolean inline = isInline(payloadBytes);

@@ -228,7 +228,7 @@ abstract class UcxEnd extends ConnectionState {
     }
 
     /**
-     * Checks a send. Returns its request while the send is in flight. Then frees the request, and returns 0 or
+     * Checks a send. Returns its request while the send is in flight. Otherwise frees the request, and returns 0 or
      * {@link #FAILED}.
      */
     final long sent(long request) {
@@ -242,8 +242,8 @@ abstract class UcxEnd extends ConnectionState {
     }
 
     /**
-     * Checks a receive. Returns {@link #UNDER_WAY} while the receive is in flight. Then frees the request, and returns
-     * the length of the message or {@link #FAILED}.
+     * Checks a receive. Returns {@link #UNDER_WAY} while the receive is in flight. Otherwise frees the request, and
+     * returns the length of the message or {@link #FAILED}.
      */
     final long received(long request) {
         if (!isRequest(request)) {

@@ -354,7 +354,7 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
     }
 
     private void end() {
-        flush(); // so that the sender learns that the last payloads were received
+        flush(); // so that the sender learns that the final payloads were received
         for (long request : requests) {
             cancel(request);
         }

@@ -233,8 +233,8 @@ abstract class FallbackConnection implements DataPath.Connection {
         }
 
         /**
-         * {@inheritDoc} Publishes the lists of pages before NCCL learns that a request is complete. NCCL then advances
-         * tail, and the kernel reads the lists.
+         * {@inheritDoc} Publishes the lists of pages before NCCL learns that a request is complete, because NCCL then
+         * advances tail, and the kernel reads the lists.
          */
         @Override
         int test(int request) {

@@ -101,7 +101,7 @@ final class GinResources {
         return GinOptions.defaults().withCheck(settings().check());
     }
 
-    /** Returns the settings. The first call reads them and logs the complaints. NCCL has passed its logger before. */
+    /** Returns the settings. The first call reads them and logs the complaints. NCCL has already passed its logger. */
     private synchronized GinSettings settings() {
         if (settings == null) {
             settings = GinSettings.of(Configuration.ofPlugin(environment));

@@ -31,11 +31,11 @@ import org.millrace.proxy.SlotBuffers;
 import org.millrace.trace.ProcessTrace;
 
 /**
- * Sends steps of every protocol from this process to itself while NCCL still initializes. The proxies' code is then
- * compiled when the first kernel posts. Without the warm-up, the first thousands of steps would be interpreted, at
- * several times their cost. The first steps use slots in host memory, where LL's slots always are. The next steps use
- * slots that a GPU copies. Sizes, protocols and pace are random, because a branch that the warm-up never takes would
- * cause a deoptimization later.
+ * Sends steps of every protocol from this process to itself while NCCL still initializes. The proxies' code is
+ * therefore compiled when the first kernel posts. Without the warm-up, the first thousands of steps would be
+ * interpreted, at several times their cost. The first steps use slots in host memory, where LL's slots always are. The
+ * next steps use slots that a GPU copies. Sizes, protocols and pace are random, because a branch that the warm-up never
+ * takes would cause a deoptimization later.
  */
 final class WarmUp implements Runnable {
 
