@@ -73,7 +73,7 @@ enum { ASYNC_ERROR, SHRINK, FUNCTIONS };
 enum { NOT_ASKED, TOLD, GIVEN_UP };
 
 static void say(const char *what) {
-  logger(NCCL_LOG_INFO, NCCL_INIT | NCCL_NET, "millrace", __LINE__, "NET/Millrace: %s", what);
+  millraceLog(logger, NCCL_LOG_INFO, what);
 }
 
 void millraceFindNccl(ncclDebugLogger_t logFunction) {

@@ -70,3 +70,15 @@ enum millraceVendor millraceVendor(const void *code, const char **path) {
   enum millraceVendor vendor = named_vendor(map);
   return vendor == MILLRACE_NCCL && function_of(code, "ncclCommGetUniqueHash") ? MILLRACE_NCCLX : vendor;
 }
+
+/*
+ * NCCLX 2.29 and 2.30, and RCCL 2.27.7 and newer, have a level ERROR before WARN (nccl_common.h). An RCCL without a
+ * version counts as a new one.
+ */
+int millraceWarnLevel(const void *code) {
+  const char *path;
+  enum millraceVendor vendor = millraceVendor(code, &path);
+  int version = vendor == MILLRACE_RCCL ? millraceNcclVersion(code) : 0;
+  return vendor == MILLRACE_NCCLX || (vendor == MILLRACE_RCCL && (!version || version >= 22707)) ? NCCL_LOG_WARN + 1
+                                                                                                 : NCCL_LOG_WARN;
+}

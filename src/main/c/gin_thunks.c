@@ -5,7 +5,7 @@ ncclResult_t ginInit(void **ctx, uint64_t commId, ncclDebugLogger_t logFunction)
   ncclResult_t started = millraceStart(logFunction);
   if (started != ncclSuccess)
     return started;
-  MILLRACE_FORWARD_SHIELDED(ginInit, ctx, commId, logFunction);
+  MILLRACE_FORWARD_SHIELDED(ginInit, ctx, commId, logFunction, millraceWarnLevel((const void *)logFunction));
 }
 
 /* NCCL asks each plugin with a GIN table for its devices. If Java cannot serve GIN, the plugin has none. */

@@ -1,6 +1,7 @@
 /* The plugin's location, and the options of its JVM. */
 #define _GNU_SOURCE
 #include "jvm_options.h"
+#include "shim.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -203,10 +204,12 @@ void millraceOptionVariables(char *names, size_t size) {
 
 void millraceTellOptions(ncclDebugLogger_t logFunction) {
   static const char *const variables[] = {FIRST_OPTIONS, LAST_OPTIONS};
+  char line[500];
   for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
-    if (*optionsIn(variables[i]))
-      logFunction(NCCL_LOG_INFO, NCCL_INIT | NCCL_NET, "millrace", __LINE__,
-                  "NET/Millrace: the JVM is started with %s=%.400s, too", variables[i], optionsIn(variables[i]));
+    if (*optionsIn(variables[i])) {
+      snprintf(line, sizeof line, "the JVM is started with %s=%.400s, too", variables[i], optionsIn(variables[i]));
+      millraceLog(logFunction, NCCL_LOG_INFO, line);
+    }
 }
 
 /*

@@ -6,8 +6,8 @@
 static ncclResult_t init(int version, void **ctx, uint64_t commId, ncclDebugLogger_t logFunction) {
   const char *path;
   int vendor = (int)millraceVendor(logFunction, &path);
-  MILLRACE_FORWARD_SHIELDED(init, version, ctx, commId, logFunction, millraceLibrary(logFunction), vendor,
-                            millraceNcclVersion(logFunction), path);
+  MILLRACE_FORWARD_SHIELDED(init, version, ctx, commId, logFunction, millraceWarnLevel(logFunction),
+                            millraceLibrary(logFunction), vendor, millraceNcclVersion(logFunction), path);
 }
 
 ncclResult_t netInit(int version, void **ctx, uint64_t commId, ncclDebugLogger_t logFunction) {
@@ -37,22 +37,24 @@ ncclResult_t netListen11(void *ctx, int dev, void *handle, void **listenComm) {
 }
 
 ncclResult_t netConnect8(int dev, void *handle, void **sendComm, ncclNetDeviceHandle_t **sendDevComm) {
-  MILLRACE_FORWARD_SHIELDED(connect, NULL, dev, handle, sendComm, sendDevComm, MILLRACE_CALLER);
+  MILLRACE_FORWARD_SHIELDED(connect, NULL, dev, handle, sendComm, sendDevComm, millraceOnStack(sendDevComm),
+                            MILLRACE_CALLER);
 }
 
 ncclResult_t netConnect10(int dev, ncclNetCommConfig_v10_t *config, void *handle, void **sendComm,
                           ncclNetDeviceHandle_t **sendDevComm) {
   (void)config;
-  MILLRACE_FORWARD_SHIELDED(connect, NULL, dev, handle, sendComm, sendDevComm, MILLRACE_CALLER);
+  MILLRACE_FORWARD_SHIELDED(connect, NULL, dev, handle, sendComm, sendDevComm, millraceOnStack(sendDevComm),
+                            MILLRACE_CALLER);
 }
 
 ncclResult_t netConnect11(void *ctx, int dev, void *handle, void **sendComm,
                           ncclNetDeviceHandle_t **sendDevComm) {
-  MILLRACE_FORWARD_SHIELDED(connect, ctx, dev, handle, sendComm, sendDevComm, NULL);
+  MILLRACE_FORWARD_SHIELDED(connect, ctx, dev, handle, sendComm, sendDevComm, millraceOnStack(sendDevComm), NULL);
 }
 
 ncclResult_t netAccept(void *listenComm, void **recvComm, ncclNetDeviceHandle_t **recvDevComm) {
-  MILLRACE_FORWARD_SHIELDED(accept, listenComm, recvComm, recvDevComm);
+  MILLRACE_FORWARD_SHIELDED(accept, listenComm, recvComm, recvDevComm, millraceOnStack(recvDevComm));
 }
 
 ncclResult_t netRegMr(void *comm, void *data, size_t size, int type, void **mhandle) {

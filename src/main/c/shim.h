@@ -19,6 +19,12 @@ millraceCall_t millraceInstalled(void);
 /* Returns whether Java can run on the current stack. If it cannot, logs a warning once for each thread. */
 int millraceStackFits(void);
 
+/* Returns whether an address is in the part of the calling thread's stack that the thread's callers use. */
+int millraceOnStack(const void *address);
+
+/* Writes a line to a logger of NCCL. The level is NCCL's number for WARN or INFO. */
+void millraceLog(ncclDebugLogger_t log, int level, const char *line);
+
 /* Stores the logger that NCCL passes. millraceWarn writes a line at level WARN to the logger that was stored last. */
 void millraceWarnThrough(ncclDebugLogger_t given);
 __attribute__((format(printf, 1, 2))) void millraceWarn(const char *format, ...);
@@ -52,6 +58,9 @@ enum millraceVendor { MILLRACE_NCCL, MILLRACE_RCCL, MILLRACE_NCCLX, MILLRACE_UNK
  * of another vendor it is NCCL. Stores the path of the library; null if no library contains the code.
  */
 enum millraceVendor millraceVendor(const void *code, const char **path);
+
+/* Returns the number of the log level WARN in that library. INFO, ABORT and TRACE follow it, as in NCCL. */
+int millraceWarnLevel(const void *code);
 
 /* The library that calls the enclosing function of a table. */
 #define MILLRACE_CALLER millraceLibrary(__builtin_return_address(0))

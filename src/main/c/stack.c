@@ -30,6 +30,12 @@ static void find_stack(void) {
   pthread_attr_destroy(&attributes);
 }
 
+int millraceOnStack(const void *address) {
+  if (!stack.high)
+    find_stack();
+  return (uintptr_t)address >= (uintptr_t)__builtin_frame_address(0) && (uintptr_t)address < stack.high;
+}
+
 static void warn(uintptr_t here) {
   if (stack.warned)
     return;

@@ -9,7 +9,7 @@
  * number. A shim and a jar with different numbers refuse to work together.
  */
 #ifndef MILLRACE_PLUGIN_INTERFACE
-#define MILLRACE_PLUGIN_INTERFACE 12
+#define MILLRACE_PLUGIN_INTERFACE 13
 #endif
 
 /*
@@ -20,13 +20,13 @@
  */
 struct millraceUpcalls {
   ncclResult_t (*init)(int version, void **ctx, uint64_t commId, ncclDebugLogger_t logFunction,
-                       const void *library, int vendor, int ncclVersion, const char *path);
+                       int warnLevel, const void *library, int vendor, int ncclVersion, const char *path);
   ncclResult_t (*devices)(int *ndev);
   ncclResult_t (*getProperties)(int version, int dev, void *props, const void *library);
   ncclResult_t (*listen)(void *ctx, int dev, void *handle, void **listenComm, const void *library);
   ncclResult_t (*connect)(void *ctx, int dev, void *handle, void **sendComm,
-                          ncclNetDeviceHandle_t **sendDevComm, const void *library);
-  ncclResult_t (*accept)(void *listenComm, void **recvComm, ncclNetDeviceHandle_t **recvDevComm);
+                          ncclNetDeviceHandle_t **sendDevComm, int onStack, const void *library);
+  ncclResult_t (*accept)(void *listenComm, void **recvComm, ncclNetDeviceHandle_t **recvDevComm, int onStack);
   ncclResult_t (*regMr)(void *comm, void *data, size_t size, int type, void **mhandle);
   ncclResult_t (*deregMr)(void *comm, void *mhandle);
   ncclResult_t (*isend)(void *sendComm, void *data, size_t size, int tag, void *mhandle, void **request);
@@ -43,7 +43,7 @@ struct millraceUpcalls {
                                    float **collCostTable, int numAlgo, int numProto, int regBuff,
                                    int *nChannels);
   ncclResult_t (*tunerFinalize)(void *ctx);
-  ncclResult_t (*ginInit)(void **ctx, uint64_t commId, ncclDebugLogger_t logFunction);
+  ncclResult_t (*ginInit)(void **ctx, uint64_t commId, ncclDebugLogger_t logFunction, int warnLevel);
   ncclResult_t (*ginDevices)(int *ndev);
   ncclResult_t (*ginGetProperties)(int version, int dev, void *props);
   ncclResult_t (*ginListen)(void *ctx, int dev, void *handle, void **listenComm);

@@ -6,6 +6,11 @@
 
 static ncclDebugLogger_t logger;
 
+void millraceLog(ncclDebugLogger_t log, int level, const char *line) {
+  log(millraceWarnLevel((const void *)log) + level - NCCL_LOG_WARN, NCCL_INIT | NCCL_NET, "millrace", 0,
+      "NET/Millrace: %s", line);
+}
+
 /* The release pairs with the acquire below, because one thread of NCCL may pass a logger while another warns. */
 void millraceWarnThrough(ncclDebugLogger_t given) { __atomic_store_n(&logger, given, __ATOMIC_RELEASE); }
 
@@ -17,5 +22,5 @@ void millraceWarn(const char *format, ...) {
   vsnprintf(line, sizeof line, format, arguments);
   va_end(arguments);
   if (log)
-    log(NCCL_LOG_WARN, NCCL_INIT | NCCL_NET, "millrace", __LINE__, "NET/Millrace: %s", line);
+    millraceLog(log, NCCL_LOG_WARN, line);
 }

@@ -192,7 +192,7 @@ int main(int count, char **arguments) {
   int handlePipe[2], status;
   void *ctx, *comm = NULL, *mhandle = NULL;
   char handle[NCCL_NET_HANDLE_MAXSIZE];
-  ncclNetDeviceHandle_t *deviceHandle = NULL;
+  static ncclNetDeviceHandle_t *deviceHandle;
   REQUIRE(count == 6, "usage: LIBRARY TAGS MESSAGES SEED run|kill");
   tags = atoi(arguments[2]);
   messages = atoi(arguments[3]);

@@ -53,10 +53,24 @@ ncclResult_t ncclGetVersion(int *version) {
 #define TUNER_VERSION 5
 #endif
 
+/* Number of the level WARN. RCCL and NCCLX have one more level before it than NCCL. */
+#ifndef WARN_LEVEL
+#define WARN_LEVEL NCCL_LOG_WARN
+#endif
+
+/* With IS_NCCLX the host has a function that only NCCLX has. */
+#ifdef IS_NCCLX
+ncclResult_t ncclCommGetUniqueHash(void *comm, uint64_t *hash) {
+  (void)comm;
+  *hash = 0;
+  return ncclSuccess;
+}
+#endif
+
 /* Number of logged warnings. */
 static volatile int warnings;
 
-/* Prints one line for each message, in the format that the test reads. */
+/* Prints one line for each message, in the format that the test reads, and with NCCL's number of the level. */
 static void logger(ncclDebugLogLevel level, unsigned long flags, const char *file, int line,
                    const char *format, ...) {
   char text[1024];
@@ -65,6 +79,7 @@ static void logger(ncclDebugLogLevel level, unsigned long flags, const char *fil
   vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
   (void)flags, (void)file, (void)line;
+  level -= WARN_LEVEL - NCCL_LOG_WARN;
   if (level == NCCL_LOG_WARN)
     __atomic_add_fetch(&warnings, 1, __ATOMIC_RELAXED);
   printf("LOG %d %s\n", (int)level, text);

@@ -5,6 +5,7 @@
  * - abort: the same, after several runs that both ranks abandon halfway with requests in flight.
  * - processes: each rank has its own process.
  * - kill: the same, and the sender dies by SIGKILL halfway.
+ * - refused: connect and accept must fail.
  */
 #define _GNU_SOURCE
 #include "message_events.h"
@@ -16,15 +17,6 @@
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-/*
- * The eight bytes at the address that connect and accept receive for a device handle. In RCCL on hosts with AINIC cards
- * only four bytes belong to the handle. The other four are a canary.
- */
-#ifndef DEVICE_HANDLE
-#define DEVICE_HANDLE NULL
-#endif
-#define HANDLE ((ncclNetDeviceHandle_t *)DEVICE_HANDLE)
 
 #define BUFFERS 3
 #define SLOTS 8
@@ -44,6 +36,7 @@ struct end {
   ncclNetDeviceHandle_t *deviceHandle;
 };
 
+static struct end ends[2];
 static long messages, lastMessage, leaveAt;
 static uint64_t seed;
 static char peerHandle[NCCL_NET_HANDLE_MAXSIZE];
@@ -98,12 +91,34 @@ static int lost(ncclResult_t result) {
   return 0;
 }
 
+/*
+ * Connects, or accepts from a listener. With ON_STACK the host behaves as RCCL with AINIC cards: it passes the address
+ * of a structure of four bytes on the stack in place of the address of a device handle. ON_STACK has the values of
+ * these four bytes and of the four bytes behind them, which are a canary. With IN_HEAP they are in the heap.
+ */
+static ncclResult_t connect_end(struct end *end, void *listenComm) {
+  ncclNetDeviceHandle_t **address = &end->deviceHandle;
+#ifdef ON_STACK
+  volatile uint64_t bytes = ON_STACK;
+  address = (ncclNetDeviceHandle_t **)&bytes;
+#elif defined IN_HEAP
+  end->deviceHandle = (ncclNetDeviceHandle_t *)IN_HEAP;
+#endif
+  ncclResult_t result = listenComm ? end->net->accept(listenComm, &end->comm, address)
+                                   : CONNECT(end->net, end->ctx, 0, peerHandle, &end->comm, address);
+#ifdef ON_STACK
+  REQUIRE(bytes == ON_STACK, "the plugin overwrote the canary: %lx", bytes);
+#elif defined IN_HEAP
+  REQUIRE(end->deviceHandle == (ncclNetDeviceHandle_t *)IN_HEAP, "the plugin overwrote the canary");
+#endif
+  return result;
+}
+
 static void *sender(void *argument) {
   struct end *end = argument;
-  ncclNetDeviceHandle_t *deviceHandle = HANDLE;
   while (!end->comm)
-    SUCCEEDS(CONNECT(end->net, end->ctx, 0, peerHandle, &end->comm, &deviceHandle));
-  REQUIRE(deviceHandle == HANDLE, "the plugin stored a device handle: %p", (void *)deviceHandle);
+    SUCCEEDS(connect_end(end, NULL));
+  REQUIRE(!end->deviceHandle, "the plugin stored a device handle: %p", (void *)end->deviceHandle);
   register_buffers(end);
   uint64_t random = seed;
   void *requests[SLOTS] = {NULL};
@@ -155,7 +170,7 @@ static void *sender(void *argument) {
 /* Gathers a received message as a kernel does, if kernels unpack. NCCL's proxy would advance tail at this point. */
 static void unpack_message(struct end *end, char *slot, size_t bytes) {
   if (!host_unpacks()) {
-    REQUIRE(end->deviceHandle == HANDLE, "the plugin stored a device handle: %p", (void *)end->deviceHandle);
+    REQUIRE(!end->deviceHandle, "the plugin stored a device handle: %p", (void *)end->deviceHandle);
     return;
   }
   REQUIRE(end->deviceHandle && end->deviceHandle->netDeviceType == NCCL_NET_DEVICE_UNPACK, "no handle to unpack");
@@ -263,7 +278,7 @@ static void finalize(struct end *end) {
 static void one_communicator(const char *path) {
   void *library = open_plugin(path);
   const net_t *net = symbol(library, TABLE_NAME);
-  struct end ends[2] = {{.net = net, .deviceHandle = HANDLE}, {.net = net, .deviceHandle = HANDLE}};
+  ends[0] = ends[1] = (struct end){.net = net};
   void *listenComm = NULL;
   SUCCEEDS(net_init(net, &ends[0].ctx));
   SUCCEEDS(net_init(net, &ends[1].ctx));
@@ -272,7 +287,7 @@ static void one_communicator(const char *path) {
   pthread_t threads[2];
   pthread_create(&threads[0], NULL, sender, &ends[0]);
   while (!ends[1].comm)
-    SUCCEEDS(net->accept(listenComm, &ends[1].comm, &ends[1].deviceHandle));
+    SUCCEEDS(connect_end(&ends[1], listenComm));
   SUCCEEDS(net->closeListen(listenComm));
   pthread_create(&threads[1], NULL, receiver, &ends[1]);
   pthread_join(threads[0], NULL);
@@ -286,25 +301,39 @@ static void one_communicator(const char *path) {
   REQUIRE(dlclose(library) == 0, "%s", dlerror());
 }
 
+static void refused_connection(const char *path) {
+  struct end *end = &ends[0];
+  void *listenComm = NULL;
+  end->net = symbol(open_plugin(path), TABLE_NAME);
+  SUCCEEDS(net_init(end->net, &end->ctx));
+  SUCCEEDS(LISTEN(end->net, end->ctx, 0, peerHandle, &listenComm));
+  REQUIRE(connect_end(end, NULL) != ncclSuccess, "connected");
+  REQUIRE(connect_end(end, listenComm) != ncclSuccess, "accepted");
+  SUCCEEDS(end->net->closeListen(listenComm));
+  finalize(end);
+}
+
 static void sending_process(const char *path, int handlePipe) {
-  struct end end = {.net = symbol(open_plugin(path), TABLE_NAME), .deviceHandle = HANDLE};
-  SUCCEEDS(net_init(end.net, &end.ctx));
+  struct end *end = &ends[0];
+  end->net = symbol(open_plugin(path), TABLE_NAME);
+  SUCCEEDS(net_init(end->net, &end->ctx));
   REQUIRE(read(handlePipe, peerHandle, sizeof peerHandle) == sizeof peerHandle, "no handle");
-  sender(&end);
-  finalize(&end);
+  sender(end);
+  finalize(end);
 }
 
 static void receiving_process(const char *path, int handlePipe) {
-  struct end end = {.net = symbol(open_plugin(path), TABLE_NAME), .deviceHandle = HANDLE};
+  struct end *end = &ends[1];
   void *listenComm = NULL;
-  SUCCEEDS(net_init(end.net, &end.ctx));
-  SUCCEEDS(LISTEN(end.net, end.ctx, 0, peerHandle, &listenComm));
+  end->net = symbol(open_plugin(path), TABLE_NAME);
+  SUCCEEDS(net_init(end->net, &end->ctx));
+  SUCCEEDS(LISTEN(end->net, end->ctx, 0, peerHandle, &listenComm));
   REQUIRE(write(handlePipe, peerHandle, sizeof peerHandle) == sizeof peerHandle, "no handle");
-  while (!end.comm)
-    SUCCEEDS(end.net->accept(listenComm, &end.comm, &end.deviceHandle));
-  SUCCEEDS(end.net->closeListen(listenComm));
-  receiver(&end);
-  finalize(&end);
+  while (!end->comm)
+    SUCCEEDS(connect_end(end, listenComm));
+  SUCCEEDS(end->net->closeListen(listenComm));
+  receiver(end);
+  finalize(end);
 }
 
 static void two_processes(const char *path) {
@@ -324,7 +353,7 @@ static void two_processes(const char *path) {
 }
 
 int main(int count, char **arguments) {
-  REQUIRE(count == 5, "usage: LIBRARY MESSAGES SEED threads|abort|processes|kill");
+  REQUIRE(count == 5, "usage: LIBRARY MESSAGES SEED threads|abort|processes|kill|refused");
   messages = lastMessage = leaveAt = atol(arguments[2]);
   seed = strtoull(arguments[3], NULL, 0);
 #if NET_VERSION >= 10
@@ -347,6 +376,8 @@ int main(int count, char **arguments) {
     one_communicator(arguments[1]);
     check_events("all", messages);
 #endif
+  } else if (strcmp(arguments[4], "refused") == 0) {
+    refused_connection(arguments[1]);
   } else {
     if (strcmp(arguments[4], "kill") == 0)
       lastMessage = messages / 2;

@@ -90,7 +90,7 @@ static void run(struct rank *rank) {
 static void meet_another_service(struct rank *rank) {
   char handle[NCCL_NET_HANDLE_MAXSIZE];
   void *listenComm = NULL, *comm = NULL;
-  ncclNetDeviceHandle_t *deviceHandle = NULL;
+  static ncclNetDeviceHandle_t *deviceHandle;
   SUCCEEDS(LISTEN(rank->net, rank->ctx, 0, handle, &listenComm));
   tell(rank, handle, sizeof handle);
   hear(rank, handle, sizeof handle);

@@ -104,7 +104,7 @@ final class GinTraining {
         }
 
         void run() {
-            tables.callAsShim(Gin.GIN_INIT, result, 1, 0);
+            tables.callAsShim(Gin.GIN_INIT, result, 1, 0, 0);
             long context = NativeMemory.getLong(result);
             made(Gin.GIN_DEVICES);
             made(Gin.GIN_GET_PROPERTIES, TABLE_VERSION, 0, ARENA.allocate(1024, Long.BYTES).address());

@@ -11,6 +11,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
+import org.millrace.MillraceException;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 import org.millrace.ffi.plugin.plugin_h;
@@ -63,7 +64,8 @@ final class NetPlugin {
         private final NetEndpoint endpoint;
         private final DataPath path;
         private final PluginConfiguration settings;
-        private final long logger;
+        /** Makes this library's logger the one that {@link NcclLog} uses. */
+        private final Runnable logger;
         private final Context commonContext;
         /** Number of communicators. Guarded by the plugin's lock. */
         private int communicators;
@@ -73,8 +75,8 @@ final class NetPlugin {
          */
         private volatile boolean endsUntold;
 
-        private Session(long library, NetEndpoint endpoint, DataPath path, PluginConfiguration settings, long logger,
-                LossWatch losses) {
+        private Session(long library, NetEndpoint endpoint, DataPath path, PluginConfiguration settings,
+                Runnable logger, LossWatch losses) {
             this.library = library;
             this.endpoint = endpoint;
             this.path = path;
@@ -185,12 +187,14 @@ final class NetPlugin {
     /**
      * Initializes a communicator.
      *
-     * @param library address at which the calling NCCL is mapped; distinguishes the NCCLs of this process
-     * @param nccl    version and vendor of the calling NCCL
+     * @param warnLevel number of the log level WARN in the calling NCCL
+     * @param library   address at which the calling NCCL is mapped; distinguishes the NCCLs of this process
+     * @param nccl      version and vendor of the calling NCCL
      */
-    public void init(int version, long context, long communicator, long logger, long library, CallingLibrary nccl) {
-        NcclLog.use(logger);
-        Session session = openSession(version, logger, library, nccl);
+    public void init(int version, long context, long communicator, long logger, int warnLevel, long library,
+            CallingLibrary nccl) {
+        NcclLog.use(logger, warnLevel);
+        Session session = openSession(version, () -> NcclLog.use(logger, warnLevel), library, nccl);
         if (context != 0) {
             NativeMemory.putLong(context, handles.add(new Context(session, communicator, losses)));
         } else {
@@ -198,7 +202,7 @@ final class NetPlugin {
         }
     }
 
-    private synchronized Session openSession(int version, long logger, long library, CallingLibrary nccl) {
+    private synchronized Session openSession(int version, Runnable logger, long library, CallingLibrary nccl) {
         Session session = sessions.get(library);
         if (session == null) {
             PluginConfiguration settings = PluginConfiguration.of(nccl, Configuration.ofPlugin(environment::users));
@@ -320,24 +324,33 @@ final class NetPlugin {
         NativeMemory.putLong(listener, handles.add(listening));
     }
 
-    public void connect(long context, int device, long handle, long connection, long deviceHandle, long library) {
+    /**
+     * Begins or continues a connection.
+     *
+     * @param deviceHandle address for the connection's device handle; 0 for none
+     * @param onStack      1 if this address is on the calling thread's stack; 0 otherwise
+     */
+    public void connect(long context, int device, long handle, long connection, long deviceHandle, int onStack,
+            long library) {
         checkDevice(device);
         Context of = context(context, library);
+        checkDeviceHandle(of.in, deviceHandle, onStack != 0);
         PeerHandle peer = PeerHandle.read(handle);
         if (peer.path() != of.in.path.id()) {
             throw new ConnectionException("the receiving rank is served another way than this one (here: " + of.in.path
                     + "); give " + Settings.TAKEOVER.name() + " and the NCCL_* settings the same values on every rank");
         }
-        finish(of.in, of.connect(peer, PeerHandle.number(handle)), connection, deviceHandle);
+        finish(of.connect(peer, PeerHandle.number(handle)), connection, deviceHandle);
     }
 
     private Context context(long context, long library) {
         return context == NO_CONTEXT ? session(library).commonContext : handles.get(context, Context.class);
     }
 
-    public void accept(long listener, long connection, long deviceHandle) {
+    public void accept(long listener, long connection, long deviceHandle, int onStack) {
         Listening listening = handles.get(listener, Listening.class);
         Session in = listening.of.in;
+        checkDeviceHandle(in, deviceHandle, onStack != 0);
         FrameReceiver receiver;
         synchronized (listening.accepted) { // several threads of NCCL may call at once
             if (listening.accepted.get()) {
@@ -347,10 +360,9 @@ final class NetPlugin {
             receiver = listening.connection.poll();
             listening.accepted.set(receiver != null);
         }
-        finish(in,
-                receiver == null ? null
-                        : serve(receiver, made -> in.path.receiving(made, in.endpoint.network(), listening.of.owner,
-                                listening.number, listening.streams)),
+        finish(receiver == null ? null
+                : serve(receiver, made -> in.path.receiving(made, in.endpoint.network(), listening.of.owner,
+                        listening.number, listening.streams)),
                 connection, deviceHandle);
     }
 
@@ -364,11 +376,28 @@ final class NetPlugin {
         }
     }
 
+    /**
+     * Checks that an address is that of a device handle, as the takeover requires. On hosts with AMD's AINIC cards,
+     * RCCL passes the address of a structure of four bytes on its stack instead. NCCL and RCCL keep the pointer to a
+     * handle in the heap, and RCCL has initialized this pointer to null (transport/net.cc).
+     *
+     * @param deviceHandle address; 0 for none
+     * @throws MillraceException if the address cannot be that of a device handle
+     */
+    private static void checkDeviceHandle(Session in, long deviceHandle, boolean onStack) {
+        if (in.path.takesOver() && deviceHandle != 0
+                && (onStack || in.settings.nccl().isRccl() && NativeMemory.getLong(deviceHandle) != 0)) {
+            throw new MillraceException(in.settings.nccl() + " passes no address for a device handle, as RCCL does on"
+                    + " hosts with AINIC cards, and cannot be told that a connection is taken over. "
+                    + Settings.TAKEOVER.name() + "=0 leaves connections to its own proxy");
+        }
+    }
+
     /** Writes the handle of a connection at the address {@code connection}, or 0 if NCCL must call again. */
-    private void finish(Session in, DataPath.@Nullable Connection made, long connection, long deviceHandle) {
-        // {@code deviceHandle} is not written before the connection exists. For kernels that unpack, it holds the
-        // address of NCCL's own handle. If NCCL found 0 there, it would allocate another handle.
-        if (deviceHandle != 0 && made != null && (in.path.takesOver() || in.settings.nccl().takesDeviceHandles())) {
+    private void finish(DataPath.@Nullable Connection made, long connection, long deviceHandle) {
+        // A null handle is not written: the address may be that of another structure, see {@link #checkDeviceHandle}.
+        // For kernels that unpack, the address holds the address of NCCL's own handle until the connection exists.
+        if (deviceHandle != 0 && made != null && made.deviceHandle() != 0) {
             NativeMemory.putLong(deviceHandle, made.deviceHandle());
         }
         NativeMemory.putLong(connection, made == null ? 0 : handles.add(made));
@@ -462,7 +491,7 @@ final class NetPlugin {
             sessions.remove(session.library);
             close(session.path, session.endpoint);
             // a library without communicators may be unloaded, and its logger with it
-            sessions.values().stream().findAny().ifPresent(other -> NcclLog.use(other.logger));
+            sessions.values().stream().findAny().ifPresent(other -> other.logger.run());
         }
     }
 

@@ -15,6 +15,7 @@ import org.millrace.config.Settings.Kernels;
 import org.millrace.config.Settings.PayloadCheck;
 import org.millrace.config.Settings;
 import org.millrace.cuda.CudaDriver;
+import org.millrace.plugin.host.Ainic;
 import org.millrace.plugin.host.CallingLibrary;
 import org.millrace.plugin.host.CoreShare;
 import org.millrace.plugin.host.NcclLog;
@@ -160,7 +161,7 @@ public record PluginConfiguration(CallingLibrary nccl, boolean takeover, ProxyTh
             throw new ConfigurationException(
                     settings.unpackingText() + " is not possible with " + nccl + unpackObstacle);
         }
-        String obstacle = nccl.obstacle() == null && nccl.isRccl() && wish.isEmpty() ? NOT_TRIED : nccl.obstacle();
+        String obstacle = obstacle(nccl, settings);
         String conflict = !wish.orElse(true) ? null
                 : obstacle != null ? "the takeover is not possible with " + nccl + obstacle
                         : prepareTakeover(nccl, settings, toSet);
@@ -183,6 +184,18 @@ public record PluginConfiguration(CallingLibrary nccl, boolean takeover, ProxyTh
                                 + "=0 selects it without this warning",
                 LossPolicy.of(settings), deviceSlots, choosesChannels(settings), maxRecvs(settings, unpack),
                 settings.get(Settings.CHECK));
+    }
+
+    /**
+     * Returns a clause for messages: the reason why a library's connections are not taken over; null if they can be.
+     */
+    private static @Nullable String obstacle(CallingLibrary nccl, Configuration settings) {
+        if (nccl.isRccl() && Ainic.mayBeUsed(settings.variable(Ainic.VARIABLE))) {
+            return ", because it passes no address for a device handle if it uses AINIC cards (" + Ainic.VARIABLE
+                    + "=0 keeps it from using them)";
+        }
+        boolean tried = !nccl.isRccl() || settings.get(Settings.TAKEOVER).isPresent();
+        return nccl.obstacle() == null && !tried ? NOT_TRIED : nccl.obstacle();
     }
 
     /**

@@ -19,6 +19,7 @@ import org.millrace.library.BundledLibrary;
  *
  * <pre>
  * DIR/libnccl-net-millrace.so
+ * DIR/librccl-net.so, DIR/librccl-net-millrace.so -&gt; libnccl-net-millrace.so, the names that RCCL searches
  * DIR/millrace.jar
  * DIR/runtime -&gt; the Java runtime, or a directory with it, as in the archive of a release; without it the
  *   library looks at MILLRACE_JAVA_HOME, JAVA_HOME, the PATH and /usr/lib/jvm
@@ -28,6 +29,14 @@ import org.millrace.library.BundledLibrary;
 public final class PluginInstaller {
 
     private static final String RUNTIME = "runtime";
+    /**
+     * Links to the library. RCCL opens the first without {@code NCCL_NET_PLUGIN} (since 2.29), and the second with
+     * {@code NCCL_NET_PLUGIN=millrace}.
+     */
+    private static final List<String> RCCL_LINKS = List.of("librccl-net.so", "librccl-net-millrace.so");
+    /** Names of all files that an installation writes. */
+    private static final List<String> INSTALLED =
+            List.of(BundledLibrary.NAME, RCCL_LINKS.getFirst(), RCCL_LINKS.getLast(), StartupCache.JAR, RUNTIME);
     /** Class of a dependency of Millrace. A jar without this class cannot run alone. */
     private static final String DEPENDENCY = "org/apache/logging/log4j/LogManager.class";
 
@@ -110,14 +119,17 @@ public final class PluginInstaller {
                 replace(Files.copy(jar, fresh.resolve(StartupCache.JAR)), home.resolve(StartupCache.JAR));
                 BundledLibrary.extract(fresh.resolve(BundledLibrary.NAME));
                 replace(fresh.resolve(BundledLibrary.NAME), library);
+                for (String link : RCCL_LINKS) {
+                    replace(Files.createSymbolicLink(fresh.resolve(link), library.getFileName()), home.resolve(link));
+                }
                 if (javaHome != null && !isOwn(home.resolve(RUNTIME))) {
                     replace(Files.createSymbolicLink(fresh.resolve(RUNTIME), javaHome.toRealPath()),
                             home.resolve(RUNTIME));
                 }
             } finally {
-                Files.deleteIfExists(fresh.resolve(StartupCache.JAR));
-                Files.deleteIfExists(fresh.resolve(BundledLibrary.NAME));
-                Files.deleteIfExists(fresh.resolve(RUNTIME));
+                for (String name : INSTALLED) {
+                    Files.deleteIfExists(fresh.resolve(name));
+                }
                 Files.delete(fresh);
             }
             deleteCaches(home);
@@ -139,8 +151,7 @@ public final class PluginInstaller {
 
     /** Returns whether {@link #install} or {@link StartupCache} writes a file of this name. */
     public static boolean isInstalled(Path file) {
-        return List.of(BundledLibrary.NAME, StartupCache.JAR, RUNTIME).contains(file.getFileName().toString())
-                || StartupCache.isCache(file);
+        return INSTALLED.contains(file.getFileName().toString()) || StartupCache.isCache(file);
     }
 
     private static void replace(Path from, Path to) throws IOException {

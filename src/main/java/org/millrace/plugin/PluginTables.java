@@ -75,13 +75,14 @@ record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin, ProfilerPlu
 
     private void callNet(Upcalls.Net function, long a) {
         switch (function) {
-            case INIT -> net.init(number(a, 0), word(a, 1), word(a, 2), word(a, 3), word(a, 4),
-                    new CallingLibrary(Vendor.values()[number(a, 5)], number(a, 6), text(word(a, 7))));
+            case INIT -> net.init(number(a, 0), word(a, 1), word(a, 2), word(a, 3), number(a, 4), word(a, 5),
+                    new CallingLibrary(Vendor.values()[number(a, 6)], number(a, 7), text(word(a, 8))));
             case DEVICES -> net.devices(word(a, 0));
             case GET_PROPERTIES -> net.getProperties(number(a, 0), number(a, 1), word(a, 2), word(a, 3));
             case LISTEN -> net.listen(word(a, 0), number(a, 1), word(a, 2), word(a, 3), word(a, 4));
-            case CONNECT -> net.connect(word(a, 0), number(a, 1), word(a, 2), word(a, 3), word(a, 4), word(a, 5));
-            case ACCEPT -> net.accept(word(a, 0), word(a, 1), word(a, 2));
+            case CONNECT ->
+                net.connect(word(a, 0), number(a, 1), word(a, 2), word(a, 3), word(a, 4), number(a, 5), word(a, 6));
+            case ACCEPT -> net.accept(word(a, 0), word(a, 1), word(a, 2), number(a, 3));
             case REG_MR -> net.regMr(word(a, 0), word(a, 1), word(a, 2), number(a, 3), word(a, 4));
             case DEREG_MR -> net.deregMr(word(a, 0), word(a, 1));
             case ISEND -> net.isend(word(a, 0), word(a, 1), word(a, 2), number(a, 3), word(a, 4), word(a, 5));
@@ -106,7 +107,7 @@ record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin, ProfilerPlu
 
     private void callGin(Upcalls.Gin function, long a) {
         switch (function) {
-            case GIN_INIT -> gin.ginInit(word(a, 0), word(a, 1), word(a, 2));
+            case GIN_INIT -> gin.ginInit(word(a, 0), word(a, 1), word(a, 2), number(a, 3));
             case GIN_DEVICES -> gin.ginDevices(word(a, 0));
             case GIN_GET_PROPERTIES -> gin.ginGetProperties(number(a, 0), number(a, 1), word(a, 2));
             case GIN_LISTEN -> gin.ginListen(word(a, 0), number(a, 1), word(a, 2), word(a, 3));

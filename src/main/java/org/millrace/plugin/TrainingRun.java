@@ -190,7 +190,7 @@ final class TrainingRun {
         void run(Consumer<Link> traffic) {
             for (int rank = 0; rank < contexts.length; rank++) {
                 long context = number();
-                call(Net.INIT, TABLE_VERSION, context, COMMUNICATOR, 0, LIBRARY, 0, 0);
+                call(Net.INIT, TABLE_VERSION, context, COMMUNICATOR, 0, 0, LIBRARY, 0, 0, 0);
                 contexts[rank] = NativeMemory.getLong(context);
             }
             call(Net.DEVICES, number());
@@ -213,10 +213,10 @@ final class TrainingRun {
             call(Net.LISTEN, contexts[1], 0, handle, listener, LIBRARY);
             GinTraining.await(() -> {
                 if (NativeMemory.getLong(sender) == 0) {
-                    call(Net.CONNECT, contexts[0], 0, handle, sender, device, LIBRARY);
+                    call(Net.CONNECT, contexts[0], 0, handle, sender, device, 0, LIBRARY);
                 }
                 if (NativeMemory.getLong(receiver) == 0) {
-                    call(Net.ACCEPT, NativeMemory.getLong(listener), receiver, device);
+                    call(Net.ACCEPT, NativeMemory.getLong(listener), receiver, device, 0);
                 }
                 return NativeMemory.getLong(sender) != 0 && NativeMemory.getLong(receiver) != 0;
             });

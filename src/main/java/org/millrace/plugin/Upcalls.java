@@ -32,7 +32,7 @@ final class Upcalls {
      * Version of the functions, {@code MILLRACE_PLUGIN_INTERFACE} in C. It increases with every change of the
      * functions.
      */
-    public static final int VERSION = 12;
+    public static final int VERSION = 13;
 
     private static final int SUCCESS = NcclResult.SUCCESS.code();
 

@@ -121,8 +121,8 @@ public final class HostProgram {
     public static HostProgram compileRccl(String name, int version, int wave, String... definitions) throws Exception {
         String hip = compileStub("hip.c", "libamdhip64.so.6").toString();
         List<String> all = new ArrayList<>(List.of(definitions));
-        all.addAll(List.of("-DNCCL_CODE=" + version, wave == 0 ? "-DNO_RCCL" : "-DRCCL=" + wave, "-rdynamic",
-                "-Wl,--no-as-needed", "-L" + hip, "-l:libamdhip64.so.6"));
+        all.addAll(List.of("-DNCCL_CODE=" + version, wave == 0 ? "-DNO_RCCL" : "-DRCCL=" + wave, "-DWARN_LEVEL=3",
+                "-rdynamic", "-Wl,--no-as-needed", "-L" + hip, "-l:libamdhip64.so.6"));
         return compile(name, all.toArray(String[]::new)).with("LD_LIBRARY_PATH", hip).with("MILLRACE_TAKEOVER", "1");
     }
 

@@ -157,7 +157,7 @@ class NetPluginTest {
         CapturedLog.begin();
         NativeEnvironment.set("NCCL_SOCKET_IFNAME", "lo");
         NativeEnvironment.set("NCCL_PXN_DISABLE", "");
-        plugin.init(11, pointer, 5, CapturedLog.address(), LIBRARY, CallingLibrary.nccl(22809));
+        plugin.init(11, pointer, 5, CapturedLog.address(), 2, LIBRARY, CallingLibrary.nccl(22809));
         context = read(pointer);
     }
 
@@ -183,12 +183,12 @@ class NetPluginTest {
         long receiver = 0;
         while (sender == 0 || receiver == 0) {
             if (sender == 0) {
-                plugin.connect(context, 0, handle, pointer, deviceHandle, 0);
+                plugin.connect(context, 0, handle, pointer, deviceHandle, 0, 0);
                 sender = read(pointer);
                 assertEquals(sender == 0 ? 0 : DEVICE_HANDLE, read(deviceHandle));
             }
             if (receiver == 0) {
-                plugin.accept(listener, pointer, deviceHandle);
+                plugin.accept(listener, pointer, deviceHandle, 0);
                 receiver = read(pointer);
                 assertEquals(receiver == 0 ? 0 : DEVICE_HANDLE, read(deviceHandle));
             }
@@ -201,7 +201,7 @@ class NetPluginTest {
     void aPathThatFailsToOpenIsClosedWithItsEndpoint() {
         failsToOpen = true;
         assertThrows(IllegalStateException.class,
-                () -> plugin.init(11, pointer, 6, CapturedLog.address(), 2 * LIBRARY, CallingLibrary.nccl(22809)));
+                () -> plugin.init(11, pointer, 6, CapturedLog.address(), 2, 2 * LIBRARY, CallingLibrary.nccl(22809)));
         assertTrue(serviceClosed);
         assertNull(plugin.sessionIfAny(2 * LIBRARY));
     }
@@ -247,7 +247,7 @@ class NetPluginTest {
         plugin.listen(context, 0, handle, pointer, 0);
         NativeMemory.at(handle + 5, 1).set(ValueLayout.JAVA_BYTE, 0, (byte) 8);
         ConnectionException refused = assertThrows(ConnectionException.class,
-                () -> plugin.connect(context, 0, handle, pointer, deviceHandle, 0));
+                () -> plugin.connect(context, 0, handle, pointer, deviceHandle, 0, 0));
         assertTrue(
                 refused.getMessage()
                         .contains("MILLRACE_TAKEOVER and the NCCL_* settings the same values on every rank"),
@@ -282,7 +282,7 @@ class NetPluginTest {
                 together.countDown();
                 together.await();
                 while (read(connection) == 0) {
-                    plugin.accept(listener, connection, 0);
+                    plugin.accept(listener, connection, 0, 0);
                 }
                 return read(connection);
             } catch (IllegalArgumentException refused) {
@@ -296,7 +296,7 @@ class NetPluginTest {
     private long connectTo(long peer) {
         cell.set(ValueLayout.JAVA_LONG, 0, 0);
         while (read(pointer) == 0) {
-            plugin.connect(context, 0, peer, pointer, 0, 0);
+            plugin.connect(context, 0, peer, pointer, 0, 0, 0);
         }
         return read(pointer);
     }
@@ -353,13 +353,13 @@ class NetPluginTest {
      */
     @Test
     void anotherNcclOfThisProcess() {
-        plugin.init(12, pointer, 6, CapturedLog.address(), 2 * LIBRARY, CallingLibrary.nccl(23301));
+        plugin.init(12, pointer, 6, CapturedLog.address(), 2, 2 * LIBRARY, CallingLibrary.nccl(23301));
         long other = read(pointer);
         assertNull(NativeEnvironment.get("NCCL_PXN_DISABLE"));
         plugin.listen(other, 0, handle, pointer, 0);
-        assertThrows(ConnectionException.class, () -> plugin.connect(context, 0, handle, pointer, deviceHandle, 0));
+        assertThrows(ConnectionException.class, () -> plugin.connect(context, 0, handle, pointer, deviceHandle, 0, 0));
         plugin.closeListen(read(pointer));
-        plugin.init(12, pointer, 7, CapturedLog.address(), LIBRARY, CallingLibrary.nccl(22809));
+        plugin.init(12, pointer, 7, CapturedLog.address(), 2, LIBRARY, CallingLibrary.nccl(22809));
         assertEquals("1", NativeEnvironment.get("NCCL_PXN_DISABLE"));
         plugin.finalize(read(pointer));
         assertFalse(serviceClosed);
@@ -379,7 +379,7 @@ class NetPluginTest {
 
     @Test
     void theLastFinalizeEndsTheService() {
-        plugin.init(11, pointer, 6, CapturedLog.address(), LIBRARY, CallingLibrary.nccl(22809));
+        plugin.init(11, pointer, 6, CapturedLog.address(), 2, LIBRARY, CallingLibrary.nccl(22809));
         plugin.finalize(read(pointer));
         assertFalse(serviceClosed);
     }

@@ -9,6 +9,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.jar.JarOutputStream;
 import java.util.stream.Stream;
 import java.util.zip.ZipEntry;
@@ -47,15 +48,19 @@ class PluginInstallerTest {
         assertEquals("export NCCL_NET_PLUGIN='" + library + "'", PluginInstaller.exportLine(library));
         assertArrayEquals(Files.readAllBytes(HostProgram.library()), Files.readAllBytes(library));
         try (Stream<Path> files = Files.list(directory)) {
-            assertEquals(3, files.count(), "nothing but library, jar and runtime is left");
+            assertEquals(5, files.count(), "nothing but library, links, jar and runtime is left");
         }
-        var outcome = HostProgram.compile("start_host")
-                .with("MILLRACE_JAR", null)
-                .with("MILLRACE_JAVA_HOME", null)
-                .with("JAVA_HOME", null)
-                .with("PATH", "/nowhere")
-                .run(library);
-        assertTrue(outcome.output().endsWith("RESULT 0\n"), outcome.output());
+        // RCCL's default name, and the name for NCCL_NET_PLUGIN=millrace
+        for (String name : List.of(library.toString(), "librccl-net.so", "librccl-net-millrace.so")) {
+            var outcome = HostProgram.compile("start_host")
+                    .with("MILLRACE_JAR", null)
+                    .with("MILLRACE_JAVA_HOME", null)
+                    .with("JAVA_HOME", null)
+                    .with("PATH", "/nowhere")
+                    .with("LD_LIBRARY_PATH", directory.toString())
+                    .run(name);
+            assertTrue(outcome.output().endsWith("RESULT 0\n"), outcome.output());
+        }
     }
 
     @Test

@@ -3,38 +3,86 @@ package org.millrace.plugin;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.plugin.HostProgram.Outcome;
 
-/** The plugin recognizes RCCL by its dynamic section, and RCCL keeps its own proxy. */
+/** The plugin recognizes the library that calls it, and adapts its log and its takeover to this library. */
 @Tag("slow")
 class RcclHostTest {
 
     private static final String RCCL = "librccl.so.1";
+    /** Level WARN of RCCL and NCCLX. The hosts print NCCL's numbers. */
+    private static final String LEVELS = "-DWARN_LEVEL=3";
+    private static final String UNKNOWN_LAYOUT = "how its memory is laid out is not known";
 
-    /** The host passes the address of four bytes and a canary after them, instead of a device handle. */
+    /**
+     * RCCL passes the address of four bytes on its stack, with a canary after them, in place of a device handle. It
+     * keeps its own proxy, and its messages arrive.
+     */
     @ParameterizedTest
     @CsvSource({"8, 0xa5a5a5a500000007", "9, 0xa5a5a5a500000007", "10, 0xa5a5a5a500000007", "11, 0xa5a5a5a500000007",
-            "12, 0xa5a5a5a500000007", "12, 0", "8, 0"})
+            "12, 0xa5a5a5a500000007", "8, 0", "9, 0", "10, 0", "11, 0", "12, 0"})
     void theBytesBehindAStructureOfFourBytesSurvive(int table, String bytes) throws Exception {
-        Outcome outcome = runAsLibrary("net_host", RCCL, "-DNET_VERSION=" + table, "-DDEVICE_HANDLE=" + bytes);
+        Outcome outcome =
+                host(library("net_host", RCCL, 22803, "-DNET_VERSION=" + table, "-DON_STACK=" + bytes, LEVELS),
+                        "threads", "1");
         // tables without a context do not report the end of the last communicator
-        keepsItsProxy(outcome, "RCCL 2.28.3 (", table < 11 ? 1 : 2);
+        keepsItsProxy(outcome, "RCCL 2.28.3 (", "if it uses AINIC cards", table < 11 ? 1 : 2);
         assertTrue(outcome.logLine(2).contains("net_host"), "the warning names the library: " + outcome.output());
+    }
+
+    /**
+     * An RCCL that is taken over and passes such an address, without a sign of its cards, cannot connect. Nothing is
+     * stored there either. A pointer in the heap that is not null is no pointer to a handle.
+     */
+    @ParameterizedTest
+    @CsvSource({"8, ON_STACK=0xa5a5a5a500000007", "9, ON_STACK=0xa5a5a5a500000007", "10, ON_STACK=0xa5a5a5a500000007",
+            "11, ON_STACK=0xa5a5a5a500000007", "12, ON_STACK=0xa5a5a5a500000007", "8, ON_STACK=0", "9, ON_STACK=0",
+            "10, ON_STACK=0", "11, ON_STACK=0", "12, ON_STACK=0", "12, IN_HEAP=0xa5a5a5a500000007"})
+    void aTakeoverStoresNoHandleElsewhere(int table, String place) throws Exception {
+        Outcome outcome = HostProgram.compile("nccls_host")
+                .with("RCCL_AINIC_ROCE", "0")
+                .with("MILLRACE_TAKEOVER", "1")
+                .run(library("net_host", RCCL, 22803, "-DNET_VERSION=" + table, "-D" + place, LEVELS),
+                        HostProgram.library(), 200, 7, "refused");
+        assertEquals(0, outcome.exit(), outcome.output());
+        for (String function : List.of("connect", "accept")) {
+            assertEquals(1, outcome.count("LOG 2 NET/Millrace: " + function + ": RCCL 2.28.3 ("), outcome.output());
+            assertEquals(2, outcome.count(" passes no address for a device handle"), outcome.output());
+        }
+    }
+
+    /** A release of RCCL with an unknown layout keeps its own proxy. */
+    @ParameterizedTest
+    @CsvSource({"22606, 2.26.6, -DWARN_LEVEL=2", "23102, 2.31.2, -DWARN_LEVEL=3"})
+    void anRcclWithAnUnknownLayout(int version, String name, String levels) throws Exception {
+        Outcome outcome = host(library("net_host", RCCL, version, "-DNET_VERSION=12", levels), "threads", "");
+        keepsItsProxy(outcome, "RCCL " + name + " (", UNKNOWN_LAYOUT, 2);
     }
 
     @Test
     void aProgramWithRcclInsideNeedsHip() throws Exception {
         String hip = HostProgram.compileStub("hip.c", "libamdhip64.so.6").toString();
         Outcome outcome = HostProgram
-                .compile("net_host", "-DNET_VERSION=12", "-Wl,--no-as-needed", "-L" + hip, "-l:libamdhip64.so.6")
+                .compile("net_host", "-DNET_VERSION=12", LEVELS, "-Wl,--no-as-needed", "-L" + hip,
+                        "-l:libamdhip64.so.6")
                 .with("LD_LIBRARY_PATH", hip)
                 .run(HostProgram.library(), 200, 7, "threads");
-        keepsItsProxy(outcome, "an RCCL of unknown version (", 2);
+        keepsItsProxy(outcome, "an RCCL of unknown version (", UNKNOWN_LAYOUT, 2);
+    }
+
+    /** A library of another vendor may have NCCL's functions and versions. */
+    @ParameterizedTest
+    @ValueSource(strings = {"libmccl.so", "libhccl.so.2"})
+    void aLibraryOfAnotherVendorKeepsItsProxy(String soname) throws Exception {
+        Outcome outcome = host(library("net_host", soname, 22809, "-DNET_VERSION=12"), "threads", "");
+        keepsItsProxy(outcome, "unknown library 2.28.9 (", UNKNOWN_LAYOUT, 2);
     }
 
     /** A program without a version is treated as NCCL: its memory is checked as usual. */
@@ -42,39 +90,49 @@ class RcclHostTest {
     void aProgramWithNcclInsideIsTakenOver() throws Exception {
         Outcome outcome = HostProgram.compile("takeover_host", "-DNET_VERSION=12")
                 .run(HostProgram.library(), "threads", 2, 200, 7, "small");
+        isTakenOver(outcome, "an NCCL of unknown version, whose memory tells");
+    }
+
+    /** A library of any other name, such as libtorch_cuda.so, may contain a statically linked NCCL. */
+    @ParameterizedTest
+    @CsvSource({"libnccl.so.2, ", "libtorch_cuda.so, ", "libnccl.so.2, X"})
+    void aLibraryIsTakenOver(String soname, String suffix) throws Exception {
+        List<String> definitions = new ArrayList<>(List.of("-DNET_VERSION=12"));
+        if (suffix != null) {
+            definitions.addAll(List.of("-DIS_NCCLX", LEVELS));
+        }
+        Outcome outcome = HostProgram.compile("nccls_host")
+                .run(library("takeover_host", soname, 23102, definitions.toArray(String[]::new)), HostProgram.library(),
+                        "threads", 2, 200, 7, "small");
+        isTakenOver(outcome, suffix == null ? "NCCL 2.31.2, connFifo entries of 32 bytes" : "NCCLX 2.31.2 (");
+        assertTrue(outcome.count("LOG 3 NET/Millrace: Java ") > 0, outcome.output());
+    }
+
+    private static Outcome host(String library, String way, String ainic) throws Exception {
+        return HostProgram.compile("nccls_host")
+                .with("RCCL_AINIC_ROCE", ainic)
+                .run(library, HostProgram.library(), 200, 7, way);
+    }
+
+    private static String library(String host, String soname, int version, String... definitions) throws Exception {
+        List<String> all = new ArrayList<>(List.of(definitions));
+        all.addAll(List.of("-DNCCL_CODE=" + version, "-shared", "-fPIC", "-Dmain=play", "-Wl,-soname," + soname));
+        return HostProgram.compile(host, all.toArray(String[]::new)).path().toString();
+    }
+
+    private static void isTakenOver(Outcome outcome, String name) {
         assertEquals(0, outcome.exit(), outcome.output());
         assertEquals(List.of(), outcome.warnings());
+        assertTrue(outcome.count("network table v12 of " + name) > 0, outcome.output());
         assertTrue(outcome.count("Java takes the proxy over") > 0, outcome.output());
     }
 
-    @Test
-    void aLibraryOfAnotherNameIsTakenOver() throws Exception {
-        Outcome outcome = HostProgram.compile("nccls_host")
-                .run(library("takeover_host", "libnccl.so.2", "-DNET_VERSION=12"), HostProgram.library(), "threads", 2,
-                        200, 7, "small");
-        assertEquals(0, outcome.exit(), outcome.output());
-        assertEquals(List.of(), outcome.warnings());
-    }
-
-    private static Outcome runAsLibrary(String host, String soname, String... definitions) throws Exception {
-        return HostProgram.compile("nccls_host")
-                .run(library(host, soname, definitions), HostProgram.library(), 200, 7, "threads");
-    }
-
-    private static String library(String host, String soname, String... definitions) throws Exception {
-        String[] all = new String[definitions.length + 5];
-        System.arraycopy(definitions, 0, all, 0, definitions.length);
-        System.arraycopy(new String[] {"-DNCCL_CODE=22803", "-shared", "-fPIC", "-Dmain=play", "-Wl,-soname," + soname},
-                0, all, definitions.length, 5);
-        return HostProgram.compile(host, all).path().toString();
-    }
-
     /** Checks that the plugin keeps the proxy of the library, and warns once for each opening of the plugin. */
-    private static void keepsItsProxy(Outcome outcome, String name, int openings) {
+    private static void keepsItsProxy(Outcome outcome, String name, String reason, int openings) {
         assertEquals(0, outcome.exit(), outcome.output());
         assertEquals(openings, outcome.count("LOG 2 NET/Millrace: the takeover is not possible with " + name),
                 outcome.output());
-        assertTrue(outcome.logLine(2).contains("RCCL"), outcome.output());
+        assertTrue(outcome.logLine(2).contains(reason), outcome.output());
         assertEquals(0, outcome.count("set NCCL_"), outcome.output());
     }
 }

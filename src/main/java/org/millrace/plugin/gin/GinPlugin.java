@@ -94,8 +94,8 @@ public final class GinPlugin {
         this.resources = new GinResources(environment);
     }
 
-    public void ginInit(long context, long communicator, long logger) {
-        NcclLog.use(logger);
+    public void ginInit(long context, long communicator, long logger, int warnLevel) {
+        NcclLog.use(logger, warnLevel);
         NativeMemory.putLong(context, handles.add(losses.communicator(communicator)));
     }
 

@@ -42,17 +42,9 @@ public record CallingLibrary(Vendor vendor, int version, @Nullable String path) 
     public @Nullable String obstacle() {
         return known() != null ? null : switch (vendor) {
             case NCCL, NCCLX -> ", which is newer than this Millrace: how its memory is laid out is not known";
-            case RCCL -> ": the layout of its memory differs from NCCL's, and this Millrace does not know it";
+            case RCCL -> ": how its memory is laid out is not known";
             case UNKNOWN -> ": it is neither NCCL nor RCCL, and how its memory is laid out is not known";
         };
-    }
-
-    /**
-     * Returns whether this library passes the address of a device handle to {@code connect} and {@code accept}. On
-     * hosts with AMD's AINIC cards, RCCL passes the address of a structure of four bytes instead.
-     */
-    public boolean takesDeviceHandles() {
-        return vendor == Vendor.NCCL || vendor == Vendor.NCCLX;
     }
 
     /** {@return whether this is RCCL, AMD's library} */

@@ -22,12 +22,26 @@ public final class NcclLog {
      * NCCL's logger. Replaced each time an NCCL library initializes the plugin, because a process may have several of
      * these libraries. Read by any thread.
      */
-    private static volatile @Nullable CFunction logger;
+    private static volatile @Nullable Logger logger;
+
+    /**
+     * A logger.
+     *
+     * @param warnLevel number of the level WARN. RCCL and NCCLX have one more level before it than NCCL
+     */
+    private record Logger(CFunction function, int warnLevel) {
+    }
 
     private NcclLog() {}
 
-    public static void use(long function) {
-        logger = function == 0 ? null : CFunction.at(MemorySegment.ofAddress(function));
+    /**
+     * Writes later lines to another logger.
+     *
+     * @param function  address of the logger; 0 for none
+     * @param warnLevel number of the level WARN in the logger's library
+     */
+    public static void use(long function, int warnLevel) {
+        logger = function == 0 ? null : new Logger(CFunction.at(MemorySegment.ofAddress(function)), warnLevel);
     }
 
     /** Logs a problem that the user should fix. Printed under NCCL_DEBUG=WARN. */
@@ -46,14 +60,14 @@ public final class NcclLog {
     }
 
     private static void log(int level, String message) {
-        CFunction function = logger;
-        if (function == null) {
+        Logger to = logger;
+        if (to == null) {
             return;
         }
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment line = arena.allocateFrom(PREFIX + message.replaceAll("\\s*\\R\\s*", " | "));
-            function.call(level, plugin_h.NCCL_INIT() | plugin_h.NCCL_NET(), FILE.address(), 0, FORMAT.address(),
-                    line.address());
+            to.function.call(to.warnLevel + level - plugin_h.NCCL_LOG_WARN(),
+                    plugin_h.NCCL_INIT() | plugin_h.NCCL_NET(), FILE.address(), 0, FORMAT.address(), line.address());
         }
     }
 

@@ -9,6 +9,7 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.util.ArrayList;
 import java.util.List;
+import org.millrace.ffi.plugin.plugin_h;
 
 /** Replaces NCCL's logger, and captures lines as {@code LEVEL text}. */
 public final class CapturedLog {
@@ -20,7 +21,7 @@ public final class CapturedLog {
 
     /** Begins to capture, without any lines. */
     public static void begin() {
-        NcclLog.use(address());
+        NcclLog.use(address(), plugin_h.NCCL_LOG_WARN());
         synchronized (LINES) {
             LINES.clear();
         }

@@ -1,0 +1,55 @@
+package org.millrace.plugin.host;
+
+import java.io.IOException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/**
+ * AMD's network cards of type AINIC. If RCCL uses them, it passes the address of a structure of four bytes to a
+ * plugin's {@code connect} and {@code accept}, in place of the address of a device handle.
+ */
+public final class Ainic {
+
+    /** RCCL's variable: 1 lets RCCL use the cards, and 0 does not. Without it, the cards of the host decide. */
+    public static final String VARIABLE = "RCCL_AINIC_ROCE";
+
+    private static final Path CARDS = Path.of("/sys/class/infiniband");
+    private static final String VENDOR = "0x1dd8";
+
+    private Ainic() {}
+
+    /**
+     * Returns whether RCCL may use such cards. RCCL does so only if most of the cards are of this type ({@code
+     * rcclUseAinic} in transport/net.cc). One card of this vendor suffices for this method.
+     *
+     * @param setting value of {@link #VARIABLE}; empty if it is unset
+     */
+    public static boolean mayBeUsed(String setting) {
+        return mayBeUsed(setting, CARDS);
+    }
+
+    static boolean mayBeUsed(String setting, Path cards) {
+        if (!setting.isBlank()) {
+            return !setting.strip().equals("0");
+        }
+        try (DirectoryStream<Path> all = Files.newDirectoryStream(cards)) {
+            for (Path card : all) {
+                if (vendor(card).equals(VENDOR)) {
+                    return true;
+                }
+            }
+        } catch (IOException none) {
+            // a host without such cards has no such directory
+        }
+        return false;
+    }
+
+    private static String vendor(Path card) {
+        try {
+            return Files.readString(card.resolve("device/vendor")).strip();
+        } catch (IOException unreadable) {
+            return "";
+        }
+    }
+}
