@@ -93,7 +93,7 @@ public final class AgentRunner implements AutoCloseable {
     public void close() {
         running = false;
         LockSupport.unpark(thread);
-        idleStrategy.wake(thread); // The strategy may sleep in another way than by a park.
+        idleStrategy.wake(thread); // needed if the strategy does not sleep by a park
         if (Thread.currentThread() == thread) {
             return;
         }

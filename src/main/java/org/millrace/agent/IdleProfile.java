@@ -280,7 +280,7 @@ public enum IdleProfile {
      * Strategy that spins, then yields, then parks, each for a limited time. A pass costs tens of nanoseconds on one
      * connection and microseconds on many, so a number of passes is no useful limit. After the first passes without
      * work, the thread spins more slowly. Slow spinning halves the load of an idle thread on the core's other hardware
-     * thread and on the kernel's locks.
+     * thread and on the operating system's locks.
      *
      * <p>
      * A yield to threads that also yield returns within microseconds. A computing thread on the same core keeps the

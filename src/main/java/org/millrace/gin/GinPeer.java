@@ -63,7 +63,7 @@ abstract class GinPeer {
     }
 
     /**
-     * Creates a watch for the current contexts. A context that existed before keeps its drain, because operations may
+     * Creates a watch for the current contexts. A context of the previous watch keeps its drain, because operations may
      * be in flight in it.
      */
     private void renewDrains() {

@@ -30,8 +30,8 @@ final class PathOrder {
     private final GinContext context;
     private final int sequence;
     /**
-     * View of the peer's memory: the peer's signals, and the number of this rank's frames that the peer has settled.
-     * Null if the peer does not share that memory with this rank.
+     * The peer's memory with its signals, and with the number of this rank's frames that the peer has settled. Null if
+     * the peer does not share that memory with this rank.
      */
     private final @Nullable PeerSignals near;
     /**

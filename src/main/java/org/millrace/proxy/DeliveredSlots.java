@@ -9,10 +9,10 @@ import org.millrace.net.check.PayloadSum;
 import org.millrace.net.connection.FrameQueue;
 
 /**
- * The received payloads in slots that the device has not freed, oldest first. Compares each payload with the sum in its
- * frame's header when the device has freed the slot, before the slot is used again. Only slots are checked: the user
- * may change its own memory as soon as the operation is complete, which this process may notice later. Proxy's thread
- * only.
+ * The received payloads in slots that the device has not freed, oldest first. Compares each payload with the checksum
+ * in its frame's header when the device has freed the slot, before the slot is used again. Only slots are checked: the
+ * user may change its own memory as soon as the operation is complete, which this process may notice later. Proxy's
+ * thread only.
  */
 final class DeliveredSlots {
 

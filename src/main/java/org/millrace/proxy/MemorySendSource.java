@@ -71,7 +71,7 @@ final class MemorySendSource extends SendStepSource {
         size = free ? recvMem.sizeAcquire(ConnectionLayout.slot(step)) : RecvMem.EMPTY;
         posted = size != RecvMem.EMPTY && classify(tail);
         if (!posted) {
-            // No data is ready to send. The steps that tail has passed in the meantime are still forwarded.
+            // No data is ready to send. The steps that tail has passed are nevertheless forwarded.
             size = 0;
             protocol = Protocol.SIMPLE;
             end = step;

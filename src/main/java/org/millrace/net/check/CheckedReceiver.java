@@ -9,8 +9,8 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.connection.FrameQueue;
 
 /**
- * Compares each received payload with the sum in its frame's header, before {@link #framesCompleted} counts the frame.
- * Reports that it does not store whole words. LL lines therefore arrive in a buffer that no kernel polls.
+ * Compares each received payload with the checksum in its frame's header, before {@link #framesCompleted} counts the
+ * frame. Reports that it does not store whole words. LL lines therefore arrive in a buffer that no kernel polls.
  */
 public final class CheckedReceiver extends FrameEnd.Carried implements FrameReceiver {
 

@@ -10,9 +10,10 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.connection.FrameQueue;
 
 /**
- * Adds the sum of its payload to each frame. Compares the payload with the sum when the network has read the payload.
- * It therefore finds payloads that changed while they belonged to the network. After a refused offer the caller must
- * offer the same frame again, because its sum is not computed again. Payloads in a device's memory are not accepted.
+ * Adds the checksum of its payload to each frame. Compares the payload with the checksum when the network has read the
+ * payload. It therefore finds payloads that changed while they belonged to the network. After a refused offer the
+ * caller must offer the same frame again, because its checksum is not computed again. Payloads in a device's memory are
+ * not accepted.
  */
 public final class CheckedSender extends FrameEnd.Carried implements FrameSender {
 

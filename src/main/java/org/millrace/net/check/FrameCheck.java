@@ -8,8 +8,9 @@ import org.millrace.config.Settings.PayloadCheck;
 import org.millrace.net.FrameHeader;
 
 /**
- * The check of one connection's payloads: where its frames carry their sums, and the reaction to a changed payload. The
- * sum of a frame is the high half of one word of its header, which the layer above the network otherwise leaves 0.
+ * The check of one connection's payloads: where its frames carry their checksums, and the reaction to a changed
+ * payload. The checksum of a frame is the high half of one word of its header, which the layer above the network
+ * otherwise leaves 0.
  */
 public abstract class FrameCheck {
 
@@ -20,8 +21,8 @@ public abstract class FrameCheck {
     private final int word;
     private final int frames;
     /**
-     * Sum that was sent (high half) and sum that was found (low half) of the payload reported most recently. A
-     * receiver's slot is checked twice; this field prevents a second report of a payload that arrived changed.
+     * Checksum that was sent (high half) and checksum that was found (low half) of the payload reported most recently.
+     * A receiver's slot is checked twice; this field prevents a second report of a payload that arrived changed.
      */
     private long reported;
 
@@ -73,7 +74,7 @@ public abstract class FrameCheck {
                 Settings.CHECK.name(), header.payloadBytes(), sum(header), found));
     }
 
-    /** Throws an exception, because a frame with a payload has no sum. */
+    /** Throws an exception, because a frame with a payload has no checksum. */
     final void missing(FrameHeader header) {
         throw new MillraceException(describe(header) + ": the frame has no checksum, because the sender's process does"
                 + " not check payloads: set " + Settings.CHECK.name() + " to the same value on all ranks");

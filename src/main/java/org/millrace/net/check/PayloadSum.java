@@ -8,9 +8,9 @@ import org.millrace.net.FrameReceiver.Pages;
 import org.millrace.net.MemoryRegion;
 
 /**
- * Computes checksums of payloads in regions. A sum is the CRC-32C of the payload, or 1 if the CRC-32C is 0. A header
- * with the value 0 has no sum. This class keeps a view of the region of the last payload, so that payloads of one
- * region cause no allocation. Used by one thread.
+ * Computes checksums of payloads in regions. A checksum (sum) is the CRC-32C of the payload, or 1 if the CRC-32C is 0.
+ * A header with the value 0 has no sum. This class keeps a buffer over the region of the newest payload, so that
+ * payloads of one region cause no allocation. Used by one thread.
  */
 public final class PayloadSum {
 

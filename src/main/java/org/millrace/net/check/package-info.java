@@ -1,7 +1,7 @@
 /**
- * Checksums of payloads ({@code MILLRACE_CHECK}). The sending end computes the sum of a payload when it takes the
- * frame, and again when the network has read the payload. The sum travels in the frame's header. The receiving end
- * computes the sum of the payload that has arrived.
+ * Checksums of payloads ({@code MILLRACE_CHECK}). The sending end computes the checksum of a payload when it takes the
+ * frame, and again when the network has read the payload. The frame's header contains the checksum. The receiving end
+ * computes the checksum of the payload that has arrived.
  */
 @NullMarked
 package org.millrace.net.check;

@@ -76,7 +76,7 @@ final class PluginAccept extends ExpectedConnection<PluginListener.Client> {
 
     /**
      * Answers the client with the handles of two listeners. Both listen for this client only, on the same device. The
-     * devices are tried cyclically from the next one, until the plugin can listen on a device.
+     * devices are tried cyclically, beginning with {@link DeviceSet#next}, until the plugin can listen on a device.
      */
     private void answer(PluginListener.Client came) throws IOException {
         int first = devices.next();

@@ -50,8 +50,8 @@ abstract class PluginComm {
     }
 
     /**
-     * Returns a view of a connection's memory that does not depend on its arena. The memory is freed after the last
-     * use.
+     * Returns a segment over a connection's memory that does not depend on the memory's arena. The memory is freed
+     * after the last use of the segment.
      */
     @SuppressWarnings("restricted") // the view has the bounds of the memory
     static MemorySegment unscoped(MemorySegment memory) {

@@ -40,7 +40,10 @@ public final class Doorbell implements AutoCloseable {
     private static final int WAKE = 1 << 8;
     private static final int SLEEPERS = WAKE - 1;
 
-    /** Duration of the first sleep of a thread that shares its core. Each further sleep without work doubles it. */
+    /**
+     * Duration of the first sleep of a thread that shares its core. Each further sleep without work doubles the
+     * duration.
+     */
     private static final long FIRST_SLEEP_NANOS = 250_000;
 
     private static final long FUTEX_WAIT = 0;

@@ -461,7 +461,7 @@ public final class Reconnector implements Runnable {
             answer.clear();
             if (said == ResumeFormat.GONE && !connection.connects() && !connection.isHeard()) {
                 closeChannel();
-                again(now); // possibly the peer has not yet read that its connection was accepted
+                again(now); // the peer may not have read yet that its connection was accepted, and so may not know it
                 return false;
             } else if (said == ResumeFormat.GONE || said == ResumeFormat.CLOSED) {
                 closeChannel();

@@ -55,7 +55,7 @@ final class SendStream {
     private final ByteBuffer acks =
             ByteBuffer.allocateDirect(ACKS * PieceFormat.Ack.BYTES).order(ByteOrder.LITTLE_ENDIAN);
     /**
-     * View of the user's memory. The bytes of a payload from {@code directAt} to {@code directEnd} are sent from it
+     * Buffer over the user's memory. The bytes of a payload from {@code directAt} to {@code directEnd} are sent from it
      * without a copy to the staging buffer.
      */
     private ByteBuffer direct;

@@ -24,7 +24,8 @@ final class SendWindow extends PieceWindow {
 
     private final int[] given;
     /**
-     * Whether a copy of each slot's frame is kept. The slot's view then refers to the copy, not to the owner's memory.
+     * Whether a copy of each slot's frame is kept. If so, the slot's buffer refers to the copy, not to the owner's
+     * memory.
      */
     private final boolean[] copied;
     /** Whether the operating system has the copy of each slot's frame. */
@@ -134,8 +135,8 @@ final class SendWindow extends PieceWindow {
 
     /**
      * Returns whether a piece must request an acknowledgement, because its frame is held. A request costs as much time
-     * as about ten KiB of data, so several short frames share one. A device need not wait: while one frame is held, the
-     * device uses its other slots for the next frame.
+     * as about ten KiB of data, so several short frames share one request. A device need not wait: while one frame is
+     * held, the device uses its other slots for the next frame.
      */
     boolean asks(long frame) {
         if (!isHeld(frame)) {

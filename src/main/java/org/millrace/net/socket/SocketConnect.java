@@ -173,7 +173,7 @@ final class SocketConnect extends OutgoingConnection {
         }
         noRoute = none;
         release();
-        rails = List.of(); // the same cut may be the reason why other rails were left out
+        rails = List.of(); // also tries rails again that the same cut may have made unreachable
         triedAgainAt = now + pause;
         pause = Math.min(2 * pause, LAST_PAUSE_NANOS);
     }

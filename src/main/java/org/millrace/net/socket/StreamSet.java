@@ -17,7 +17,7 @@ import org.millrace.net.connection.SilentLink;
 import org.millrace.net.connection.TcpStream;
 import org.millrace.net.connection.TcpStreams;
 
-/** The TCP streams of one connection, and the views that the connection has of registered memory. */
+/** The TCP streams of one connection, and the connection's buffers over registered memory. */
 public final class StreamSet extends ConnectionState {
 
     /** Number of calls of progress without data, after which the streams are checked for silence; a power of two. */

@@ -16,8 +16,8 @@ import org.millrace.net.connection.OpenResources;
 /**
  * The sending end of a connection over UCX. {@link #offer} stores a frame, with a copy of its header. {@link #progress}
  * passes the stored frames to UCX, and copies short payloads into messages. A frame is complete when UCX has read its
- * payload. A long payload has then arrived at the receiver. Resources of UCX stay for some time after {@link #close},
- * because the peer may still be receiving.
+ * payload. If the payload is long, it has also arrived at the receiver. Resources of UCX stay for some time after
+ * {@link #close}, because the peer may still be receiving.
  */
 final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering {
 
