@@ -63,8 +63,8 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
     /** Time that rank 0 of a failed group continues to accept. Ranks that still connect receive the reason at once. */
     private static final Duration LATECOMERS = Duration.ofSeconds(1);
     /**
-     * Maximum number of clients that have not yet proved that they know the secret. More ranks than this do not connect
-     * at the same time. If more clients connect, rank 0 drops some of them. Clients therefore cannot use up the
+     * Maximum number of clients that have not yet proved that they know the secret. This is enough, because fewer ranks
+     * connect at the same time. If more clients connect, rank 0 drops some of them. Clients therefore cannot use up the
      * process's file descriptors.
      */
     private static final int MAX_UNPROVEN = 1024;

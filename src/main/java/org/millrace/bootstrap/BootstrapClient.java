@@ -68,7 +68,7 @@ final class BootstrapClient {
     /**
      * Time limit of the first attempt. Rank 0 answers within milliseconds, unless another process listens at the
      * address or rank 0 gets no core. A client cannot distinguish these cases. Each attempt without an answer therefore
-     * doubles the time limit of the next one. Earlier retries would only cause more work for a slow rank 0.
+     * doubles the time limit of the next one. Shorter limits would only cause more work for a slow rank 0.
      */
     private static final Duration ATTEMPT = Duration.ofSeconds(2);
     /**
@@ -78,8 +78,9 @@ final class BootstrapClient {
     private static final int DOUBTS = 7;
     private static final long DOUBT_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
     /**
-     * Time after a meeting with rank 0 of another run until this rank gives up. The other run may be an earlier one
-     * that is about to end. If the other run is a later one, this rank's own rank 0 will not come.
+     * Time after a meeting with rank 0 of another run until this rank gives up. This rank waits, because the other run
+     * may be an earlier one that is about to end. It gives up, because the other run may be a later one, and this
+     * rank's own rank 0 will then never listen.
      */
     private static final Duration OTHER_RUN = Duration.ofSeconds(2);
     /**
@@ -226,8 +227,8 @@ final class BootstrapClient {
     }
 
     /**
-     * Waits for rank 0's answer to the proof. If rank 0 closes the connection instead, rank 0 has not refused this
-     * rank. Rank 0 may have too many clients or no free file descriptor.
+     * Waits for rank 0's answer to the proof. If rank 0 closes the connection instead, this is no refusal: rank 0 may
+     * have too many clients or no free file descriptor.
      *
      * @throws IOException if the connection ended without an answer; a retry may succeed
      */

@@ -105,7 +105,7 @@ final class Coordinator extends ControlLoop implements Acceptor.Host {
     private void handleMember(AcceptedConnection peer, Message message) throws IOException {
         switch (message) {
             case Contribution part when part.rank() == peer.identity().rank() -> {
-                // The frame is encoded first. Afterwards, a caller of this rank may receive the data and change it.
+                // The frame is encoded first, because a caller of this rank may receive the data next and change it.
                 ByteBuffer frame = MessageCodec.encode(part);
                 group.contributed(part);
                 relay(frame, peer);
@@ -156,8 +156,8 @@ final class Coordinator extends ControlLoop implements Acceptor.Host {
             peer.connection.offerRecovery(by);
         }
         if (members.size() == group.size() - 1) {
-            // The port must be free before any rank can learn that the group is complete. A rank that proceeds to its
-            // next group must not find the listener of this group.
+            // The port must be free before any rank can learn that the group is complete, because a rank that proceeds
+            // to its next group must not find this listener.
             acceptor.stopAccepting();
         }
         for (int rank = 0; rank < group.size(); rank++) {

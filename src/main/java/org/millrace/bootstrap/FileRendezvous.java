@@ -149,8 +149,8 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
         private static final String KIND = "millrace-rendezvous";
         private static final String VERSION = "1";
         /**
-         * Maximum number of bytes read from the file. A rendezvous file has about 150 bytes. Other files with this name
-         * are not read completely.
+         * Maximum number of bytes read from the file. A rendezvous file has about 150 bytes. If the file is another,
+         * longer one, only its beginning is read.
          */
         private static final int MAX_BYTES = 4096;
         private static final int ROOT = 0;

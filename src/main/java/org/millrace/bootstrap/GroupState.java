@@ -41,8 +41,8 @@ final class GroupState {
     private final boolean[] left;
     private final GroupCalls collectives;
     /**
-     * Messages that have arrived and were not yet requested. A peer's message about a connection may arrive before this
-     * rank needs the connection.
+     * Messages that have arrived and were not yet requested. They are stored, because a peer's message about a
+     * connection may arrive before this rank needs the connection.
      */
     private final Map<Address, byte[]> messages = new HashMap<>();
     private final ReentrantLock lock = new ReentrantLock();
@@ -287,8 +287,8 @@ final class GroupState {
                 }
                 result[part.rank()] = part.data();
             }
-            // The caller may change the result, so it contains a copy. The control thread may still have to send the
-            // original.
+            // The result contains a copy, because the caller may change it, and the control thread may still have to
+            // send the original.
             result[self.rank()] = own.data().clone();
             return result;
         } finally {

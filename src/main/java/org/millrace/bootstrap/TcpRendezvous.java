@@ -123,8 +123,8 @@ record TcpRendezvous(String host, int port, JoinOptions options) implements Rend
     }
 
     /**
-     * Prints a text to standard error, once per process. The user must see the text independent of the logging. Without
-     * a configuration, Log4j shows only errors.
+     * Prints a text to standard error, once per process. It is not logged, because the user must see it with any
+     * configuration of the logging. Without a configuration, Log4j shows only errors.
      */
     private static void tellUser(String text) {
         if (TOLD.add(text)) {

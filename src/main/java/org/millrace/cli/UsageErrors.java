@@ -66,7 +66,7 @@ final class UsageErrors {
 
     /**
      * Returns the first word that looks like an option and is not an option of the command; null if all options are
-     * known. Picocli's own message may name a later word.
+     * known. Picocli's own message is not used, because it may name a later word.
      */
     private static @Nullable String unknownOption(CommandLine commandLine, List<String> arguments) {
         CommandSpec spec = commandLine.getCommandSpec();

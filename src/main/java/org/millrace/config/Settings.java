@@ -70,8 +70,8 @@ public final class Settings {
 
         /**
          * {@return whether only the plugin for libnccl reads the settings of this part} The plugin reads them from the
-         * environment only, for two reasons. The process belongs to another program. Some settings select the Java
-         * runtime, which does not run yet when the plugin reads them.
+         * environment only, for two reasons. First, the process belongs to another program. Second, some settings
+         * select the Java runtime, which does not run yet when the plugin reads them.
          */
         public boolean ofThePlugin() {
             return ofThePlugin;

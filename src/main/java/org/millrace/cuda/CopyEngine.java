@@ -212,8 +212,8 @@ final class CopyEngine implements CopyQueue.Engine {
     /**
      * Begins the next piece of a short copy. A copy of exactly one aligned number of 4 or 8 bytes becomes a single
      * store by the stream. Any other piece consists of two equal rows, or of three if two equal rows would divide a
-     * number. Rows are made one after the other, and a kernel may poll a number of 4 or 8 bytes. So each number lies
-     * within one row, and the kernel never sees a part of it.
+     * number. Rows are made one after the other, and a kernel may poll a number of 4 or 8 bytes. Each number therefore
+     * lies within one row, and the kernel never sees a part of the number.
      *
      * @return number of bytes of the piece; 0 if the driver refuses
      */

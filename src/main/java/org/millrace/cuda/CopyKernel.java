@@ -22,8 +22,8 @@ import org.millrace.abi.CopyMailbox;
 import org.millrace.agent.Waiting;
 
 /**
- * A kernel that makes short copies. A few copies take half of the time that a copy engine needs to start one. The
- * kernel makes many copies at once. The kernel reads commands from host memory and reports completed copies there. It
+ * A kernel that makes short copies. It makes a few copies in half of the time that a copy engine needs to start one
+ * copy. It makes many copies at once. The kernel reads commands from host memory and reports completed copies there. It
  * stays on the GPU while such copies arrive, and for a while after the last one; see {@code src/main/cuda/copy.cu}.
  *
  * <p>
@@ -149,8 +149,8 @@ public final class CopyKernel implements AutoCloseable {
     }
 
     /**
-     * Loads the kernel and runs it once. The first run makes CUDA load the kernel's code, which CUDA may not do while
-     * other kernels run.
+     * Loads the kernel and runs it once. Only the first run makes CUDA load the kernel's code, and CUDA cannot always
+     * do this while other kernels run.
      *
      * @param device device that runs the kernel; it must be current
      * @param stay   time limits of each later stay

@@ -9,7 +9,7 @@ public final class CopyOrder {
 
     /** The copy is made after all earlier copies of the queue and before all later copies. */
     public static final int IN_TURN = -1;
-    /** The copy has no order relative to other copies, except copies that are {@link #IN_TURN}. */
+    /** The copy is ordered only relative to copies that are {@link #IN_TURN}. */
     public static final int FREE = 0;
 
     private CopyOrder() {}

@@ -186,9 +186,9 @@ public final class CudaDriver {
     }
 
     /**
-     * Clears the current context of this thread. A context must not be current on any thread when it is destroyed, not
-     * even on a thread that is about to end. The driver still accesses a thread's context after other threads have seen
-     * the end of the thread.
+     * Clears the current context of this thread. When a context is destroyed, it must not be current on any thread,
+     * including threads that are about to end. The driver still accesses a thread's context after other threads have
+     * seen the end of the thread.
      */
     public void leaveContext() {
         useContext(0);

@@ -75,8 +75,8 @@ public final class EngineProvider implements CommunicatorProvider {
     }
 
     /**
-     * Refuses unpacking together with large buffers. The list that tells a kernel the locations of received data can
-     * describe at most 4 MiB. It describes one slice, which has two slots.
+     * Refuses unpacking together with large buffers, because the list that tells a kernel the locations of received
+     * data can describe at most 4 MiB. It describes one slice, which has two slots.
      */
     static void refuseUnpack(Configuration configuration) {
         long most = PieceCheck.MAX_SLICE_BYTES / 2 * ConnectionLayout.SLOTS;

@@ -21,8 +21,8 @@ import org.millrace.proxy.ProxyConnection;
 
 /**
  * Threads of a rank. One polling thread runs device and proxies alternately, or each of the two has a polling thread.
- * One thread is better if there are as many ranks as cores. Two threads would take the core from each other just when
- * one waits for the other. A further thread makes connections, and sleeps while no connection is requested. A
+ * One thread is better if there are as many ranks as cores, because two threads would take the core from each other
+ * just when one waits for the other. A further thread makes connections, and sleeps while no connection is requested. A
  * communicator shares its threads with the communicators that are split from it. The communicator that is closed last
  * stops the threads.
  */
@@ -155,7 +155,7 @@ final class EngineThreads implements AutoCloseable {
      * publishes whether any work is in flight.
      *
      * @param own       doorbell that wakes the agent's thread
-     * @param wakeOther action that wakes the thread that polls the memory that this agent writes
+     * @param wakeOther action that wakes the thread that polls memory written by this agent
      */
     record Sleeping(Agent agent, Doorbell own, Runnable wakeOther, BooleanSupplier isQuiet) implements Agent {
 

@@ -124,8 +124,8 @@ final class P2pTransport implements Transport {
     static final class ProcessMemory implements CommonMemory {
 
         /**
-         * Identity of this process and of the class loader of this class. Copies of this class from two class loaders
-         * of a process do not find each other's memory.
+         * Identity of this process and of the class loader of this class. The class loader matters, because copies of
+         * this class from two class loaders do not find each other's memory.
          */
         static final String PROCESS = UUID.randomUUID().toString();
 

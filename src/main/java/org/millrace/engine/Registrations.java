@@ -190,9 +190,9 @@ final class Registrations implements AutoCloseable {
     }
 
     /**
-     * User memory that an operation uses in place, as registered with the networks of its connections. {@code
-     * received} is null if no elements arrive or if they arrive in slots, and {@code sent} if none leave or if they
-     * pass through slots.
+     * User memory that an operation uses in place, as registered with the networks of its connections. {@code received}
+     * is null if nothing is received or the elements arrive in slots. {@code sent} is null if nothing is sent or the
+     * elements leave through slots.
      */
     public record UserRegions(@Nullable MemoryRegion received, @Nullable MemoryRegion sent) {
 

@@ -46,8 +46,8 @@ public final class PrivateFile {
     }
 
     /**
-     * Returns whether a path is a regular file of this user. Opening another kind of file may block. For example, the
-     * opening of a pipe blocks until the pipe has a writer.
+     * Returns whether a path is a regular file of this user. Checked before the file is opened, because opening another
+     * kind of file may block. For example, the opening of a pipe blocks until the pipe has a writer.
      */
     public static boolean isOurFile(Path file) throws IOException {
         return isOurs(file) && Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS);

@@ -110,9 +110,9 @@ public record ProcessIdentity(long pid, long startTicks, long namespace) {
     }
 
     /**
-     * Returns whether a thread of the process has a pending SIGKILL. A thread of the lowest priority may wait a minute
-     * for a core before it ends. Until then the dead process keeps its files open. In Millrace the JIT compiler has
-     * such threads.
+     * Returns whether a thread of the process has a pending SIGKILL, so that the process counts as dead. A thread of
+     * the lowest priority may wait a minute for a core before it ends. Until then the process keeps its files open. In
+     * Millrace the JIT compiler has such threads.
      */
     private static boolean wasKilled(long pid) throws IOException {
         try (DirectoryStream<Path> threads = Files.newDirectoryStream(Path.of("/proc/" + pid + "/task"))) {

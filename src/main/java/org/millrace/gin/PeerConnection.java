@@ -108,7 +108,7 @@ final class PeerConnection extends GinPeer {
 
     /**
      * Throws an exception if this rank still needs the peer, although the peer has closed the connection. This rank
-     * needs the peer while frames are not sent, gets are not answered, or descriptors wait in queues.
+     * needs the peer while frames must be sent, gets wait for answers, or descriptors wait in queues.
      */
     private void requireNothing() {
         answers.abandon();

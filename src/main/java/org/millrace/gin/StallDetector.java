@@ -9,8 +9,8 @@ import java.time.Duration;
 final class StallDetector {
 
     /**
-     * Number of passes without work between two reads of the clock; a power of two. One read takes as long as the
-     * service of a peer.
+     * Number of passes without work between two reads of the clock; a power of two. The clock is read rarely, because
+     * one read takes as long as the service of a peer.
      */
     private static final int PASSES_BETWEEN_CLOCKS = 1 << 12;
 

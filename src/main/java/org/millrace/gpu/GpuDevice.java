@@ -331,9 +331,9 @@ final class GpuDevice implements Device {
         }
 
         /**
-         * Allocates the pinned memory for one copy in each direction, before the program enqueues operations. Pinning
-         * memory may wait for kernels to end. These kernels may need operations that the program enqueues later. If the
-         * pinning blocked the program's thread, both would wait forever.
+         * Allocates the pinned memory for one copy in each direction, before the program enqueues operations. Later,
+         * pinning memory might wait for kernels that need operations which the program has not enqueued yet. Kernels
+         * and program would then wait forever.
          */
         synchronized void prepare() {
             if (!prepared) {

@@ -69,7 +69,8 @@ record GpuRank(Libraries libraries, ControlPlane control, GroupFailure failure, 
 
     /**
      * Returns the settings that the user has set, as environment variables for libnccl and the plugin that libnccl
-     * loads. Both libraries support neither system properties nor sizes with units, so the values are converted.
+     * loads. The two libraries accept environment variables and plain numbers only, so system properties and sizes with
+     * units are converted.
      */
     static Map<String, String> variables(Configuration configuration) {
         Map<String, String> variables = new LinkedHashMap<>();

@@ -31,8 +31,8 @@ public final class NativeLibrary {
     private static final Map<String, NativeLibrary> LOADED = new HashMap<>();
 
     /**
-     * Thrown if no file of the requested library exists, not even a broken one. The message states the places that were
-     * searched.
+     * Thrown if the requested library has no file. (A broken file causes another exception.) The message states the
+     * places that were searched.
      */
     static final class NotFoundException extends MillraceException {
 

@@ -63,7 +63,7 @@ public final class NcclWindow implements AutoCloseable {
 
     /**
      * {@return the {@code ncclWindow_t} for kernels that use NCCL's device functions; 0 if NCCL has no windows on this
-     * machine, or if the registration is not complete yet (in a group or with a non-blocking communicator)}
+     * machine. Also 0 until the registration is complete, in a group or with a non-blocking communicator}
      */
     public long address() {
         return slot.get(ValueLayout.ADDRESS, 0).address();

@@ -139,7 +139,8 @@ public record PluginConfiguration(CallingLibrary nccl, boolean takeover, ProxyTh
 
     /**
      * Variables for kernels that unpack, set unless the user has set them. Kernels of the algorithm PAT do not unpack.
-     * Kernels of the algorithm tree can unpack from two peers, and a rank of a tree may receive from three.
+     * The algorithm tree is excluded, too: its kernels can unpack from two peers, but a rank of a tree may receive from
+     * three.
      */
     private static final Map<String, String> FOR_UNPACK =
             Map.of("NCCL_PAT_ENABLE", "0", "NCCL_ALGO", "Ring", SHARED_BUFFERS, "0");

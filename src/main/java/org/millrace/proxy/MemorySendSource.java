@@ -152,7 +152,7 @@ final class MemorySendSource extends SendStepSource {
         return true;
     }
 
-    /** Returns whether the device has posted no step that is not sent. */
+    /** Returns whether all steps that the device has posted were sent. */
     @Override
     boolean drained() {
         return !next();

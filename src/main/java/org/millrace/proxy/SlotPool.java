@@ -33,7 +33,7 @@ public final class SlotPool {
     private final int[] free;
     private final @Nullable Share[] owner;
     private int freeCount;
-    /** Number of connections without a slot, including the connections that are not attached yet. */
+    /** Number of connections without a slot, including those that may still attach. */
     private int withoutSlot;
     private int attached;
 

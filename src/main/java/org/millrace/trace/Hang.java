@@ -270,7 +270,10 @@ public final class Hang extends HangingGroup {
                     .orElse(null);
         }
 
-        /** Returns whether the silence counts. A connection that was cut recently may soon be restored. */
+        /**
+         * Returns whether the silence can be a cause. If connections over the link were cut, it counts only after
+         * {@code quiet}, because they may soon be restored.
+         */
         static boolean counts(TracedSilence link, long now, Duration quiet) {
             return !link.isCut() || now - link.since() >= quiet.toNanos();
         }

@@ -79,10 +79,10 @@ class HangingGroup {
     }
 
     /**
-     * Returns the reference time of verdicts: the time when the first living process was read. A value without a later
-     * change had the same content at that time. A value that changed later does not count as a value without progress.
-     * Everything without a change therefore made no progress at the reference time, however long the reading of all
-     * files takes. A process of another host has another clock, so its last heartbeat is used instead.
+     * Returns the reference time of verdicts: the time when the first living process was read. A value that did not
+     * change later had the same content at that time. A value that changed later counts as progress. Verdicts are
+     * therefore right for the reference time, however long the reading of all files takes. A process of another host
+     * has another clock, so its last heartbeat is used instead.
      */
     long now() {
         List<TracedRank> alive =
@@ -100,7 +100,7 @@ class HangingGroup {
 
     /**
      * Returns whether all running processes had a core recently. If not, a process may seem to hang although it only
-     * waits for a core, or for a process without a core. A process without a core has not written its state.
+     * waits for a core, or for a process without a core. A process without a core also could not write its state.
      */
     boolean hadCores() {
         return links.members()

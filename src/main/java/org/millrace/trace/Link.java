@@ -95,7 +95,10 @@ public record Link(@Nullable TracedRank from, @Nullable TracedConnection sender,
                 : sender == null || receiver.lastChange() - there > 0 ? receiver.lastChange() : there;
     }
 
-    /** Returns the first step that has not arrived, or that the receiving kernel has not consumed; -1 if unknown. */
+    /**
+     * Returns the first step that is delayed: it has not arrived, or the receiving kernel has not consumed it; -1 if
+     * unknown.
+     */
     long step() {
         return receiver != null ? sign() == Sign.ON_THE_WIRE ? receiver.done() : receiver.consumed()
                 : sender == null ? -1 : sender.done();

@@ -31,8 +31,7 @@ public final class TraceReader {
     private TraceReader() {}
 
     /**
-     * Reads all traces, sorted by process number. {@code unreadable} receives files that cannot be read, except for
-     * deleted files.
+     * Reads all traces, sorted by process number. {@code unreadable} receives the existing files that cannot be read.
      */
     public static List<TracedProcess> readAll(Path directory, BiConsumer<Path, IOException> unreadable)
             throws IOException {

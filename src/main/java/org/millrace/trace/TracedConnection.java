@@ -47,7 +47,7 @@ public record TracedConnection(int block, long generation, TracedState state, Co
         UNDER_WAY,
         /** A step to send is present, and the network does not accept it. */
         NO_ROOM,
-        /** A frame is present, and the device has not emptied its slot or does not expect it yet. */
+        /** A frame waits for its slot: the device has not emptied the slot or does not expect the frame yet. */
         DEVICE_FULL,
         /** The device was notified of all received data, and has not consumed all of it. */
         UNCONSUMED;

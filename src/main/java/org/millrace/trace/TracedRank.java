@@ -187,7 +187,10 @@ public record TracedRank(TracedProcess process, ProcessState state, long hash, i
             }
         }
 
-        /** Parses {@code /proc/PID/status}. Where cores are scarce, a killed process takes time to end. */
+        /**
+         * Parses {@code /proc/PID/status}. A process with a pending SIGKILL counts as dead, because where cores are
+         * scarce, it takes time to end.
+         */
         static ProcessState of(List<String> lines, boolean silent) {
             char state = 'R';
             boolean killed = false;

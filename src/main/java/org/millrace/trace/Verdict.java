@@ -15,8 +15,8 @@ import org.millrace.trace.TracedCommunicator.Operation;
  * The reason why the ranks of a communicator wait.
  *
  * @param culprit   rank that the other ranks wait for; for a connection that makes no progress, its sending rank; null
- *                  if unknown @param peer rank at the other end of the connection; null if unknown, or if the verdict
- *                  concerns no connection
+ *                  if unknown
+ * @param peer      rank at the other end of the connection; null if unknown, or if the verdict concerns no connection
  * @param operation awaited operation, if any rank reports it; otherwise null
  * @param silence   silent link; null if none is silent
  * @param since     time of the last progress, by the host's clock

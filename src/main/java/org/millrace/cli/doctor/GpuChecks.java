@@ -159,7 +159,7 @@ final class GpuChecks {
     }
 
     /**
-     * Checks the GPUs. The driver may list more GPUs than the CUDA runtime offers to this process.
+     * Compares the GPUs that the driver lists with those that the CUDA runtime offers to this process, perhaps fewer.
      *
      * @param report report of the runtime; empty if the runtime must not be loaded
      */

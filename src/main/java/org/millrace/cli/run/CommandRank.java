@@ -17,7 +17,8 @@ import org.millrace.cli.base.ExitStatus;
 final class CommandRank {
 
     /**
-     * Maximum wait for the end of the rank's output. Processes that an ended rank has started may keep the output open.
+     * Maximum wait for the end of the rank's output. The wait is limited, because processes that an ended rank has
+     * started may keep the output open.
      */
     private static final Duration OUTPUT_TIMEOUT = Duration.ofSeconds(2);
 

@@ -80,7 +80,8 @@ public final class ProcessRanks implements Ranks {
      * Returns the environment variables of a host with GPUs. NCCL connects ranks of one host by NVLink or shared
      * memory, without a network and a proxy to measure. A separate host id makes each rank a host. A user who wants all
      * ranks on one host sets {@code NCCL_HOSTID} to any value. The variables also make NCCL name its threads, and make
-     * CUDA load kernels eagerly. A load at launch might wait for running kernels, which may in turn wait for copies.
+     * CUDA load kernels eagerly. Otherwise a load at launch might wait for running kernels, which may in turn wait for
+     * copies.
      */
     public static Map<String, String> hostWithGpus(int number) {
         Map<String, String> variables = new HashMap<>(host(number));

@@ -41,7 +41,7 @@ public final class OpenResources {
         open.remove(what);
     }
 
-    /** Records that a peer was killed. The peer may have left files in shared memory. */
+    /** Records that a peer was killed, because it may have left files in shared memory. */
     public void peerWasLost() {
         lostPeer = true;
     }

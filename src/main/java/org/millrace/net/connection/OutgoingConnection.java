@@ -40,7 +40,7 @@ public abstract class OutgoingConnection implements Pending<FrameSender> {
     /**
      * Begins to connect.
      *
-     * @param name  name of the connection, which contains the peer, for messages
+     * @param name  name of the connection and of its peer, for messages
      * @param limit time limit for the connection
      */
     protected OutgoingConnection(OpenResources network, String name, Duration limit) {
@@ -50,9 +50,10 @@ public abstract class OutgoingConnection implements Pending<FrameSender> {
     /**
      * Begins to connect.
      *
-     * @param name name of the connection and of its peer, for messages @param limit time limit for the
-     *             connection @param patience time for new attempts if a listener does not answer. {@value #ATTEMPTS}
-     *             attempts are made in any case, which takes about a second
+     * @param name     name of the connection and of its peer, for messages
+     * @param limit    time limit for the connection
+     * @param patience time for new attempts if a listener does not answer. {@value #ATTEMPTS} attempts are made in any
+     *                 case, which takes about a second
      */
     protected OutgoingConnection(OpenResources network, String name, Duration limit, Duration patience) {
         this.network = network;

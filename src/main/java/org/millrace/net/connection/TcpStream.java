@@ -18,8 +18,8 @@ import java.util.concurrent.TimeUnit;
  *
  * A stream is therefore silent if the operating system's count of received segments does not grow. It is also silent if
  * the count grows, but this side's data or probes receive no answer. Then only the direction to the peer is
- * interrupted. The socket option {@code TCP_USER_TIMEOUT} is not used. From Linux 5.11 on, it would end the connection
- * of a peer that does not read.
+ * interrupted. The socket option {@code TCP_USER_TIMEOUT} is not used, because from Linux 5.11 on it would close the
+ * connection to a peer that does not read.
  */
 public final class TcpStream {
 

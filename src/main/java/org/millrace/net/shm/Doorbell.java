@@ -69,7 +69,7 @@ public final class Doorbell implements AutoCloseable {
     private volatile MemorySegment[] peers = {};
     private final AtomicInteger silent = new AtomicInteger();
     /**
-     * Whether the rank has nothing in flight. If so, it waits for no peer, and so not for a peer that does not wake it.
+     * Whether the rank has nothing in flight. If so, the thread waits for no peer that would not wake it.
      */
     private volatile boolean quiet;
 

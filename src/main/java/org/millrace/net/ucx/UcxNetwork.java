@@ -123,8 +123,8 @@ public final class UcxNetwork implements Network {
     }
 
     /**
-     * Returns another key, for a connection over UCX. The socket network may have its own connection with the original
-     * key on the same listener.
+     * Returns another key, for a connection over UCX. The original key cannot be used: the socket network may have its
+     * own connection with this key on the same listener.
      */
     private static ConnectionKey beside(ConnectionKey key) {
         return new ConnectionKey(~key.high(), key.low());

@@ -26,7 +26,7 @@ public record LostEnd(String peer, @Nullable String toldBy, String text, boolean
 
     private static final String GIN = "GIN";
 
-    /** Creates an end without an action for kernels, because their waits cannot be ended. */
+    /** Creates the object without an action for kernels, because the waits of these kernels cannot be ended. */
     public LostEnd(String peer, String text, boolean orderly, BooleanSupplier owesData) {
         this(peer, null, text, orderly, owesData, () -> {});
     }

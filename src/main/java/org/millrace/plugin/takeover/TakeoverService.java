@@ -157,8 +157,8 @@ public final class TakeoverService {
     }
 
     /**
-     * Stops the warm-up and then the threads. The warm-up's connections may have copies in flight in the contexts that
-     * {@link #close} destroys.
+     * Stops the warm-up and then the threads. The warm-up stops first, because its connections may have copies in
+     * flight in the contexts that {@link #close} destroys.
      */
     void stop() {
         if (warmUp != null) {
