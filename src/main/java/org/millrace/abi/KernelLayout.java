@@ -44,7 +44,7 @@ public enum KernelLayout {
     /** Newest release with a known layout, at any patch level. */
     public static final String NEWEST_KNOWN = "2.32";
     private static final int NEWEST_RELEASE = 232;
-    /** Last version with entries of 24 bytes, an alpha release of 2.31. */
+    /** Last version of NCCL with {@code connFifo} entries of 24 bytes: an alpha release of 2.31. */
     private static final int LAST_OF_V28 = 23100;
     private static final int FIRST_OF_RCCL = 22707;
     private static final int NEWEST_OF_RCCL = 230;

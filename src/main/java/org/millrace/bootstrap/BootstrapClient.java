@@ -94,7 +94,7 @@ final class BootstrapClient {
     private final int size;
     private final SocketOptions sockets;
     private Duration patience;
-    /** First rank 0 of this rank's run that has answered; null before. */
+    /** The first process that has answered as rank 0 of this rank's run; null before. */
     private @Nullable RankIdentity met;
 
     BootstrapClient(Selector selector, RankIdentity self, int size, SocketOptions sockets) {

@@ -156,8 +156,8 @@ final class Coordinator extends ControlLoop implements Acceptor.Host {
             peer.connection.offerRecovery(by);
         }
         if (members.size() == group.size() - 1) {
-            // The port must be free before any rank can learn that the group is complete, because a rank that proceeds
-            // to its next group must not find this listener.
+            // The port must be free before any rank can learn that the group is complete: a rank that proceeds to its
+            // next group must not find this listener.
             acceptor.stopAccepting();
         }
         for (int rank = 0; rank < group.size(); rank++) {

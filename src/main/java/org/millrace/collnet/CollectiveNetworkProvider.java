@@ -22,17 +22,15 @@ public interface CollectiveNetworkProvider {
     boolean reduceSupport(DataType type, ReduceOp op);
 
     /**
-     * Opens a listening place, at which the other ranks of a network connect to this rank. A communicator calls this
-     * method once for each of its channels. If the ranks of a host have a leader, the communicator makes a second call
-     * for each channel.
+     * Opens a listener, to which the other ranks of a network connect. A communicator calls this method once for each
+     * of its channels. If the ranks of a host have a leader, the communicator makes a second call for each channel.
      *
      * @param number number of the network, the same on all of its ranks; each number is a separate network
      */
     Place listen(int number);
 
     /**
-     * Listening place of this rank for the connections of the other ranks. The caller closes it no later than the
-     * network.
+     * Listener of this rank for the connections of the other ranks. The caller closes it no later than the network.
      */
     interface Place extends AutoCloseable {
 
@@ -49,7 +47,7 @@ public interface CollectiveNetworkProvider {
          */
         Pending<CollectiveNetwork> connect(byte[][] handles, int rank);
 
-        /** Closes the listening place. A network that was made from it stays open. */
+        /** Closes the listener. A network that was made with it stays open. */
         @Override
         void close();
     }

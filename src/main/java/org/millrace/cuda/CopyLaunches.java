@@ -85,7 +85,7 @@ final class CopyLaunches {
             }
         } catch (MillraceException refused) {
             refusals++;
-            // With an unfinished launch, only the kernel may write the state.
+            // While a launch is unfinished, only the kernel may write the state.
             if (!anyPending()) {
                 if (refusals < MAX_REFUSALS) {
                     mailbox.stateGoneRelease();

@@ -21,8 +21,8 @@ import org.millrace.proxy.ProxyConnection;
 
 /**
  * Threads of a rank. One polling thread runs device and proxies alternately, or each of the two has a polling thread.
- * One thread is better if there are as many ranks as cores, because two threads would take the core from each other
- * just when one waits for the other. A further thread makes connections, and sleeps while no connection is requested. A
+ * One thread is better if there are as many ranks as cores: two threads would take the core from each other just when
+ * one waits for the other. A further thread makes connections, and sleeps while no connection is requested. A
  * communicator shares its threads with the communicators that are split from it. The communicator that is closed last
  * stops the threads.
  */

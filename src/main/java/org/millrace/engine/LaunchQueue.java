@@ -346,11 +346,11 @@ final class LaunchQueue implements OperationGroup.Part {
     }
 
     /**
-     * Kernels of the newest collectives, to be launched again if the program repeats a collective. Planning a small
-     * collective takes longer than running it. Large collectives are kept as well. Otherwise a large collective after
-     * small ones would run planning code that is not yet compiled (256 KiB after smaller sizes, two processes: 150 us
-     * instead of 40). Kept kernels reference their operands. Operands in memory that the garbage collector manages
-     * therefore stay allocated for a few operations longer. Used by one thread at a time.
+     * Kernels of the newest collectives, to be launched again if the program repeats a collective. Small collectives
+     * are kept because planning one takes longer than running it. Large collectives are kept as well. Otherwise a large
+     * collective after small ones would run planning code that is not yet compiled (256 KiB after smaller sizes, two
+     * processes: 150 us instead of 40). Kept kernels reference their operands. Operands in memory that the garbage
+     * collector manages therefore stay allocated for a few operations longer. Used by one thread at a time.
      */
     static final class RecentKernels {
 

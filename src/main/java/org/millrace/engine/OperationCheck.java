@@ -91,7 +91,7 @@ final class OperationCheck {
             return other.is(op) ? null : disagreement(op, other);
         }
         // The other side writes its records in the order of its operations. The record with this number is therefore
-        // read again after the record "without part". If the second read does not find it either, the other
+        // read again after the record "without part". If the second read does not find the record either, the other
         // side announced the operation without part first.
         read(WITHOUT_PART, without);
         read(at, other);

@@ -71,8 +71,8 @@ final class Simulation {
          * Creates a block.
          *
          * @param bytes  size of each frame in bytes
-         * @param inputs number of frames that a task receives, each from a rank like the others
-         * @param copies number of frames that a task sends, each to a rank like the others
+         * @param inputs number of frames that a task receives, each from a different rank
+         * @param copies number of frames that a task sends, each to a different rank
          */
         Block(Rank rank, Program program, double bytes, int inputs, int copies) {
             this.rank = rank;

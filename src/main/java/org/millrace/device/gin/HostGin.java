@@ -170,7 +170,7 @@ public final class HostGin {
     }
 
     /**
-     * Waits until the low bits of a signal have reached a value. They are compared by difference, so they may wrap.
+     * Waits until the low bits of a signal have reached a value. The bits are compared by difference, so they may wrap.
      *
      * @param bits number of bits, 1 to 64
      */

@@ -164,7 +164,7 @@ public final class Admission<C> {
         return sources.isEmpty();
     }
 
-    /** Drops the client that the class comment selects. Returns false without a client. */
+    /** Drops the client that the rules in the class comment select. Returns false if there is no client. */
     private boolean dropOne(String why) {
         int crowd = bySource.values().stream().mapToInt(Integer::intValue).max().orElse(0);
         C chosen = null;

@@ -202,8 +202,8 @@ final class ReceiveStream {
             ByteBuffer to;
             int at;
             int limit = length - done;
-            // Checked before every read: meanwhile the piece may have arrived on another stream. If so, the frame's
-            // owner may already use the destination.
+            // Checked before every read, because the piece may have arrived on another stream since the last read. If
+            // so, the frame's owner may already use the destination.
             if (frames.isArrived(frame, piece)) {
                 leavePlace();
                 to = scratch == null ? scratch = ByteBuffer.allocateDirect(SCRATCH_BYTES) : scratch;

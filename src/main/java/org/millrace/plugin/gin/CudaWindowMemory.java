@@ -199,9 +199,8 @@ final class CudaWindowMemory extends CudaMemory {
 
     /**
      * Begins a copy into this window. A copy from another window of the GPU passes through a staging buffer in host
-     * memory, because a copy within a GPU would wait for kernels of other contexts. A kernel may poll a number of 4 or
-     * 8 bytes. The number is therefore stored when all of it is in the staging buffer, and later copies begin after
-     * this store.
+     * memory: a copy within a GPU would wait for kernels of other contexts. A kernel may poll a number of 4 or 8 bytes.
+     * The number is therefore stored when all of it is in the staging buffer, and later copies begin after this store.
      */
     @Override
     public boolean beginCopy(WindowTransfer transfer, long offset, WindowMemory source, long sourceOffset,
