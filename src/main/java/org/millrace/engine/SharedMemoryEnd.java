@@ -250,8 +250,8 @@ final class SharedMemoryEnd implements TransportEnd {
         byte[] handle();
 
         /**
-         * Returns an array, indexed by slot, in which the sender stores the segments of user memory that the receiver
-         * reads. Null if the ends belong to two processes.
+         * Returns an array, indexed by slot, of the segments of user memory that the receiver reads. The sender stores
+         * them. Null if the ends belong to two processes.
          */
         default @Nullable MemorySegment @Nullable [] pointed() {
             return null;

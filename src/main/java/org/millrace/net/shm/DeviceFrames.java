@@ -108,7 +108,7 @@ final class DeviceFrames {
 
     /**
      * Returns to the sender the ring's bytes of the oldest frames, up to the first frame whose copy is not complete.
-     * Returns the number of these frames.
+     * Returns the number of such frames.
      */
     int removeCopied() {
         int copied = 0;

@@ -29,7 +29,7 @@ import org.millrace.net.connection.OpenResources;
 public final class UcxNetwork implements Network {
 
     private static final Logger LOG = LogManager.getLogger(UcxNetwork.class);
-    /** Directory in which Linux lists the RDMA cards that have a driver. */
+    /** Linux's directory with an entry for each RDMA card that has a driver. */
     private static final Path CARDS = Path.of("/sys/class/infiniband");
     /**
      * Offset of UCX's magic number in an address. The network that establishes the connections leaves these last bytes

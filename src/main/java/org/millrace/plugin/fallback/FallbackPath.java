@@ -20,8 +20,8 @@ public final class FallbackPath implements DataPath {
     private static final byte ID = 1;
 
     /**
-     * Maximum number of streams of a connection. Each sending rank of a host needs one stream, so this number also
-     * limits the number of these ranks.
+     * Maximum number of streams of a connection. Each sending rank of a host needs one stream, so this maximum also
+     * limits the sending ranks.
      */
     private static final int STREAMS = 32;
 
