@@ -42,7 +42,7 @@ extern "C" {
 
 namespace {
 
-constexpr int HANG_SECONDS = 60;
+constexpr int HANG_SECONDS = 90;
 int rank, ranks;
 size_t operations, elements, wrong;
 std::string idFile, state = "start";

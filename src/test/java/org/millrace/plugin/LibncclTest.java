@@ -31,7 +31,7 @@ class LibncclTest {
 
     private static final Path SOURCES = Path.of("src", "test", "c", "libnccl");
     private static final Path BUILT = Path.of("target", "libnccl");
-    private static final long DEADLINE_SECONDS = 120;
+    private static final long DEADLINE_SECONDS = 180;
     private static final String ALL_TYPES = "0,1,2,3,4,5,6,7,8,9,10,11";
     private static final String ALL_OPERATORS = "0,1,2,3,4";
     private static final String FLOATS = "7";
