@@ -40,11 +40,19 @@ typedef struct millraceOperation {
   char how[MILLRACE_OPERATION_HOW];
 } millraceOperation;
 
-/* enqueued is the number of operations. It is stored with release after the operation's record. */
+/*
+ * enqueued is the number of operations. It is stored with release after the operation's record. functions has the
+ * number of collectives of each function that NCCL's RAS counts, in the order of ncclFunc_t: Broadcast, Reduce,
+ * AllGather, ReduceScatter, AllReduce.
+ */
+#define MILLRACE_FUNCTIONS 5
+
 typedef struct millraceOperations {
   char head[128];
   int64_t enqueued;
-  char description[376];
+  char description[56];
+  int64_t functions[MILLRACE_FUNCTIONS];
+  char name[280];
   millraceOperation records[MILLRACE_OPERATION_RECORDS];
 } millraceOperations;
 

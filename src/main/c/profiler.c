@@ -113,6 +113,14 @@ static void append(char *text, size_t size, const char *word) {
   strncpy(text + used, word, size - 1 - used);
 }
 
+static void count_function(millraceOperations *operations, const char *function) {
+  static const char *const names[MILLRACE_FUNCTIONS] = {"Broadcast", "Reduce", "AllGather", "ReduceScatter",
+                                                        "AllReduce"};
+  for (int i = 0; function && i < MILLRACE_FUNCTIONS; i++)
+    if (strcmp(names[i], function) == 0)
+      __atomic_store_n(&operations->functions[i], operations->functions[i] + 1, __ATOMIC_RELAXED);
+}
+
 /* Takes a free entry for Java's memory of a communicator. Returns null if none is free. */
 static struct place *take(millraceOperations *operations) {
   for (int i = 0; i < PLACES; i++) {
@@ -182,6 +190,7 @@ void profilerEnqueued(void *context, void **handle, const struct millraceEnqueue
   append(record->name, sizeof record->name, operation->function);
   append(record->how, sizeof record->how, operation->algorithm);
   append(record->how, sizeof record->how, operation->protocol);
+  count_function(operations, operation->function);
   __atomic_store_n(&place->enqueued, number + 1, __ATOMIC_RELEASE);
   __atomic_store_n(&operations->enqueued, number + 1, __ATOMIC_RELEASE);
   *handle = handle_of(place, operation->collective ? 0 : TRANSFER, (uint64_t)number);

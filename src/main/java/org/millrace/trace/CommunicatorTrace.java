@@ -7,6 +7,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 import org.millrace.trace.TraceLayout.CommunicatorFields;
 
@@ -168,6 +169,10 @@ public final class CommunicatorTrace implements AutoCloseable {
         if (names[entry] != name) {
             names[entry] = name;
             name.store(at + CommunicatorFields.OPERATION_NAME_OFFSET);
+        }
+        if (name.function >= 0) {
+            long counter = base + CommunicatorFields.FUNCTIONS_OFFSET + (long) name.function * Long.BYTES;
+            TraceMemory.set(counter, TraceMemory.get(counter) + 1);
         }
         TraceMemory.release(base + CommunicatorFields.ENQUEUED_OFFSET, enqueued + 1);
         if (recorder != null) {
@@ -350,9 +355,15 @@ public final class CommunicatorTrace implements AutoCloseable {
 
         private final String text;
         private final long[] words = new long[BYTES / Long.BYTES];
+        /** Index in {@link CommunicatorFields#FUNCTIONS}; -1 if the functions do not include the name. */
+        private final int function;
 
         private TraceName(String text) {
             this.text = text;
+            function = CommunicatorFields.FUNCTIONS.stream()
+                    .map(each -> each.toLowerCase(Locale.ROOT))
+                    .toList()
+                    .indexOf(text.replace("_", ""));
             byte[] encoded = Arrays.copyOf(text.getBytes(StandardCharsets.UTF_8), BYTES);
             ByteBuffer.wrap(encoded).order(ByteOrder.LITTLE_ENDIAN).asLongBuffer().get(words);
         }

@@ -52,6 +52,11 @@ public final class Hang extends HangingGroup {
                         .toList();
     }
 
+    /** Returns the ranks of each communicator that its program has not closed, with their processes' states. */
+    public static List<List<TracedRank>> communicators(List<TracedProcess> processes) {
+        return Links.of(processes, ProcessState::of).stream().map(Links::members).toList();
+    }
+
     /** Returns a verdict for each communicator with a waiting rank. */
     static List<Verdict> verdicts(List<TracedProcess> processes, Duration quiet,
             Function<TracedProcess, ProcessState> states) {

@@ -42,11 +42,7 @@ public final class StallWatch {
     private long next;
     private int silencesSeen;
     private final AtomicBoolean looking = new AtomicBoolean();
-    /**
-     * Reported subjects of verdicts, with the time of their last progress. Used only by the thread that reads all
-     * traces.
-     */
-    private final Map<Object, Long> reported = new HashMap<>();
+    private final Reported reported = new Reported();
 
     StallWatch(BooleanSupplier still, Hang.Reading reading, Duration quiet, Consumer<Verdict> report) {
         this.still = still;
@@ -122,16 +118,30 @@ public final class StallWatch {
     void look(long now) throws IOException {
         List<Long> self = List.of(ProcessIdentity.CURRENT.pid());
         for (Verdict verdict : Hang.verdicts(reading, quiet)) {
-            if (verdict.concerns(self)) {
-                Long before = reported.put(verdict.subject(), verdict.since());
-                if (verdict.silence() != null) {
-                    // The silent link explains the stall of this communicator, so the communicator counts as reported.
-                    reported.put(verdict.hash(), now);
-                }
-                if (before == null || verdict.since() - before > 0) {
-                    report.accept(verdict);
-                }
+            if (verdict.concerns(self) && reported.add(verdict, now)) {
+                report.accept(verdict);
             }
+        }
+    }
+
+    /** Reported stalls. Progress ends a stall. Used by one thread at a time. */
+    public static final class Reported {
+
+        /** Subjects of verdicts, with the time of their last progress. */
+        private final Map<Object, Long> progress = new HashMap<>();
+
+        /**
+         * Returns whether the stall of a verdict has not been reported, and marks it as reported.
+         *
+         * @param now time when the reading of the traces began
+         */
+        public boolean add(Verdict verdict, long now) {
+            Long before = progress.put(verdict.subject(), verdict.since());
+            if (verdict.silence() != null) {
+                // The silent link explains the stall of this communicator, so the communicator counts as reported.
+                progress.put(verdict.hash(), now);
+            }
+            return before == null || verdict.since() - before > 0;
         }
     }
 

@@ -1,5 +1,7 @@
 package org.millrace.trace;
 
+import java.util.List;
+
 /**
  * The trace file that a process writes: a header, followed by blocks of one size. A block describes a connection, a
  * communicator, a GIN context or a silent link. All numbers are little-endian. All times are values of
@@ -273,11 +275,11 @@ public final class TraceLayout {
      *   +------+------+------+-------+-+--------+--------+-+----------+---------+----------+-------+-------+
      *   | hash | rank | size | nodes | | opened | closed | | enqueued | kernels | function | begun | ended |
      *   +------+------+------+-------+-+--------+--------+-+----------+---------+----------+-------+-------+
-     *   168              176            184              192 256    384                512
-     *   +----------------+--------------+----------------+---+------+------------------+-------------- - -
-     *   | disagrees with | disagrees at | number of the  |   | name | oldest operation | 32 operations
-     *   |                |              | oldest, plus 1 |   |      | that is pending  |
-     *   +----------------+--------------+----------------+---+------+------------------+-------------- - -
+     *   168              176            184              192         232 256    384                512
+     *   +----------------+--------------+----------------+-----------+---+------+------------------+-------------- - -
+     *   | disagrees with | disagrees at | number of the  | functions |   | name | oldest operation | 32 operations
+     *   |                |              | oldest, plus 1 |           |   |      | that is pending  |
+     *   +----------------+--------------+----------------+-----------+---+------+------------------+-------------- - -
      *
      *   an operation:
      *   0          8       16      24     28         32     36     40         48        56      64      96        104
@@ -319,6 +321,11 @@ public final class TraceLayout {
         public static final int DISAGREES_AT_OFFSET = 176;
         /** Number of the operation that was copied to {@link #OLDEST_OFFSET}, plus 1; 0 if none was copied. */
         public static final int OLDEST_NUMBER_OFFSET = 184;
+        /** Number of enqueued collectives of each of {@link #FUNCTIONS}, in their order. */
+        public static final int FUNCTIONS_OFFSET = 192;
+        /** Functions that NCCL's RAS counts, in its order. */
+        public static final List<String> FUNCTIONS =
+                List.of("Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce");
         public static final int NAME_OFFSET = 256;
         public static final int NAME_BYTES = 128;
         public static final int OLDEST_OFFSET = 384;

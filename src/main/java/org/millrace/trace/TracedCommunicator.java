@@ -2,7 +2,9 @@ package org.millrace.trace;
 
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.millrace.trace.TraceLayout.CommunicatorFields;
@@ -19,10 +21,11 @@ import org.millrace.trace.TraceLayout.CommunicatorFields;
  * @param differsAt number of the collective in which the ranks differ; -1 for a send or receive
  * @param oldest    operation older than {@code last} with a kernel that had not ended; null if none is known
  * @param last      last operations, oldest first
+ * @param functions number of enqueued collectives of each function that NCCL's RAS counts, in its order
  */
 public record TracedCommunicator(long hash, int rank, int size, int nodes, String name, TracedState state, long opened,
         long closed, boolean kernels, long function, long begun, long ended, int differs, long differsAt, long enqueued,
-        @Nullable Operation oldest, List<Operation> last) {
+        @Nullable Operation oldest, List<Operation> last, Map<String, Long> functions) {
 
     /**
      * An operation.
@@ -77,7 +80,15 @@ public record TracedCommunicator(long hash, int rank, int size, int nodes, Strin
                 block.countAt(CommunicatorFields.BEGUN_OFFSET), block.countAt(CommunicatorFields.ENDED_COUNT_OFFSET),
                 block.intAt(CommunicatorFields.DISAGREES_WITH_OFFSET) - 1,
                 block.longAt(CommunicatorFields.DISAGREES_AT_OFFSET) - 1, enqueued, oldest(block, afterwards),
-                operations(block, enqueued, afterwards.countAt(CommunicatorFields.ENQUEUED_OFFSET)));
+                operations(block, enqueued, afterwards.countAt(CommunicatorFields.ENQUEUED_OFFSET)), functions(block));
+    }
+
+    private static Map<String, Long> functions(TraceBytes block) {
+        Map<String, Long> functions = new LinkedHashMap<>();
+        for (String name : CommunicatorFields.FUNCTIONS) {
+            functions.put(name, block.countAt(CommunicatorFields.FUNCTIONS_OFFSET + functions.size() * Long.BYTES));
+        }
+        return functions;
     }
 
     private static @Nullable Operation oldest(TraceBytes block, TraceBytes afterwards) {

@@ -147,27 +147,32 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
                 + ")";
     }
 
+    /** Returns the verdict for programs, by the schema in {@code why-json.md}. Null stands for an unknown value. */
     public Map<String, @Nullable Object> json() {
         Map<String, @Nullable Object> json = new LinkedHashMap<>();
-        json.put("cause", cause.label());
-        json.put("communicator", Long.toHexString(hash));
-        json.put("rank", culprit == null || culprit.rank() < 0 ? null : culprit.rank());
+        json.put("verdict", cause.label());
+        json.put("communicator", "0x" + Long.toHexString(hash));
+        json.put("rank", known(rank()));
         json.put("pid", culprit == null ? null : culprit.process().identity().pid());
         json.put("host", culprit == null ? null : culprit.process().host());
         json.put("state", culprit == null ? null : culprit.state().label());
-        json.put("peer", peer == null || peer.rank() < 0 ? null : peer.rank());
-        json.put("peerPid", peer == null ? null : peer.process().identity().pid());
-        json.put("channel", link == null || link.channel() < 0 ? null : link.channel());
-        json.put("network", link == null ? null : link.network());
-        json.put("step", link == null ? null : link.step());
+        json.put("peer", known(peerRank()));
+        json.put("peer_pid", peer == null ? null : peer.process().identity().pid());
+        json.put("wire", link == null ? null : link.network());
+        json.put("channel", link == null ? null : known(link.channel()));
+        json.put("step", link == null ? null : known(link.step()));
         json.put("direction", link == null ? null : culprit != null && culprit == link.from() ? "send" : "receive");
-        json.put("operation", operation == null ? null : operation.name());
-        json.put("number", operation == null || operation.sequence() < 0 ? null : operation.sequence());
-        json.put("bytes", operation == null || operation.bytes() < 0 ? null : operation.bytes());
+        json.put("collective", operation == null ? null : operation.name());
+        json.put("sequence", operation == null ? null : known(operation.sequence()));
+        json.put("size", operation == null ? null : known(operation.bytes()));
         json.put("local", silence == null ? null : silence.local());
         json.put("remote", silence == null ? null : silence.remote());
-        json.put("stillSeconds", still.toMillis() / 1000.0);
+        json.put("still_sec", still.toMillis() / 1000.0);
         json.put("sentence", sentence());
         return json;
+    }
+
+    private static @Nullable Long known(long number) {
+        return number < 0 ? null : number;
     }
 }

@@ -19,6 +19,8 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.millrace.cli.Run;
+import org.millrace.cli.inspect.RasStatus;
 import org.millrace.engine.StallRank.Pattern;
 import org.millrace.engine.StallRank.Way;
 import org.millrace.trace.TraceLayout.CommunicatorFields;
@@ -118,7 +120,7 @@ class EngineStallTest {
             if (way.isOfTheWire()) {
                 right &= (pattern != Pattern.NEIGHBOURS || verdict.peerRank() == (victim + 1) % ranks)
                         && verdict.peerRank() >= 0 && "send".equals(json.get("direction"))
-                        && json.get("channel") instanceof Integer channel && channel < channels;
+                        && json.get("channel") instanceof Long channel && channel < channels;
             }
             if (way == Way.CONSUME || way == Way.BEGIN || way == Way.LAUNCH) {
                 right &= verdict.peerRank() >= 0 && json.get("channel") != null && json.get("direction") != null;
@@ -198,6 +200,24 @@ class EngineStallTest {
         }
     }
 
+    /** A parser of RAS's output reads the output of {@code why --json}, and a watch calls its command. */
+    private void assertProgramsAreTold(Stall stall, Verdict verdict) throws Exception {
+        Run run = Run.of("why", "--json", "--directory", directory.toString());
+        assertEquals(3, run.status(), run::toString);
+        RasStatus.Communicator communicator = RasStatus.parse(run.out()).communicators().getFirst();
+        assertEquals(stall.ranks, communicator.size(), run::toString);
+        assertEquals(stall.way == Way.STOP || stall.way == Way.KILL ? List.of((long) stall.victim) : List.of(),
+                communicator.missing().stream().map(RasStatus.Missing::rank).toList(), run::toString);
+        assertTrue(run.out().contains("\"verdict\": \"" + verdict.cause().label() + '"'), run::toString);
+        Path told = directory.resolve("told");
+        String pid = Long.toString(children.getFirst().pid());
+        Run watch = Run.of("why", "--directory", directory.toString(), "--watch", "0s", "--exec",
+                "cat >> " + told + "; kill -9 " + pid + " 2> /dev/null || true", pid); // the watch ends with the
+                                                                                       // process
+        assertEquals(3, watch.status(), watch::toString);
+        assertTrue(Files.readString(told).contains("\"verdict\": \"" + verdict.cause().label() + '"'), watch::toString);
+    }
+
     @ParameterizedTest
     @MethodSource("seeds")
     void theFirstVerdictNamesTheRankAndTheCause(long seed) throws Exception {
@@ -215,6 +235,7 @@ class EngineStallTest {
         System.out.println(what.strip());
         assertEquals(1, verdicts.size(), () -> what + outputs());
         assertTrue(stall.isRight(verdicts.getFirst()), () -> what + outputs());
+        assertProgramsAreTold(stall, verdicts.getFirst());
         if (!verdicts.getFirst().still().isZero() && stall.way != Way.KILL && stall.way != Way.CUT
                 && stall.way != Way.DISAGREE) {
             assertAllSay(stall, "ank " + verdicts.getFirst().rank());

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -40,6 +41,17 @@ class CommunicatorTraceTest {
         assertNull(read(trace).oldest(), "the ring has the next");
         communicator.enqueued(TraceName.of("all_reduce"), 5, 8, 1, 4, 1, -1, -1);
         assertEquals(68, Objects.requireNonNull(read(trace).oldest()).number());
+    }
+
+    @Test
+    void theFunctionsThatRasCountsAreCounted() throws IOException {
+        ProcessTrace trace = new ProcessTrace(TraceFile.create(directory), true);
+        CommunicatorTrace communicator = Objects.requireNonNull(trace.communicator(77, 0, 4, ""));
+        for (String name : List.of("all_reduce", "all_reduce", "broadcast", "alltoall", "reduce_scatter", "send")) {
+            communicator.enqueued(TraceName.of(name), -1, 8, 1, 4, 1, -1, -1);
+        }
+        assertEquals(Map.of("Broadcast", 1L, "Reduce", 0L, "AllGather", 0L, "ReduceScatter", 1L, "AllReduce", 2L),
+                read(trace).functions());
     }
 
     private static TracedCommunicator read(ProcessTrace trace) throws IOException {

@@ -273,7 +273,7 @@ class HangTest {
                     NOW - 3 * SECOND, 0, 0, 0, 0, ""));
         }
         TracedCommunicator communicator = new TracedCommunicator(7, rank, 3, 1, "", TracedState.FAILED, NOW - SECOND,
-                NOW - 2 * SECOND, true, 0, last, last, differs, differsAt, last + 1, null, operations);
+                NOW - 2 * SECOND, true, 0, last, last, differs, differsAt, last + 1, null, operations, Map.of());
         TracedProcess bare = process(10 + rank, rank, true, NOW);
         return with(bare, bare.identity(), List.of(), List.of(communicator));
     }
@@ -296,9 +296,9 @@ class HangTest {
     private static TracedProcess transfers(int rank, long begun, long ended, long enqueued, Operation oldest,
             int differs) {
         List<Operation> last = List.of(transfer(enqueued - 1, enqueued - 1, 1 - rank));
-        TracedCommunicator communicator =
-                new TracedCommunicator(7, rank, 3, 1, "", differs < 0 ? TracedState.OPEN : TracedState.FAILED,
-                        NOW - 9 * SECOND, NOW - 3 * SECOND, true, 0, begun, ended, differs, -1, enqueued, oldest, last);
+        TracedCommunicator communicator = new TracedCommunicator(7, rank, 3, 1, "",
+                differs < 0 ? TracedState.OPEN : TracedState.FAILED, NOW - 9 * SECOND, NOW - 3 * SECOND, true, 0, begun,
+                ended, differs, -1, enqueued, oldest, last, Map.of());
         TracedProcess bare = process(10 + rank, rank, true, NOW);
         List<TracedProcess.Message> said = List.of(new TracedProcess.Message(NOW - 3 * SECOND,
                 "rank 1 <- rank 2: the ranks disagree: rank 1 runs 8 bytes"));
@@ -347,8 +347,9 @@ class HangTest {
         for (int rank = 0; rank < 2; rank++) {
             long ended = rank == 0 ? 20 : 5;
             TracedProcess bare = process(10 + rank, rank, rank == 0, NOW - rank * SECOND);
-            ranks[rank] = with(bare, bare.identity(), List.of(), List.of(new TracedCommunicator(7, rank, 2, 1, "",
-                    TracedState.OPEN, NOW - 9 * SECOND, 0, true, 0, ended + 1, ended, -1, -1, 21, null, operations)));
+            ranks[rank] = with(bare, bare.identity(), List.of(),
+                    List.of(new TracedCommunicator(7, rank, 2, 1, "", TracedState.OPEN, NOW - 9 * SECOND, 0, true, 0,
+                            ended + 1, ended, -1, -1, 21, null, operations, Map.of())));
         }
         Verdict verdict = verdicts(ranks).getFirst();
         assertEquals(List.of(Cause.GONE, 1), List.of(verdict.cause(), verdict.rank()));

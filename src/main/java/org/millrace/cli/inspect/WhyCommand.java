@@ -1,7 +1,10 @@
 package org.millrace.cli.inspect;
 
 import java.io.IOException;
+import java.io.OutputStream;
 import java.io.PrintWriter;
+import java.lang.ProcessBuilder.Redirect;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -9,12 +12,15 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
+import org.millrace.cli.base.ExitStatus;
 import org.millrace.cli.base.Json;
 import org.millrace.cli.base.Units;
 import org.millrace.config.ValueTypes;
 import org.millrace.trace.Hang;
+import org.millrace.trace.StallWatch;
 import org.millrace.trace.TraceReader;
 import org.millrace.trace.TracedProcess;
+import org.millrace.trace.TracedRank;
 import org.millrace.trace.Verdict.Cause;
 import org.millrace.trace.Verdict;
 import picocli.CommandLine.Command;
@@ -27,13 +33,17 @@ import picocli.CommandLine.ParameterException;
         name = "why",
         description = {"Say in a sentence why nothing moves: which rank the others wait for, and for what.",
                 "From what this user's processes on this host have written down (MILLRACE_TRACE), while they hang, or"
-                        + " after they have died."})
+                        + " after they have died.",
+                "Ends with status 3 if a stall was found, 0 if none was."})
 public final class WhyCommand extends InspectCommand {
 
     private static final ValueTypes.DurationType TIMES =
             new ValueTypes.DurationType(Duration.ZERO, Duration.ofHours(24));
+    private static final int STALL_FOUND = 3;
 
-    @Option(names = "--json", description = "For programs: a list of verdicts.")
+    @Option(
+            names = "--json",
+            description = "For programs: communicators as NCCL's RAS reports them, and verdicts (why-json.md).")
     private boolean json;
 
     @Option(
@@ -51,15 +61,84 @@ public final class WhyCommand extends InspectCommand {
                     + " directories of such.")
     private @Nullable List<Path> from;
 
+    @Option(
+            names = "--watch",
+            paramLabel = "TIME",
+            description = "Look again after each TIME, and report each stall once, until Ctrl-C, or until the processes"
+                    + " PID have ended.")
+    private @Nullable String watch;
+
+    @Option(
+            names = "--exec",
+            paramLabel = "COMMAND",
+            description = "With --watch: run this command of the shell for each stall, with the stall as JSON on its"
+                    + " standard input. The next look follows the command's end.")
+    private @Nullable String exec;
+
+    private final List<TracedProcess> all = new ArrayList<>();
+
     @Override
-    public Integer call() throws IOException {
-        Duration quiet = quiet();
-        List<TracedProcess> all = new ArrayList<>();
-        List<Verdict> verdicts = Hang.verdicts(() -> {
+    public Integer call() throws IOException, InterruptedException {
+        Duration quiet = time("--after", after);
+        if (watch == null) {
+            if (exec != null) {
+                throw new ParameterException(spec.commandLine(), "--exec needs --watch");
+            }
+            return look(quiet);
+        }
+        Duration pause = time("--watch", watch);
+        StallWatch.Reported reported = new StallWatch.Reported();
+        int status = ExitCode.OK;
+        do {
+            long begun = System.nanoTime();
+            for (Verdict verdict : verdicts(quiet)) {
+                if (isStall(verdict) && reported.add(verdict, begun)) {
+                    status = STALL_FOUND;
+                    print(json ? Json.write(WhyDocument.of(verdict)) : verdict.sentence() + ".\n");
+                    execute(verdict);
+                }
+            }
+            Thread.sleep(pause);
+        } while (processes.pids().isEmpty()
+                || all.stream().anyMatch(one -> one.alive() && processes.pids().contains(one.identity().pid())));
+        return status;
+    }
+
+    /** Runs the command with the stall as its standard input. A failure of the command is reported, and not fatal. */
+    private void execute(Verdict verdict) throws IOException, InterruptedException {
+        if (exec == null) {
+            return;
+        }
+        Process process = new ProcessBuilder("/bin/sh", "-c", exec).redirectOutput(Redirect.INHERIT)
+                .redirectError(Redirect.INHERIT)
+                .start();
+        try (OutputStream input = process.getOutputStream()) {
+            input.write(Json.write(WhyDocument.of(verdict)).getBytes(StandardCharsets.UTF_8));
+        } catch (IOException unread) {
+            // the command has ended, or has closed its standard input
+        }
+        int status = process.waitFor();
+        if (status != 0) {
+            spec.commandLine().getErr().println("millrace: --exec " + exec + ": " + ExitStatus.text(status));
+        }
+    }
+
+    private static boolean isStall(Verdict verdict) {
+        return verdict.cause() != Cause.ENDED;
+    }
+
+    /** Reads all traces. Returns the verdicts on the selected processes. */
+    private List<Verdict> verdicts(Duration quiet) throws IOException {
+        return Hang.verdicts(() -> {
             all.clear();
             all.addAll(read());
             return List.copyOf(all);
         }, quiet).stream().filter(verdict -> processes.pids().isEmpty() || verdict.concerns(processes.pids())).toList();
+    }
+
+    private int look(Duration quiet) throws IOException {
+        long begun = System.nanoTime();
+        List<Verdict> verdicts = verdicts(quiet);
         if (!processes.pids().isEmpty() && verdicts.isEmpty()
                 && all.stream().noneMatch(process -> processes.pids().contains(process.identity().pid()))) {
             throw new MillraceException(processes.nothing());
@@ -67,9 +146,9 @@ public final class WhyCommand extends InspectCommand {
         PrintWriter out = out();
         List<Verdict> told = told(verdicts, !processes.pids().isEmpty());
         if (json) {
-            out.print(Json.write(told.stream().map(Verdict::json).toList()));
+            out.print(Json.write(WhyDocument.of(communicators(), told, (System.nanoTime() - begun) / 1e9)));
         } else {
-            if (told.stream().allMatch(verdict -> verdict.cause() == Cause.ENDED)) {
+            if (told.stream().noneMatch(WhyCommand::isStall)) {
                 long alive = all.stream().filter(TracedProcess::alive).count();
                 out.println(all.isEmpty() ? processes.nothing()
                         : nothingStands(alive, all.size() - alive) + late(Hang.withoutCore(all, quiet)));
@@ -77,7 +156,18 @@ public final class WhyCommand extends InspectCommand {
             told.forEach(verdict -> out.println(verdict.sentence() + "."));
         }
         out.flush();
-        return ExitCode.OK;
+        return told.stream().anyMatch(WhyCommand::isStall) ? STALL_FOUND : ExitCode.OK;
+    }
+
+    /** Returns the communicators with a living process, or those of the named processes. */
+    private List<List<TracedRank>> communicators() {
+        return Hang.communicators(all)
+                .stream()
+                .filter(ranks -> ranks.stream()
+                        .map(TracedRank::process)
+                        .anyMatch(one -> processes.pids().isEmpty() ? one.alive()
+                                : processes.pids().contains(one.identity().pid())))
+                .toList();
     }
 
     /**
@@ -85,7 +175,7 @@ public final class WhyCommand extends InspectCommand {
      * user has named processes.
      */
     static List<Verdict> told(List<Verdict> verdicts, boolean named) {
-        List<Verdict> stalls = verdicts.stream().filter(verdict -> verdict.cause() != Cause.ENDED).toList();
+        List<Verdict> stalls = verdicts.stream().filter(WhyCommand::isStall).toList();
         return named || stalls.isEmpty() ? verdicts : stalls;
     }
 
@@ -109,11 +199,11 @@ public final class WhyCommand extends InspectCommand {
         return all;
     }
 
-    private Duration quiet() {
+    private Duration time(String option, String value) {
         try {
-            return TIMES.parse(after);
+            return TIMES.parse(value);
         } catch (IllegalArgumentException wrong) {
-            throw new ParameterException(spec.commandLine(), "--after is a time with its unit, such as 500ms or 10s");
+            throw new ParameterException(spec.commandLine(), option + " is a time with its unit, such as 500ms or 10s");
         }
     }
 }

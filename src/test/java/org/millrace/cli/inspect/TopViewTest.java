@@ -37,7 +37,7 @@ class TopViewTest {
                     0, 0, 0, 0, ""));
         }
         TracedCommunicator communicator = new TracedCommunicator(7, 0, 2, 1, "", TracedState.OPEN, SECOND, 0, true, 0,
-                3, 2, -1, -1, 5, null, operations);
+                3, 2, -1, -1, 5, null, operations, Map.of());
         return new TracedProcess(Path.of("trace"), new ProcessIdentity(10, 1, 1), true, "host", "a test", 0, 2, false,
                 11 * SECOND, 11 * SECOND, 0, 0, SECOND, Map.of(), List.of(), List.of(communicator),
                 List.of(connections), List.of(), List.of(), List.of());
