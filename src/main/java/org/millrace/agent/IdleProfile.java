@@ -88,8 +88,8 @@ public enum IdleProfile {
     }
 
     /**
-     * Returns a strategy for the thread that writes GIN's frames when there are many. Another thread then wakes it, and
-     * it has its own core.
+     * Returns a strategy for the thread that writes GIN's frames when many frames wait. This thread has its own core,
+     * and another thread wakes it.
      */
     public static IdleStrategy ginSender() {
         return new TimedIdleStrategy(500_000, 0, 50_000, 100_000_000);

@@ -335,8 +335,8 @@ final class ControlConnection {
                 receiver.receive(message);
             }
         } catch (EOFException e) {
-            // The kernel reports a reset only once. If the write received this report, the read sees only the end of
-            // the stream.
+            // The operating system reports a reset only once. If the write received this report, the read sees only the
+            // end of the stream.
             throw unwritable == null ? e : unwritable;
         }
         if (unwritable != null && isOpen()) {

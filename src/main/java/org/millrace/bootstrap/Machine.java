@@ -32,8 +32,8 @@ public final class Machine {
     }
 
     /**
-     * Returns an identifier that is equal for all processes on one kernel, in any container. Such processes also see
-     * the same GPUs. The identifier is the boot id, or the host's name if the system has none.
+     * Returns an identifier that is equal for all processes on one Linux kernel, in any container. Such processes also
+     * see the same GPUs. The identifier is the boot id, or the host's name if the system has none.
      */
     public static String kernel() {
         try {
@@ -45,7 +45,7 @@ public final class Machine {
 
     /**
      * Returns an identifier that is equal for all processes that reach each other over loopback. Two containers of one
-     * machine share the kernel, but may have separate loopback devices and names.
+     * machine share the Linux kernel, but may have separate loopback devices and names.
      */
     public static String host() {
         return kernel() + "/" + NAME;

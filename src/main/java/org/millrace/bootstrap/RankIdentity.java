@@ -9,8 +9,8 @@ import org.millrace.net.connection.PeerText;
  * Identity of a rank: its number, process, host and run. Messages name a rank by the first three.
  *
  * @param run        {@code MILLRACE_RUN_ID} of the process; empty without one. Two runs may use one address
- * @param kernel     identifier of the kernel that {@code startTicks} refers to; see {@link Machine#kernel}
- * @param startTicks start time of the process, in hundredths of a second since the kernel started; 0 if unknown
+ * @param kernel     identifier of the Linux kernel that {@code startTicks} refers to; see {@link Machine#kernel}
+ * @param startTicks start time of the process, in hundredths of a second since this kernel started; 0 if unknown
  */
 record RankIdentity(int rank, long pid, String host, String run, String kernel, long startTicks) {
 

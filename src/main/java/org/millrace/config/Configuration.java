@@ -30,7 +30,7 @@ public final class Configuration {
     /** Text that begins with a number in a format of C's {@code strtoll} with base 0. */
     private static final Pattern NUMBER =
             Pattern.compile("\\s*([+-]?(?:0[xX]\\p{XDigit}+|0[0-7]*|[1-9][0-9]*)).*", Pattern.DOTALL);
-    /** Maximum number of TCP streams of a connection, more than any network card or kernel needs. */
+    /** Maximum number of TCP streams of a connection, more than any network card or operating system needs. */
     private static final int MAX_STREAMS = 16;
 
     /**

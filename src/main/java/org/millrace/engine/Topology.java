@@ -47,8 +47,8 @@ final class Topology {
      * Place of a rank in one of two trees over the same ranks. Except for one rank, a rank with children in one tree is
      * a leaf in the other tree. A pair of trees therefore loads the connections of all ranks equally (Sanders, Speck
      * and Träff: Two-tree algorithms for full bandwidth broadcast, reduction and scan, 2009). Between hosts, the trees
-     * are binary and link ranks with close numbers, which are often on one host, as in NCCL's trees. On one host, a
-     * rank has as many children as possible. Each level less saves two waits: one up and one down the tree.
+     * are binary and connect ranks with close numbers, which are often on one host, as in NCCL's trees. On one host, a
+     * rank has as many children as possible. A tree with one level less saves two waits: one up and one down the tree.
      *
      * <pre>
      *   8 ranks, tree 0    0───────────4                a number's parent: its lowest set bit cleared, the next one set,

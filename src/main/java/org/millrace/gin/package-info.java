@@ -36,7 +36,7 @@
  *
  * <p>
  * A descriptor moves only down these steps. Its index moves up once: when the source may be overwritten, the last entry
- * that needed the source calls {@link org.millrace.gin.PeerQueue#complete} with it.
+ * that needed the source passes the index to {@link org.millrace.gin.PeerQueue#complete}.
  *
  * <p>
  * A get uses DirectPath or GetPath. In GetPath a frame requests the bytes. At the peer, GetAnswers sends them back

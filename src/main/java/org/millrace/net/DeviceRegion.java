@@ -122,8 +122,8 @@ public interface DeviceRegion extends MemoryRegion {
         boolean isDone(long number);
 
         /**
-         * Prepares the calling thread for the use of the copies, if it is not the thread that serves the connection.
-         * The thread that closes the connection calls this method.
+         * Prepares the calling thread for the use of the copies. Called by a thread that closes the connection, because
+         * it may not be the thread that serves the connection.
          *
          * @return the permission; the same thread closes it, which restores the thread's previous state
          */

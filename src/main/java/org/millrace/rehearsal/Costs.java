@@ -19,7 +19,7 @@ import org.millrace.rehearsal.RecordedRun.Step;
  * Costs of frames in a recording. A frame passes through a network between two devices, and then through the kernel
  * that forwards it. The network and the kernel are each modeled as a server that works on one frame after another. The
  * server delivers each frame some time after its work. For a frame that arrived while the server was busy, the recorded
- * time is the work time. For any other frame it is the total time.
+ * time is the work time. For any other frame, the recorded time is the total time.
  *
  * @param kernel    server of kernels: the time from the notification of the device about a received frame until the
  *                  proxy takes the frame that the kernel sends in response

@@ -15,8 +15,8 @@ import org.millrace.file.PrivateFile;
 /**
  * Records of a thread in a mapped file. The recording thread stores only into prepared memory. The recorder's thread
  * prepares memory in advance: it allocates blocks of the file and makes pages writable. The recording thread therefore
- * waits neither for a disk nor for pages that the kernel's write-back has made read-only. If the recorder's thread is
- * too slow, records are dropped and counted.
+ * waits neither for a disk nor for pages that the operating system's write-back has made read-only. If the recorder's
+ * thread is too slow, records are dropped and counted.
  */
 final class RecordFile {
 

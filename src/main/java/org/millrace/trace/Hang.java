@@ -36,10 +36,10 @@ public final class Hang extends HangingGroup {
     }
 
     /**
-     * Returns verdicts on the processes of this host, with the process states that the kernel reports. Files are read
-     * one after the other while ranks continue, so one reading may combine different moments. A verdict of the first
-     * reading is therefore reported only if a second reading leads to the same verdict. Such a verdict was true at a
-     * moment between the two readings. A rank that waits in the first reading has not advanced until the second
+     * Returns verdicts on the processes of this host, with the process states that the operating system reports. Files
+     * are read one after the other while ranks continue, so one reading may combine different moments. A verdict of the
+     * first reading is therefore reported only if a second reading leads to the same verdict. Such a verdict was true
+     * at a moment between the two readings. A rank that waits in the first reading has not advanced until the second
      * reading. A rank that is behind in the second reading was also behind in the first.
      *
      * @param quiet time without progress after which a connection counts as waiting

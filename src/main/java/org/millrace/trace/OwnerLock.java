@@ -11,9 +11,10 @@ import org.millrace.file.SystemCall;
 
 /**
  * Lock that proves to processes of other PID namespaces that this process lives. The process's number is meaningless in
- * those namespaces. The process locks its trace file, and the kernel releases the lock when the process ends, in every
- * case. The lock is one of {@code flock}. A lock of {@code fcntl}, which {@link java.nio.channels.FileChannel#lock()}
- * takes, would be released as soon as any code in the process closes the file.
+ * those namespaces. The process locks its trace file, and the operating system releases the lock when the process ends,
+ * in every case. The lock is one of {@code flock}. A lock of {@code fcntl}, which
+ * {@link java.nio.channels.FileChannel#lock()} takes, would be released as soon as any code in the process closes the
+ * file.
  */
 final class OwnerLock {
 

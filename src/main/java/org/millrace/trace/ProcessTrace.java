@@ -519,14 +519,14 @@ public final class ProcessTrace {
         }
     }
 
-    /** Numbers that the kernel assigns to threads. */
+    /** Numbers that the operating system assigns to threads. */
     static final class ThreadNumber {
 
         private static final Path SELF = Path.of("/proc/thread-self");
 
         private ThreadNumber() {}
 
-        /** Returns the calling thread's number; 0 if the kernel does not report it. */
+        /** Returns the calling thread's number; 0 if the operating system does not report it. */
         static int current() {
             try {
                 return Integer.parseInt(Files.readSymbolicLink(SELF).getFileName().toString());
@@ -535,7 +535,10 @@ public final class ProcessTrace {
             }
         }
 
-        /** Returns the CPU time of a thread of this process, in nanoseconds; 0 if the kernel does not report it. */
+        /**
+         * Returns the CPU time of a thread of this process, in nanoseconds; 0 if the operating system does not report
+         * it.
+         */
         static long cpuNanos(int thread) {
             try {
                 String text = Files.readString(Path.of("/proc/self/task/" + thread + "/schedstat"));

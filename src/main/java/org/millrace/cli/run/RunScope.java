@@ -21,7 +21,7 @@ import org.millrace.file.SharedDirectory;
 
 /**
  * Resources that a run creates on the machine: the ranks, and a private directory where they meet. They are removed at
- * every kind of end of the run.
+ * the end of the run, also after a failure or a signal.
  */
 final class RunScope implements AutoCloseable {
 

@@ -2,8 +2,8 @@ package org.millrace.net.connection;
 
 /**
  * Numbers the items in flight on a connection, such as frames or requests, in the order in which they begin. Each item
- * has a number, counted from 0 over the life of the connection. From its beginning to its end, an item also has a slot.
- * The caller uses the slot as an index into its own arrays. Used by one thread.
+ * has a number, counted from 0 over the life of the connection. While an item is in flight, it also has a slot. The
+ * caller uses the slot as an index into its own arrays. Used by one thread.
  */
 public final class InFlight {
 

@@ -20,7 +20,8 @@ public final class TcpStreams {
 
     /**
      * Idle time in seconds after which the operating system sends keep-alive probes. The stream is lost after three
-     * unanswered probes, 14 seconds in all. The peer's kernel answers the probes, independent of the peer's process.
+     * unanswered probes, 14 seconds in all. The peer's operating system answers the probes, independent of the peer's
+     * process.
      */
     private static final int KEEP_ALIVE_IDLE_SECONDS = 5;
     private static final int KEEP_ALIVE_INTERVAL_SECONDS = 3;

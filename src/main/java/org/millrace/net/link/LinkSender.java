@@ -225,8 +225,8 @@ final class LinkSender extends FrameEnd.Carried implements FrameSender {
     }
 
     /**
-     * Lets pieces of waiting frames occupy the line, as far as it can be reserved now. A frame is in flight when all
-     * its pieces have left.
+     * Lets pieces of waiting frames occupy the line, as far as the line can be reserved now. A frame is in flight when
+     * all its pieces have left.
      */
     private void leave(long now) {
         LinkShape shape = line.shape(now);

@@ -73,7 +73,7 @@ final class CommMemory {
 
     /**
      * Registers device memory by its DMA-BUF, like NCCL, if the plugin and all its devices support this. Other memory
-     * is registered by its address. So is device memory if the plugin refuses the DMA-BUF.
+     * is registered by its address. Device memory is also registered by its address if the plugin refuses the DMA-BUF.
      */
     private int registerWithPlugin(PluginRegion region) {
         NetTable table = session.table();

@@ -170,7 +170,7 @@ public final class SharedMemory implements AutoCloseable {
         return ThisHost.NUMBER;
     }
 
-    /** The number of this host, a hash of the kernel's boot ID, or of the host name if the kernel has no boot ID. */
+    /** The number of this host, a hash of Linux's boot ID, or of the host name if Linux reports no boot ID. */
     private static final class ThisHost {
 
         static final long NUMBER = hash(bootId());

@@ -102,7 +102,9 @@ public record ShmOptions(Path directory, int ringBytes, int pieceBytes, int fram
                 with, sealed);
     }
 
-    /** Returns these options with all rings in files of the directory, as on a kernel without sealed files. */
+    /**
+     * Returns these options with all rings in files of the directory, as on an operating system without sealed files.
+     */
     public ShmOptions withFiles() {
         return new ShmOptions(directory, ringBytes, pieceBytes, framesInFlight, connectDeadline, handshakeDeadline,
                 singleCopy, false);

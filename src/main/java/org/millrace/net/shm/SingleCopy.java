@@ -41,10 +41,10 @@ public record SingleCopy(Use use, int fromBytes) {
     public static final String SETTING = "MILLRACE_SHM_SINGLE_COPY";
 
     /**
-     * Default minimum length of a payload that is copied once. A read of this length takes 8 us on a fast kernel. 0.4
-     * us of this time are spent before the first byte. On a slow kernel it takes 12 us, with 1.3 us before the first
-     * byte. The length must be more than the largest slot of protocol LL, 64 KiB. A device polls the lines of such a
-     * slot while they are stored, and the operating system does not guarantee to store whole words.
+     * Default minimum length of a payload that is copied once. A read of this length takes 8 us on a fast Linux kernel.
+     * 0.4 us of this time are spent before the first byte. On a slow Linux kernel it takes 12 us, with 1.3 us before
+     * the first byte. The length must be more than the largest slot of protocol LL, 64 KiB. A device polls the lines of
+     * such a slot while they are stored, and the operating system does not guarantee to store whole words.
      */
     private static final int FROM_BYTES = 128 << 10;
 
@@ -139,8 +139,8 @@ public record SingleCopy(Use use, int fromBytes) {
     }
 
     /**
-     * Returns whether the kernel lets this process read another process's memory. The result comes from a read of this
-     * process's own memory and from Yama's level.
+     * Returns whether the operating system lets this process read another process's memory. The result comes from a
+     * read of this process's own memory and from Yama's level.
      */
     public static boolean isPossible() {
         return !yama().equals("3") && new ProcessReader(ProcessIdentity.CURRENT, Cookie.ours()).read(0, 0) == 0;
@@ -177,7 +177,7 @@ public record SingleCopy(Use use, int fromBytes) {
         };
     }
 
-    /** Returns the level of the Yama security module, 0 to 3; empty if the kernel does not have Yama. */
+    /** Returns the level of the Yama security module, 0 to 3; empty if Linux does not have Yama. */
     private static String yama() {
         try {
             return Files.readString(YAMA).strip();

@@ -42,8 +42,8 @@ public record SocketOptions(int streams, int stripeThreshold, int sendBufferByte
 
     public static final int MAX_FRAMES_IN_FLIGHT = 1024;
     /**
-     * Maximum number of streams of a connection. No network card or kernel needs more. The maximum limits how many
-     * streams a client can make a listener keep.
+     * Maximum number of streams of a connection. No network card or operating system needs more. The maximum limits how
+     * many streams a client can make a listener keep.
      */
     public static final int MAX_STREAMS = 16;
     /** Maximum number of rails. No host has more network cards for one job. Each rail has at least one stream. */

@@ -66,7 +66,10 @@ public record CallingLibrary(Vendor vendor, int version, @Nullable String path) 
         };
     }
 
-    /** Returns whether the memory, and not the version, decides about the layout. */
+    /**
+     * Returns whether the layout is found by an examination of NCCL's memory, because the version does not determine
+     * it.
+     */
     private boolean isUntold() {
         return version == 0 && known() != null;
     }
