@@ -170,9 +170,8 @@ class RankCacheTest {
     private String sourceOfClasses(Map<String, String> environment, String... options) throws Exception {
         Path log = home.resolve("classes.log");
         List<String> words = new ArrayList<>(List.of(options));
-        words.addAll(List.of("--", JAVA, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC",
-                "--enable-native-access=ALL-UNNAMED", "-Xlog:class+load:file=" + log + ".%p", "-cp",
-                classPath() + ":" + home, AllReduce.class.getName()));
+        words.addAll(List.of("--", JAVA, "-XX:+UseSerialGC", "--enable-native-access=ALL-UNNAMED",
+                "-Xlog:class+load:file=" + log + ".%p", "-cp", classPath() + ":" + home, AllReduce.class.getName()));
         Process run = run(environment, words.toArray(String[]::new));
         Set<String> lines = new TreeSet<>(run.inputReader(StandardCharsets.UTF_8).lines().toList());
         assertEquals(0, run.waitFor(), lines.toString());
