@@ -233,7 +233,7 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
      * or none.
      *
      * @param memory native memory that every thread may use; it must exist until the registration is closed
-     * @return the registration; the caller closes it before it frees the memory
+     * @return the registration; the caller closes the registration before it frees the memory
      * @throws IllegalArgumentException if the memory is on the heap, read-only, or confined to a thread
      * @throws MillraceException        if the communicator has failed or is closed, or its device registers no memory
      */

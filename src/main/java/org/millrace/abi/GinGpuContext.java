@@ -69,8 +69,8 @@ public final class GinGpuContext {
      * Sets the fields that both versions have.
      *
      * @param queueSize number of descriptors of a queue, a power of two
-     * @param pis       address of the producer indices: for each peer, the number of places that kernel threads have
-     *                  reserved
+     * @param pis       address of the producer indices: for each peer, the number of places that threads of kernels
+     *                  have reserved
      * @param cis       address of the consumer indices: for each peer, the number of places that are free again
      */
     public void set(int ranks, int queueSize, long queues, long pis, long cis, long counters, long signals) {

@@ -34,9 +34,9 @@ public final class LaunchCounts {
     /** Final counts, by rank; null until the rank has closed. Written by the thread that calls {@link #watch}. */
     private final AtomicReferenceArray<@Nullable Last> closed;
     /**
-     * Whether any rank has closed. The thread that calls {@link #watch} writes it after {@link #closed} and before it
-     * reads the counts. The thread that issues operations reads this field after it has incremented a count. At least
-     * one of the two threads therefore sees the other's write.
+     * Whether any rank has closed. The thread that calls {@link #watch} writes this field after {@link #closed} and
+     * before it reads the counts. The thread that issues operations reads this field after it has incremented a count.
+     * At least one of the two threads therefore sees the other's write.
      */
     private volatile boolean closing;
 

@@ -84,7 +84,7 @@ sealed interface Rendezvous permits FileRendezvous, TcpRendezvous, Split.SplitRe
     /**
      * Resolved address of rank 0, and the credentials that both sides need.
      *
-     * @param note origin of the address, for messages; empty if they do not need it
+     * @param note origin of the address, for messages; empty if messages need no origin
      */
     record ServerAddress(InetSocketAddress address, Secret secret, @Nullable TlsIdentity tls, String note) {
 

@@ -13,8 +13,9 @@ import org.millrace.library.DynamicLoader;
 
 /**
  * A GPU's copy engine. Requested copies are collected in a batch. The batch is passed to the driver when the caller
- * asks for the completion of one of its copies, or when it is full. If the driver has {@code cuMemcpyBatchAsync}, one
- * call begins several copies that may be made in any order. One event reports the completion of the whole batch.
+ * asks for the completion of one of these copies, or when the batch is full. If the driver has
+ * {@code cuMemcpyBatchAsync}, one call begins several copies that may be made in any order. One event reports the
+ * completion of the whole batch.
  *
  * <p>
  * Only one thread at a time may call a method, except {@link #settle}. After construction, no method allocates memory

@@ -122,7 +122,7 @@ public final class CopyQueue implements AutoCloseable {
     private long lastUnordered;
     /**
      * Copies posted to the kernel but not sealed, indexed by their number in this queue. If the kernel leaves before it
-     * reads them, the engine makes them.
+     * has read a copy, the engine makes that copy.
      */
     private final Posted[] posted = new Posted[POSTED];
 

@@ -106,8 +106,8 @@ public final class DeviceChannel {
     }
 
     /**
-     * Returns an endpoint, and creates it if it does not exist. If several threads create it at the same time, all of
-     * them get the object of the first thread.
+     * Returns an endpoint, and creates it if it does not exist. If several threads call this method at the same time,
+     * all of them get the endpoint of the first thread.
      */
     private <P> DeviceEndpoint<P> make(AtomicReferenceArray<DeviceEndpoint<P>> endpoints, int peer, int index,
             boolean sending) {

@@ -70,7 +70,7 @@ public final class WorkLauncher implements AutoCloseable {
     /**
      * An action that waits for a condition.
      *
-     * @param reached condition; its evaluation does not block, and it never becomes false again
+     * @param reached condition; its evaluation does not block, and once true the condition stays true
      */
     private record Callback(BooleanSupplier reached, Runnable action) {
     }

@@ -84,8 +84,8 @@ public record ElementKernel(int elementBytes, @Nullable Loop pre, Loop op, @Null
     }
 
     /**
-     * Returns whether {@link #copy} changes elements. An operation that multiplies elements before it adds them does.
-     * Otherwise callers may copy the bytes by any other means.
+     * Returns whether {@link #copy} changes elements. An operation does so if it multiplies elements before it adds
+     * them. Otherwise callers may copy the bytes by any other means.
      */
     public boolean hasPreOp() {
         return pre != null;

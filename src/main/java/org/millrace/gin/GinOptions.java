@@ -4,8 +4,8 @@ import java.time.Duration;
 import org.millrace.config.Settings.PayloadCheck;
 
 /**
- * Settings of a communicator's data transfers. All ranks must have the same {@code chunkBytes}. The ranks compare it
- * when they connect.
+ * Settings of a communicator's data transfers. All ranks must have the same {@code chunkBytes}. The ranks compare this
+ * value when they connect.
  *
  * @param chunkBytes maximum number of bytes of a put or get that one frame transfers. The memory of each window must
  *                   support transfers of this size.

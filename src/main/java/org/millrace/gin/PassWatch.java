@@ -5,8 +5,8 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 
 /**
- * Reports a pass of an agent that does not end. The agent reports other stalls itself, but it cannot report this one,
- * because its thread is blocked. An example is a driver call that waits for a kernel, while the kernel waits for the
+ * Reports a pass of an agent that does not end. The agent reports all other stalls, but cannot report this one, because
+ * the agent's thread is blocked. An example is a driver call that waits for a kernel, while the kernel waits for the
  * agent. Runs on its own thread.
  */
 public final class PassWatch implements AutoCloseable {

@@ -158,12 +158,13 @@ record GpuRank(Libraries libraries, ControlPlane control, GroupFailure failure, 
 
     /**
      * Makes an NCCL call that may wait for other ranks without a deadline. The call runs on a separate thread. NCCL
-     * also has non-blocking communicators, but for each of their operations it starts a thread. If the deadline passes,
-     * the call's thread remains until the call returns, possibly forever, because NCCL cannot cancel the call.
+     * also has non-blocking communicators, but NCCL starts a thread for each operation of such a communicator. If the
+     * deadline passes, the call's thread remains until the call returns, possibly forever, because NCCL cannot cancel
+     * the call.
      *
      * @param what description of the call in messages
-     * @param look function that this method calls repeatedly during the wait; it ends the wait if it throws an
-     *             exception
+     * @param look function that this method calls repeatedly during the wait; an exception of this function ends the
+     *             wait
      */
     static <T> T bounded(String what, Duration deadline, Runnable look, Callable<T> call) {
         FutureTask<T> task = new FutureTask<>(call);

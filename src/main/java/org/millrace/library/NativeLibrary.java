@@ -363,8 +363,8 @@ public final class NativeLibrary {
          *
          * @param symbol exported name, for instance {@code "ncclCommSplit"}
          * @param since  first release of the library that exports the function, for instance {@code "2.18"}. Null for a
-         *               function that every supported release exports: a library without it is refused when it is
-         *               loaded
+         *               function that every supported release exports: a library without such a function is refused
+         *               when the library is loaded
          */
         record Export(String symbol, @Nullable String since) {
         }

@@ -103,7 +103,8 @@ public final class ProxyAgent implements Agent {
     /**
      * Serves more connections, from one of the next passes on.
      *
-     * @param added connections. From now on only this agent's thread may use their memory and their network ends.
+     * @param added connections. From now on only this agent's thread may use the memory and the network ends of these
+     *              connections.
      */
     public void add(Collection<? extends ProxyConnection> added) {
         List<ProxyConnection> copy = List.copyOf(added);

@@ -30,7 +30,7 @@ public interface ProxyConnection {
 
     /**
      * {@return whether data would be lost if the peer closed the connection now} Such data was posted but may not have
-     * arrived at the peer. Or it came from the peer, and the device has not received it.
+     * arrived at the peer. Or the peer has sent the data, and the device has not received it.
      */
     default boolean owesData() {
         return !drained();

@@ -212,8 +212,8 @@ public final class CommunicatorTrace implements AutoCloseable {
         long oldest = ended;
         while (oldest < before && !backlog.has(oldest)) {
             if (++oldest - ended == OPERATIONS) {
-                // Too many successive operations are missing in the backlog. Not all of them can be transfers of the
-                // rank to itself, so the backlog had no room for them.
+                // Too many successive operations are missing in the backlog. Not all of these operations can be
+                // transfers of the rank to itself, so the backlog had no room for them.
                 return;
             }
         }

@@ -18,7 +18,8 @@ public final class WorldBarrier {
      * Creates a barrier. All ranks must create it with the same arguments.
      *
      * @param near   memory of the ranks near this rank
-     * @param offset offset of 8 bytes in the window of every rank; they are 0, and only this barrier uses them
+     * @param offset offset of 8 bytes in the window of every rank; these bytes are 0 at first, and only this barrier
+     *               uses them
      * @param number number of the rail barrier for the second step
      */
     public WorldBarrier(HostGin gin, LsaMemory near, long offset, int number) {

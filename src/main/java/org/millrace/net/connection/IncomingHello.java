@@ -119,7 +119,9 @@ public abstract class IncomingHello {
         return channel;
     }
 
-    /** Sends a reply. The operating system always accepts all of it, because it is the first data on the stream. */
+    /**
+     * Sends a reply. The operating system always accepts the whole reply, because it is the first data on the stream.
+     */
     public final void reply(HandshakeReply reply) throws IOException {
         channel.write(reply.encode(format));
     }

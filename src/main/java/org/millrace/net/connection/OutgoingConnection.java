@@ -11,8 +11,8 @@ import org.millrace.net.connection.HandshakeReply.Unanswered;
 
 /**
  * An attempt to connect to a listener, until the connection is returned, given up, or failed. A listener with many
- * unauthenticated clients may drop a client before it has identified the client as a peer. It may also do so if its
- * thread had no core for a while. The client then connects again, a few times.
+ * unauthenticated clients may drop a client before it has identified the client as a peer. So may a listener with a
+ * thread that had no core for a while. The client then connects again, a few times.
  */
 public abstract class OutgoingConnection implements Pending<FrameSender> {
 

@@ -279,8 +279,8 @@ public final class TlsChannel extends FilterSocketChannel {
         } catch (ProtocolException e) {
             throw e;
         } catch (IOException e) {
-            // The reason may be a reset. The peer's operating system sends it if the peer refuses before it has read
-            // all bytes.
+            // The reason may be a reset. The peer's operating system sends a reset if the peer refuses this side before
+            // it has read all bytes.
             throw new IOException("TLS: " + e.getMessage() + " in the handshake" + SAME, e);
         }
     }

@@ -15,8 +15,8 @@ import org.millrace.library.BundledLibrary;
 
 /**
  * The log lines of this process's plugins. NCCL's logger function has a format and variable arguments, and the plugin's
- * own threads may call it at any time. Therefore it is a C function ({@code foreign_log.c}), which stores the lines
- * until this class fetches them.
+ * own threads may call it at any time. The logger is therefore a C function ({@code foreign_log.c}), which stores the
+ * lines until this class fetches them.
  *
  * <p>
  * The message of a failed call includes the newest warning of all plugins that is not logged yet. This warning is

@@ -43,8 +43,8 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
     /** Exception that ended the last stream; null if the stream ended without an exception. */
     private @Nullable IOException lostCause;
     /**
-     * Rails of the streams lost most recently. If one pass finds several lost streams, it contains all their rails,
-     * because their order is unknown.
+     * Rails of the streams lost most recently. If one pass finds several lost streams, the list contains the rails of
+     * all of them, because the order of the losses is unknown.
      */
     private final Set<Rail> lastRails = new LinkedHashSet<>();
 

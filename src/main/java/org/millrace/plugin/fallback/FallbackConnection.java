@@ -38,8 +38,8 @@ abstract class FallbackConnection implements DataPath.Connection {
     final RequestRing requests = new RequestRing();
 
     /**
-     * Creates one end of a connection. If it owns the regions, it closes them. If it is one of several streams of a
-     * connection, the connection owns and closes the regions.
+     * Creates one end of a connection. If this object owns the regions, it also closes them. If this object is one of
+     * several streams of a connection, the connection owns and closes the regions.
      */
     private FallbackConnection(RegionTable regions, boolean ownsRegions) {
         this.regions = regions;
