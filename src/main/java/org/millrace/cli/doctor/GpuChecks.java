@@ -58,7 +58,8 @@ final class GpuChecks {
         List<Check> checks = new ArrayList<>(List.of(new Check("driver", () -> driver(DRIVER, Path.of("/dev"))),
                 new Check("CUDA runtime", () -> library(harm(Probe.CUDA), this::cudaLibrary)),
                 new Check("GPUs", () -> gpus(DRIVER, cuda())),
-                new Check("NCCL", () -> library(harm(Probe.NCCL), () -> NcclLibrary.probe(Probe.NCCL.path(settings)))),
+                new Check("NCCL",
+                        () -> nccl(library(harm(Probe.NCCL), () -> NcclLibrary.probe(Probe.NCCL.path(settings))))),
                 new Check("UCX", () -> harm(Probe.UCX).orElseGet(() -> ucx(Probe.UCX.path(settings))))));
         String plugin = Probe.NET_PLUGIN.path(settings);
         if (plugin != null) {
@@ -141,6 +142,24 @@ final class GpuChecks {
      */
     static CheckResult library(Optional<CheckResult> harm, Supplier<NativeLibrary.Report> loaded) {
         return harm.orElseGet(() -> library(loaded.get()));
+    }
+
+    /** Adds advice about defects of the found release of NCCL. The summary begins with the version. */
+    static CheckResult nccl(CheckResult found) {
+        @Nullable
+        String defect = switch (found.summary().split("[^0-9.]", 2)[0]) {
+            case "2.28.9" -> "2.28.9 deadlocks when CUDA graphs with operations across hosts are replayed (vllm#52504):"
+                    + " take 2.30.7 or newer";
+            case "2.30.3", "2.30.4" -> "2.30.3 and 2.30.4 never start the RMA of a network plugin (nccl#2156):"
+                    + " take 2.30.7 or newer for one-sided operations over Millrace";
+            default -> null;
+        };
+        if (defect == null || found.state() != CheckResult.State.WORKS) {
+            return found;
+        }
+        List<String> advice = new ArrayList<>(found.advice());
+        advice.add(defect);
+        return new CheckResult(found.state(), found.summary(), advice);
     }
 
     private static CheckResult library(NativeLibrary.Report report) {

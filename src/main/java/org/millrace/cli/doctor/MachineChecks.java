@@ -2,6 +2,8 @@ package org.millrace.cli.doctor;
 
 import java.lang.foreign.Arena;
 import java.net.InetAddress;
+import java.net.NetworkInterface;
+import java.net.SocketException;
 import java.net.UnknownHostException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -12,6 +14,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 import org.millrace.cli.base.Host;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
@@ -33,6 +36,19 @@ final class MachineChecks {
 
     private static final Path LIMITS = Path.of("/proc/self/limits");
     private static final long FEW_FILES = 1024;
+    private static final long MANY_FILES = 65536;
+    private static final Path INTERFACES = Path.of("/sys/class/net");
+    private static final int JUMBO_BYTES = 9000;
+    /** Speed in Mbit/s from which small packets cost throughput. */
+    private static final int FAST = 10_000;
+    /**
+     * Variables of rank and size of each launcher. A program joins by the first pair that is set, as
+     * {@code Millrace.join} does.
+     */
+    private static final List<String[]> LAUNCHERS =
+            List.of(new String[] {"RANK", "WORLD_SIZE"}, new String[] {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+                    new String[] {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"}, new String[] {"PMI_RANK", "PMI_SIZE"},
+                    new String[] {"SLURM_PROCID", "SLURM_NTASKS"});
     /** Docker's default size of a container's shared memory, in bytes. A few connections need all of it. */
     private static final long LITTLE = 64L << 20;
     private static final String MORE =
@@ -54,7 +70,9 @@ final class MachineChecks {
                 new Check("processes", () -> processes(Path.of("/proc"), ProcessIdentity.CURRENT)),
                 new Check("single copies", () -> singleCopies(settings)),
                 new Check("lost peers", () -> lostPeers(Configuration.ofPlugin(System.getenv()::get))),
-                new Check("limits", MachineChecks::limits), new Check("rails", () -> rails(settings)),
+                new Check("limits", () -> limits(LIMITS)), new Check("rails", () -> rails(settings)),
+                new Check("MTU", () -> mtu(INTERFACES, railNames(settings))),
+                new Check("launcher", () -> launcher(System.getenv())),
                 new Check("host name", () -> hostName(Host.name(), settings)));
     }
 
@@ -233,15 +251,19 @@ final class MachineChecks {
     /**
      * Checks the user's limits: open files (each TCP stream is one) and locked memory (networks with RDMA register it).
      */
-    static CheckResult limits() {
-        Optional<String> files = soft("Max open files");
-        Optional<String> locked = soft("Max locked memory");
+    static CheckResult limits(Path limits) {
+        Optional<String> files = limit(limits, "Max open files", 1);
+        Optional<String> most = limit(limits, "Max open files", 2);
+        Optional<String> locked = limit(limits, "Max locked memory", 1);
         if (files.isEmpty() || locked.isEmpty()) {
-            return CheckResult.missing(LIMITS.toString());
+            return CheckResult.missing(limits.toString());
         }
         List<String> advice = new ArrayList<>();
         if (isNumber(files.get()) && Long.parseLong(files.get()) <= FEW_FILES) {
-            advice.add("many ranks or streams need more open files: ulimit -n 65536");
+            boolean canRaise = most.filter(hard -> !isNumber(hard) || Long.parseLong(hard) >= MANY_FILES).isPresent();
+            advice.add("many ranks or streams need more open files: " + (canRaise ? "ulimit -n " + MANY_FILES
+                    : "the hard limit is " + most.orElse("unknown") + "; raise nofile in /etc/security/limits.conf,"
+                            + " LimitNOFILE of the service, or docker run --ulimit nofile=" + MANY_FILES));
         }
         if (isNumber(locked.get())) {
             advice.add("only a network with RDMA needs more locked memory: ulimit -l unlimited");
@@ -256,16 +278,16 @@ final class MachineChecks {
     }
 
     /**
-     * Returns a soft limit by its name in {@code /proc/self/limits}. The columns of this file have a fixed width: name,
-     * soft limit, hard limit, unit.
+     * Returns a limit by its name in {@code /proc/self/limits}. The columns of this file have a fixed width: name, soft
+     * limit (1), hard limit (2), unit.
      */
-    private static Optional<String> soft(String name) {
-        Pattern pattern = Pattern.compile(Pattern.quote(name) + "\\s+(\\S+)\\s.*");
-        return Host.lines(LIMITS)
+    private static Optional<String> limit(Path limits, String name, int column) {
+        Pattern pattern = Pattern.compile(Pattern.quote(name) + "\\s+(\\S+)\\s+(\\S+)\\s.*");
+        return Host.lines(limits)
                 .stream()
                 .map(pattern::matcher)
                 .filter(Matcher::matches)
-                .map(matcher -> matcher.group(1))
+                .map(matcher -> matcher.group(column))
                 .findFirst();
     }
 
@@ -285,6 +307,81 @@ final class MachineChecks {
                     "give an interface an address and set it up (ip address add, ip link set NAME up), or name others: "
                             + Settings.SOCKET_INTERFACES.name());
         }
+    }
+
+    /** Returns the names of the interfaces of the rails; none if no address can be selected. */
+    private static List<String> railNames(Map<String, String> settings) {
+        List<String> names = new ArrayList<>();
+        try {
+            for (InetAddress address : Interfaces.choose(NetworkOptions.addresses(Configuration.load(settings)))
+                    .addresses()) {
+                NetworkInterface named = NetworkInterface.getByInetAddress(address);
+                if (named != null) {
+                    names.add(named.getName());
+                }
+            }
+        } catch (ConnectionException | SocketException none) {
+            return List.of(); // the check of the rails reports the reason
+        }
+        return names;
+    }
+
+    /**
+     * Checks that fast interfaces use jumbo frames. Interfaces without a known speed, such as virtual ones, are not
+     * judged.
+     *
+     * @param interfaces directory with a subdirectory for each interface
+     */
+    static CheckResult mtu(Path interfaces, List<String> names) {
+        List<String> found = new ArrayList<>();
+        List<String> advice = new ArrayList<>();
+        for (String name : names) {
+            long mtu = number(interfaces.resolve(name).resolve("mtu"));
+            long speed = number(interfaces.resolve(name).resolve("speed"));
+            if (mtu > 0) {
+                found.add(name + " " + mtu + (speed > 0 ? " (" + speed + " Mbit/s)" : ""));
+            }
+            if (mtu > 0 && mtu < JUMBO_BYTES && speed >= FAST) {
+                advice.add(name + " is fast, and packets of " + mtu + " bytes cost throughput: ip link set " + name
+                        + " mtu " + JUMBO_BYTES + " on all hosts, and as much on the switch");
+            }
+        }
+        return found.isEmpty()
+                ? CheckResult.missing(
+                        names.isEmpty() ? "an address: see rails" : "the MTU of " + names + " in " + interfaces)
+                : CheckResult.works(String.join(", ", found), advice.toArray(String[]::new));
+    }
+
+    /** Returns the number in a file; -1 if the file is absent, or does not contain a number. */
+    private static long number(Path file) {
+        return Host.line(file.toString()).filter(text -> text.matches("\\d{1,9}")).map(Long::parseLong).orElse(-1L);
+    }
+
+    /**
+     * Checks that the variables of several launchers do not contradict each other. An outer launcher's variables remain
+     * in the environment of a shell, and of a launcher that is started in it.
+     */
+    static CheckResult launcher(Map<String, String> environment) {
+        List<String> found = new ArrayList<>();
+        List<String> advice = new ArrayList<>();
+        String @Nullable [] used = null;
+        for (String[] names : LAUNCHERS) {
+            String rank = environment.get(names[0]);
+            String size = environment.get(names[1]);
+            if (rank == null || size == null) {
+                continue;
+            }
+            String words = names[0] + "=" + rank + " and " + names[1] + "=" + size;
+            found.add(words);
+            if (used == null) {
+                used = names;
+            } else if (!rank.equals(environment.get(used[0])) || !size.equals(environment.get(used[1]))) {
+                advice.add(words + " differ and are not used. If their launcher starts the ranks, the others are stale:"
+                        + " unset " + used[0] + " " + used[1]);
+            }
+        }
+        return found.isEmpty() ? CheckResult.works("no variables of a launcher are set")
+                : CheckResult.works("a rank would join by " + found.getFirst(), advice.toArray(String[]::new));
     }
 
     /**

@@ -166,7 +166,8 @@ class ChecksTest {
     void whatLinuxSaysIsFound() {
         for (Check check : new Check[] {new Check("Java", MachineChecks::java),
                 new Check("kernel", MachineChecks::kernel), new Check("cores", MachineChecks::cores),
-                new Check("memory", MachineChecks::memory), new Check("limits", MachineChecks::limits)}) {
+                new Check("memory", MachineChecks::memory),
+                new Check("limits", () -> MachineChecks.limits(Path.of("/proc/self/limits")))}) {
             assertEquals(State.WORKS, check.look().get().state(), check.subject() + ": " + check.look().get());
         }
     }
@@ -216,6 +217,71 @@ class ChecksTest {
         assertEquals(State.MISSING, untold.state());
         assertTrue(untold.summary().endsWith("a program under the plugin is told by its next enqueue"),
                 untold.toString());
+    }
+
+    private void net(String name, String mtu, String speed) throws IOException {
+        Path one = Files.createDirectories(directory.resolve(name));
+        Files.writeString(one.resolve("mtu"), mtu + "\n");
+        Files.writeString(one.resolve("speed"), speed + "\n");
+    }
+
+    @Test
+    void aFastInterfaceNeedsJumboFrames() throws IOException {
+        net("eth0", "1500", "25000");
+        net("eth1", "9000", "100000");
+        net("eth2", "1500", "1000");
+        net("veth", "1500", "-1");
+        assertEquals(
+                CheckResult.works(
+                        "eth0 1500 (25000 Mbit/s), eth1 9000 (100000 Mbit/s), eth2 1500 (1000 Mbit/s), veth 1500",
+                        "eth0 is fast, and packets of 1500 bytes cost throughput: ip link set eth0 mtu 9000 on all "
+                                + "hosts, and as much on the switch"),
+                MachineChecks.mtu(directory, List.of("eth0", "eth1", "eth2", "veth")));
+        assertEquals(State.MISSING, MachineChecks.mtu(directory, List.of("none")).state());
+    }
+
+    @Test
+    void defectiveReleasesOfNcclAreNamed() {
+        assertTrue(GpuChecks.nccl(CheckResult.works("2.28.9, /l")).advice().getFirst().contains("vllm#52504"));
+        for (String version : List.of("2.30.3", "2.30.4+cuda13.0")) {
+            assertTrue(GpuChecks.nccl(CheckResult.works(version + ", /l", "x")).advice().get(1).contains("nccl#2156"));
+        }
+        for (String version : List.of("2.28.90", "2.30.7", "2.30.30")) {
+            assertEquals(List.of(), GpuChecks.nccl(CheckResult.works(version + ", /l")).advice());
+        }
+        assertEquals(CheckResult.unusable("2.28.9"), GpuChecks.nccl(CheckResult.unusable("2.28.9")));
+    }
+
+    @Test
+    void staleVariablesOfAnOuterLauncherAreNamed() {
+        assertEquals(CheckResult.works("no variables of a launcher are set"),
+                MachineChecks.launcher(Map.of("SLURM_JOB_ID", "7", "RANK", "3")));
+        assertEquals(CheckResult.works("a rank would join by RANK=3 and WORLD_SIZE=8"), MachineChecks
+                .launcher(Map.of("RANK", "3", "WORLD_SIZE", "8", "SLURM_PROCID", "3", "SLURM_NTASKS", "8")));
+        assertEquals(
+                CheckResult.works("a rank would join by RANK=0 and WORLD_SIZE=1",
+                        "OMPI_COMM_WORLD_RANK=3 and OMPI_COMM_WORLD_SIZE=8 differ and are not used. If their launcher "
+                                + "starts the ranks, the others are stale: unset RANK WORLD_SIZE",
+                        "SLURM_PROCID=3 and SLURM_NTASKS=8 differ and are not used. If their launcher starts the "
+                                + "ranks, the others are stale: unset RANK WORLD_SIZE"),
+                MachineChecks.launcher(Map.of("RANK", "0", "WORLD_SIZE", "1", "OMPI_COMM_WORLD_RANK", "3",
+                        "OMPI_COMM_WORLD_SIZE", "8", "SLURM_PROCID", "3", "SLURM_NTASKS", "8")));
+    }
+
+    private CheckResult limits(String files, String most) throws IOException {
+        Path file = directory.resolve("limits");
+        Files.writeString(file, "Max open files            " + files + "        " + most + "      files     \n"
+                + "Max locked memory         unlimited            unlimited            bytes     \n");
+        return MachineChecks.limits(file);
+    }
+
+    @Test
+    void tooFewOpenFilesAreNamedWithTheRemedy() throws IOException {
+        assertEquals(List.of(), limits("65536", "65536").advice());
+        assertEquals(List.of("many ranks or streams need more open files: ulimit -n 65536"),
+                limits("1024", "524288").advice());
+        assertEquals(limits("256", "unlimited").advice(), limits("1024", "524288").advice());
+        assertTrue(limits("1024", "4096").advice().getFirst().contains("the hard limit is 4096; raise nofile in"));
     }
 
     @Test
