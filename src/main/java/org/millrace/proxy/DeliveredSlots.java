@@ -11,8 +11,8 @@ import org.millrace.net.connection.FrameQueue;
 /**
  * The received payloads in slots that the device has not freed, oldest first. Compares each payload with the checksum
  * in its frame's header when the device has freed the slot, before the slot is used again. Only slots are checked: the
- * user may change its own memory as soon as the operation is complete, which this process may notice later. Proxy's
- * thread only.
+ * user may change the user's memory as soon as the operation is complete, and the proxy may notice the completion
+ * later. Proxy's thread only.
  */
 final class DeliveredSlots {
 

@@ -115,8 +115,8 @@ public final class ShmNetwork implements Network {
         }
 
         /**
-         * Returns a region of all memory of the process. Frames use only the user's memory in it, which peers can read
-         * through the operating system.
+         * Returns a region of all memory of the process. Frames use only the user's memory in this region. Peers can
+         * read that memory through the operating system.
          */
         public static ShmRegion all(OpenResources network) {
             return new ShmRegion(network, ALL_MEMORY, true);

@@ -96,7 +96,7 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
 
     /**
      * Writes a header, and the first piece of the payload or its location line. Returns false if the ring has no room
-     * for both, or if the maximum number of payloads stays in memory.
+     * for both, or if the maximum number of payloads already stays in this process's memory.
      */
     private boolean begin(FrameHeader header, @Nullable MemoryRegion region, long offset) {
         long bytes = header.payloadBytes();
