@@ -26,8 +26,9 @@ public final class SilenceWatch {
 
     private static final Logger LOG = LogManager.getLogger(SilenceWatch.class);
     /**
-     * Time during which peers receive reports about a silent link after its streams are closed. The reports must stop,
-     * because new streams may be connected over the link, or the owners may continue without them.
+     * Time during which peers receive reports about a silent link after its streams are closed. The reports stop
+     * earlier if a new stream is connected over the link. This limit applies if the owners continue without a new
+     * stream.
      */
     private static final long TOLD_NANOS = Duration.ofMinutes(2).toNanos();
     /**
