@@ -8,6 +8,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Locale;
 import java.util.SplittableRandom;
 import java.util.concurrent.TimeUnit;
@@ -21,6 +22,8 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.millrace.trace.Hang;
 import org.millrace.trace.TimedVerdicts;
 import org.millrace.trace.TraceReader;
+import org.millrace.trace.TracedCommunicator;
+import org.millrace.trace.TracedProcess;
 import org.millrace.trace.Verdict.Cause;
 import org.millrace.trace.Verdict;
 
@@ -178,6 +181,12 @@ class PlantedStallTest {
                 process.waitFor(100, TimeUnit.MILLISECONDS);
             }
             wrong.addAll(asking(directory).ask());
+            for (TracedProcess each : TraceReader.readAll(directory, (file, problem) -> {})) {
+                TracedCommunicator group = each.communicators().getFirst();
+                assertTrue(group.enqueued() > 0, "no operations");
+                assertEquals(Map.of("Broadcast", 0L, "Reduce", 0L, "AllGather", 0L, "ReduceScatter", 0L, "AllReduce",
+                        group.enqueued()), group.functions(), "operations of NCCL by function");
+            }
             assertEquals(List.of(), wrong.stream().map(Verdict::sentence).toList(),
                     () -> text(directory.resolve("output")));
             try (Stream<String> lines = Files.lines(directory.resolve("output"))) {
