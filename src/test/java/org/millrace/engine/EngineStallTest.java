@@ -200,9 +200,21 @@ class EngineStallTest {
         }
     }
 
+    /** Runs the command until it finds the stall. A reading without cores for all processes does not find it. */
+    private Run why() throws InterruptedException {
+        long deadline = System.nanoTime() + DEADLINE_NANOS;
+        while (true) {
+            Run run = Run.of("why", "--json", "--directory", directory.toString());
+            if (run.status() != 0 || System.nanoTime() > deadline) {
+                return run;
+            }
+            Thread.sleep(100);
+        }
+    }
+
     /** A parser of RAS's output reads the output of {@code why --json}, and a watch calls its command. */
     private void assertProgramsAreTold(Stall stall, Verdict verdict) throws Exception {
-        Run run = Run.of("why", "--json", "--directory", directory.toString());
+        Run run = why();
         assertEquals(3, run.status(), run::toString);
         RasStatus.Communicator communicator = RasStatus.parse(run.out()).communicators().getFirst();
         assertEquals(stall.ranks, communicator.size(), run::toString);
