@@ -23,6 +23,10 @@ class PluginCommandTest {
         return file + " (" + Files.size(file) + " bytes)";
     }
 
+    private static String link(Path directory, String name) {
+        return directory.resolve(name) + " -> libnccl-net-millrace.so";
+    }
+
     @Test
     void whatWasWrittenAndTheExportLineArePrinted() throws Exception {
         Path directory = temporary.resolve("new").resolve("it's here");
@@ -33,7 +37,8 @@ class PluginCommandTest {
             assertEquals("", run.err(), run.toString());
             Path library = directory.resolve("libnccl-net-millrace.so");
             assertEquals(
-                    List.of("# " + size(library), "# " + size(directory.resolve("millrace.jar")),
+                    List.of("# " + size(library), "# " + link(directory, "librccl-net-millrace.so"),
+                            "# " + link(directory, "librccl-net.so"), "# " + size(directory.resolve("millrace.jar")),
                             "# " + directory.resolve("runtime") + " -> " + Path.of(JAVA).toRealPath(),
                             "# " + size(directory.resolve("bin/millrace")),
                             "# " + size(directory.resolve("share/bash-completion/completions/millrace")),

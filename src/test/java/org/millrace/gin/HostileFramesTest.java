@@ -87,7 +87,7 @@ class HostileFramesTest {
 
     @Test
     void signalsThatAreNotThereAreRefused() {
-        for (long signal : new long[] {4, -1, Long.MAX_VALUE, 1L << 32}) {
+        for (long signal : new long[] {4, -1, Long.MAX_VALUE, 1L << 32 | 4}) {
             assertRefused("the context has 4 signals", failureOf(true, header -> {
                 put(header, 1, 0, 8);
                 GinHeader.signal(header, 0, 1);
