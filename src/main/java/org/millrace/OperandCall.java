@@ -8,8 +8,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * One operation by {@link Operand}s. The call checks the types and counts of its operands against each other. Host
- * operands are copied to device memory before the operation and back after it, on the stream of the operation. A stage
- * completes at the end of the operation.
+ * operands are copied to device memory before the operation and back after it, on the stream of the operation. The
+ * returned {@link CompletionStage} completes after these copies.
  */
 final class OperandCall {
 

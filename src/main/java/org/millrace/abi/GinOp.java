@@ -11,7 +11,7 @@ public final class GinOp {
     /** Increments a counter of this rank when the source has been read. */
     public static final int COUNTER = device_h.ncclGinProxyOpWithCounter();
     /**
-     * Increments a signal of the peer when all bytes have arrived. The signal value in the descriptor is then also 1.
+     * Increments a signal of the peer when all bytes have arrived. A descriptor with this bit has the signal value 1.
      */
     public static final int SIGNAL_INC = device_h.ncclGinProxyOpWithSignalInc();
     /** Adds the signal value to a signal of the peer when all bytes have arrived. */

@@ -5,7 +5,9 @@
  * <p>
  * The topology is a star. Rank 0 listens, each other rank has one TCP connection to it, and rank 0 relays all messages.
  * The connections carry no data of operations. Each rank has one daemon thread, {@code millrace-control-RANK}. Only
- * this thread accesses the rank's sockets, and it ends with {@link org.millrace.bootstrap.ControlPlane#close()}.
+ * this thread accesses the rank's sockets, and it ends with {@link org.millrace.bootstrap.ControlPlane#close()}. Rank 0
+ * notices a lost rank in {@code Coordinator}, another rank notices rank 0 in {@code Member}.
+ * {@link org.millrace.bootstrap.GroupFailure} keeps the first failure and reports it.
  *
  * <h2>The protocol, version {@value org.millrace.bootstrap.MessageCodec#VERSION}</h2>
  *

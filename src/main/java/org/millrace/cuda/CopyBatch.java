@@ -160,7 +160,7 @@ final class CopyBatch {
         return own;
     }
 
-    /** Sorts the copies by level. Returns the number of levels. */
+    /** Sorts the copies by level. Copies of one level do not depend on each other. Returns the number of levels. */
     int sort() {
         Arrays.fill(ends, 0, levels + 1, 0);
         for (int i = 0; i < count; i++) {

@@ -364,9 +364,9 @@ final class CopyEngine implements CopyQueue.Engine {
      * Copies of several rows of the same length by one driver call. One thread at a time. No method allocates.
      *
      * <p>
-     * A copy engine makes row copies of any size. A plain copy of less than 32 KiB from host memory to a GPU is
-     * different. The driver puts the bytes of such a copy into a command for the compute engine. While a kernel runs
-     * there, that command waits for the end of the time slice of another context, 2.4 ms (two H100s, driver 580).
+     * A copy engine makes row copies of any size. A plain copy of less than 32 KiB from host memory to a GPU does not
+     * use a copy engine: the driver puts its bytes into a command for the compute engine. If a kernel of another
+     * context runs there, the command waits for the end of that context's time slice, 2.4 ms (two H100s, driver 580).
      */
     static final class RowCopies {
 

@@ -518,8 +518,8 @@ public final class EmulatedDevice implements Device, Agent {
     public interface KernelWatch {
 
         /**
-         * Returns the time without progress after which a kernel is judged, in nanoseconds. After that time, each pass
-         * judges the kernel again.
+         * Returns the time without progress after which {@link #judge} is called for a kernel, in nanoseconds. After
+         * that time, each pass calls it again.
          */
         long stallNanos();
 

@@ -25,8 +25,8 @@
  *      ↓
  *   OutboundFrames    in order: waits until an entry's bytes are readable, then sends its frame, if it needs one, and
  *      ↓              completes the descriptor when the source may be overwritten
- *   HelpedSender      (of the plugin) if the network copies payloads with the processor: this thread or a helper thread
- *      ↓              lets the network make progress
+ *   HelpedSender      only in the plugin, and only for networks that copy payloads with the processor: this thread or a
+ *      ↓              helper thread lets the network make progress
  *   the network
  *      ↓
  *   FrameDispatcher   at the peer: a frame is checked, and its bytes get a location in a window
@@ -35,8 +35,8 @@
  * </pre>
  *
  * <p>
- * A descriptor moves only down these steps. Its index moves up once: when the source may be overwritten, the last entry
- * that needed the source passes the index to {@link org.millrace.gin.PeerQueue#complete}.
+ * A descriptor moves only down these steps. Only its completion moves up: a descriptor has one or more entries. The
+ * last entry that needs the source passes the descriptor's index to {@link org.millrace.gin.PeerQueue#complete}.
  *
  * <p>
  * A get uses DirectPath or GetPath. In GetPath a frame requests the bytes. At the peer, GetAnswers sends them back

@@ -5,8 +5,8 @@
  *
  * <p>
  * Senders and receivers never block, never allocate per frame, and belong to one thread at a time. The subpackages
- * ({@code connection}, {@code socket}, {@code shm}, {@code ucx}, {@code plugin}, {@code link}, {@code auto}) use these
- * contracts; this package uses none of the subpackages.
+ * ({@code connection}, {@code check}, {@code socket}, {@code shm}, {@code ucx}, {@code plugin}, {@code link},
+ * {@code auto}) use these contracts; this package uses none of the subpackages.
  */
 @NullMarked
 package org.millrace.net;

@@ -73,7 +73,7 @@ public final class Forecast {
         }
     }
 
-    /** {@return one line for people with the costs that were measured in the recording} */
+    /** {@return a line of text with the costs that were measured in the recording} */
     public String basis() {
         double most = costs.slotBytes();
         return String.format(Locale.ROOT,

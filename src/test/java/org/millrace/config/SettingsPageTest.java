@@ -30,7 +30,8 @@ class SettingsPageTest {
 
                     The map has priority over the property, and the property over the variable. An empty value counts as unset. A setting
                     has NCCL's name if NCCL has one for the same purpose. An invalid value is an error that names its origin and the
-                    allowed values. An unknown `MILLRACE_*` name is an error, too. `millrace doctor` prints every value and its origin.
+                    allowed values. An unknown `MILLRACE_*` name is an error, too, except in the plugin. `millrace doctor` prints every
+                    value and its origin.
                     The page [seeds.md](development/seeds.md) describes each setting's effect on the emulated device, in the takeover and
                     in GIN.
                     """;

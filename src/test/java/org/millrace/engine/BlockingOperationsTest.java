@@ -118,7 +118,7 @@ class BlockingOperationsTest {
             communicator.scatterv(rank == 1 ? Operand.of(gathered) : null, Operand.of(scattered), 1, counts);
             assertArrayEquals(mine, scattered);
 
-            long[] receiveCounts = new long[size]; // rank r sends each rank r elements
+            long[] receiveCounts = new long[size]; // rank r sends r elements to each rank
             long[] sendCounts = new long[size];
             for (int i = 0; i < size; i++) {
                 receiveCounts[i] = i;

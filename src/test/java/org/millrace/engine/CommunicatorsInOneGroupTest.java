@@ -58,8 +58,8 @@ class CommunicatorsInOneGroupTest extends EngineFixture {
         }
 
         /**
-         * Exchanges data. Rank 0 sends on one communicator, rank 1 on the other. Each names the communicator that it
-         * sends on first.
+         * Exchanges data. Rank 0 sends on one communicator, rank 1 on the other. Each rank calls its sends before its
+         * receives.
          */
         private void exchange(long pieces) {
             Communicator out = rank() == 0 ? there : back;

@@ -66,9 +66,8 @@ class EngineRailsTest extends EngineFixture {
     }
 
     /**
-     * Between the cuts there are twice as many frames as can be in flight. Frames that were in flight at the first cut
-     * have arrived before the second. A receiver has therefore detected the first cut, even if it read nothing on that
-     * rail while a piece waited for its destination.
+     * Two rails are cut, one after the other. Between the cuts there are twice as many frames as can be in flight. The
+     * receiver has therefore read to the end of the first rail before the second cut.
      */
     @ParameterizedTest
     @CsvSource(

@@ -67,10 +67,10 @@ class PartialFailureTest {
 
     /**
      * Returns whether a descriptor's target is the process's trace of its connections. The trace stays open until the
-     * process ends.
+     * process ends, even if a test has deleted its directory.
      */
     private static boolean isTrace(String target) {
-        return target.endsWith(".trace");
+        return target.replace(" (deleted)", "").endsWith(".trace");
     }
 
     /** Returns sockets and shared files. The JVM also opens jars and similar files at any time. */

@@ -236,7 +236,8 @@ class TypedOperationsTest extends EngineFixture {
     }
 
     /**
-     * This communicator's operations of the group are not launched, so the stream stays idle. Their stages must fail.
+     * The launch of the second communicator of a group fails, so its operation never reaches the stream. The stage of
+     * this operation must fail.
      */
     @Test
     void aGroupThatIsNotLaunchedFailsItsStages() throws Exception {

@@ -12,7 +12,7 @@ import org.millrace.abi.LL128Line;
 import org.millrace.abi.RecvMem;
 import org.millrace.abi.SendMem;
 
-/** Compares the descriptors of RCCL's memory with its recorded structs, which {@link AbiProofTest} proves. */
+/** Java's layouts of RCCL's memory equal the structs of layouts.txt, which {@link AbiProofTest} compares with C. */
 class RcclLayoutTest {
     private static final int LAST = ConnectionLayout.SLOTS - 1;
 

@@ -167,7 +167,7 @@ public final class MemoryFrames {
         return receiver(false);
     }
 
-    /** Returns a receiver that always stores whole words. The argument is its own statement about that. */
+    /** Returns a receiver that stores whole words. The argument is the answer of {@code storesWholeWords}. */
     public FrameReceiver receiver(boolean storesWholeWords) {
         return new FrameReceiver() {
             @Override

@@ -43,7 +43,7 @@ final class WhyDocument {
                 verdicts.stream().map(Verdict::json).toList());
     }
 
-    /** Returns the document of a single stall, for a command. */
+    /** Returns the document of one stall, which {@code --exec} passes to its command. */
     static Map<String, Object> of(Verdict verdict) {
         Map<String, Object> document = Json.object("schema", SCHEMA, "millrace", Version.millrace());
         document.putAll(verdict.json());

@@ -188,8 +188,8 @@ public record LocalAddress(String name, InetAddress address, int subnetBits) {
         }
 
         /**
-         * Returns this machine's address for the other processes of a group. It is the listener's address, or the first
-         * of the addresses that belongs to this machine.
+         * Returns this machine's address for the other processes of a group. It is the listener's address. If the
+         * listener has no specific address, it is the first address of the host's name that this machine has.
          */
         public InetAddress announced() {
             return !listenAt.isAnyLocalAddress() ? listenAt

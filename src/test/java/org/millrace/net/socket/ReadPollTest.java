@@ -154,7 +154,7 @@ class ReadPollTest {
         assertEquals(0, StreamInput.ReadPoll.ofThisThread().looks());
     }
 
-    /** A thread polls only one stream if its other streams are idle and polled rarely. */
+    /** In most passes a thread polls only one stream, because its other streams are idle. */
     @Test
     void aStreamThatAloneIsPolledIsReadAtOnce() throws IOException {
         connect(STREAMS);

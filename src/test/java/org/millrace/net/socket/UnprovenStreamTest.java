@@ -38,7 +38,10 @@ class UnprovenStreamTest {
         return socket;
     }
 
-    /** Serves all clients that wait: connects one more, which uses another protocol, and returns once it is dropped. */
+    /**
+     * Waits until the listener has served all clients: connects one more client that sends zeros, and returns when that
+     * client is dropped. The listener accepts clients in order.
+     */
     private static void serve(InetSocketAddress to, Pending<FrameReceiver> pending) throws IOException {
         try (SocketChannel last = SocketChannel.open(to)) {
             last.write(ByteBuffer.allocate(64));
