@@ -189,7 +189,11 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
         }
         if (contradiction != null) {
             refuse(peer, contradiction);
-            host.contradicted(who.rank(), contradiction);
+            if (who.millisBeforeZero(group.self()) < 0) { // a rank that started before rank 0 may be of another run
+                host.contradicted(who.rank(), contradiction);
+            }
+        } else if (group.failure() != null) {
+            refuse(peer, group.failure().message());
         } else if (isRight(peer)) {
             long before = who.millisBeforeZero(group.self());
             if (before < 0) {
@@ -204,8 +208,8 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
 
     /**
      * Returns whether the peer may have its rank number. If another process also claims the number, refuses one of the
-     * two processes. If the peer should replace a member, the join fails, because the group would compute with that
-     * member's data.
+     * two processes. If the peer should replace a member, or if the start times of the two have no order, the join
+     * fails, because the group would compute with the wrong process's data.
      */
     private boolean isRight(AcceptedConnection peer) {
         RankIdentity who = peer.identity();
@@ -216,11 +220,15 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
         }
         RankIdentity first = member == null ? held.identity() : member;
         boolean replaces = who.replaces(first, group.self());
+        boolean unknown = who.hasNoOrder(first);
         String reason = "two processes claim rank " + who.rank() + ": " + first.process(group.self()) + ", and "
                 + who.process(group.self())
                 + "; end the one of another run, or give each run its own port or MILLRACE_RUN_ID";
         refuse(replaces && held != null ? held : peer, reason);
-        if (replaces && held == null) {
+        if (unknown && held != null) {
+            refuse(held, reason);
+        }
+        if (unknown || replaces && held == null) {
             host.contradicted(who.rank(), reason);
         }
         return replaces && held != null;
@@ -256,8 +264,8 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
     }
 
     private void refuse(AcceptedConnection peer, String reason) {
+        peer.handshake = peer.stage == Stage.HELD ? Deadline.in(HANDSHAKE) : peer.handshake.orIn(HANDSHAKE);
         peer.stage = Stage.REFUSED;
-        peer.handshake = peer.handshake.orIn(HANDSHAKE);
         peer.connection.send(MessageCodec.encode(new Rejected(reason)));
         peer.connection.finish();
         note(peer, reason);

@@ -16,6 +16,8 @@ record RankIdentity(int rank, long pid, String host, String run, String kernel, 
 
     private static final int MAX_SHOWN_RUN_CHARS = 64;
     private static final int MILLIS_PER_TICK = 10;
+    private static final int MAX_TICKS = 1 << 29;
+    private static final long STARTED_BEFORE = 1L << 62;
 
     /** Creates the identity of a process without {@code MILLRACE_RUN_ID} and with an unknown start time. */
     RankIdentity(int rank, long pid, String host) {
@@ -49,9 +51,10 @@ record RankIdentity(int rank, long pid, String host, String run, String kernel, 
 
     /**
      * Returns whether this process rather than {@code first} belongs to the run of rank 0. Both claim the same rank
-     * number and have no {@code MILLRACE_RUN_ID}. On rank 0's machine, the process that started nearest to rank 0
-     * belongs to the run. On another machine, the process that started later does, because the other process may be
-     * left over from an earlier run.
+     * number and have no {@code MILLRACE_RUN_ID}. On rank 0's machine, a process that started after rank 0 comes before
+     * a process that started earlier, and otherwise the start nearest to rank 0 decides. On another machine, the
+     * process that started later belongs to the run. In both cases the other process may be left over from an earlier
+     * run.
      */
     boolean replaces(RankIdentity first, RankIdentity zero) {
         return comparable(first) && (comparable(zero) ? distance(zero) < first.distance(zero)
@@ -59,12 +62,22 @@ record RankIdentity(int rank, long pid, String host, String run, String kernel, 
     }
 
     /**
-     * Returns the distance of two starts. A difference of one tick may be an effect of rounding. If the starts differ
-     * by one tick at most, process ids are more precise.
+     * Returns whether this process and {@code first} run on different machines, so that their start times have no
+     * order. At most one of them belongs to the run of rank 0, if both claim the same rank number.
+     */
+    boolean hasNoOrder(RankIdentity first) {
+        return run.isEmpty() && first.run.isEmpty() && startTicks != 0 && first.startTicks != 0
+                && !kernel.equals(first.kernel);
+    }
+
+    /**
+     * Returns the distance of two starts. It is greater for each start before rank 0. A difference of one tick may be
+     * an effect of rounding. If the starts differ by one tick at most, process ids are more precise.
      */
     private long distance(RankIdentity zero) {
-        long ticks = Math.max(0, Math.abs(startTicks - zero.startTicks) - 1);
-        return (ticks << Integer.SIZE) + Math.min(Math.abs(pid - zero.pid), Integer.MAX_VALUE);
+        long ticks = Math.clamp(Math.abs(startTicks - zero.startTicks) - 1, 0, MAX_TICKS);
+        long distance = (ticks << Integer.SIZE) + Math.min(Math.abs(pid - zero.pid), Integer.MAX_VALUE);
+        return millisBeforeZero(zero) < 0 ? distance : distance | STARTED_BEFORE;
     }
 
     /** Returns why this rank cannot join the group of rank 0; null if both belong to the same run. */

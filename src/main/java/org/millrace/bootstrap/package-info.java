@@ -31,8 +31,9 @@
  * Two runs may use one address, for instance if a rank of a killed run still waits for its rank 0. Both sides therefore
  * compare their runs ({@code MILLRACE_RUN_ID}) before the proof, and the rank of the other run is refused. Without
  * {@code MILLRACE_RUN_ID}, rank 0 compares the start times of processes on one machine. A rank that started before rank
- * 0 is admitted only after a delay of at most a second. If two processes claim one rank number, rank 0 admits the
- * process that started nearest to rank 0. A rank that has met one rank 0 does not join another one.
+ * 0 is admitted only after a delay of at most a second. If two processes claim one rank number, a process that started
+ * after rank 0 has priority, and otherwise the start nearest to rank 0 decides. A rank that has met one rank 0 does not
+ * join another one.
  *
  * <p>
  * An interrupted network between two hosts ends the stream of a connection. Rank r then makes a new stream with

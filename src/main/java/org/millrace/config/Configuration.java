@@ -332,12 +332,13 @@ public final class Configuration {
 
     /**
      * {@return the identity of the run, from {@link Settings#RUN_ID} or a variable of the launcher; empty without both}
+     * The text "none" is torchrun's default for every run, and so is no identity.
      */
     public String runId() {
         return ifSet(Settings.RUN_ID).orElseGet(() -> Settings.RUN_ID.aliases()
                 .stream()
                 .map(this::variable)
-                .filter(id -> !id.isEmpty())
+                .filter(id -> !id.isEmpty() && !id.equals("none"))
                 .findFirst()
                 .orElse(""));
     }

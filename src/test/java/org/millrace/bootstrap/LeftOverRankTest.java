@@ -20,6 +20,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.MillraceException;
 import org.millrace.bootstrap.Acceptor.AcceptedConnection;
 import org.millrace.bootstrap.Acceptor.AcceptedConnection.Stage;
@@ -78,6 +79,10 @@ class LeftOverRankTest {
     }
 
     private AcceptedConnection asks(RankIdentity who) throws IOException {
+        return asks(who, SIZE);
+    }
+
+    private AcceptedConnection asks(RankIdentity who, int size) throws IOException {
         List<SelectionKey> before = List.copyOf(selector.keys());
         clients.add(SocketChannel.open(listener.getLocalAddress()));
         while (selector.keys().size() == before.size()) {
@@ -89,7 +94,7 @@ class LeftOverRankTest {
                 .findAny()
                 .orElseThrow()
                 .attachment();
-        Hello hello = new Hello(who, SIZE, Secret.randomBytes());
+        Hello hello = new Hello(who, size, Secret.randomBytes());
         acceptor.handle(peer, hello);
         acceptor.handle(peer, new Proof(secret.proof(Secret.Side.MEMBER, hello, zero, peer.nonce)));
         return peer;
@@ -155,10 +160,43 @@ class LeftOverRankTest {
     void theLaterRankOfAnotherMachineEndsTheJoin() throws IOException {
         assertEquals(Stage.MEMBER, asks(new RankIdentity(1, 9, "other", "", "another kernel", START)).stage);
         assertEquals(Stage.REFUSED, asks(new RankIdentity(1, 8, "other", "", "another kernel", START - 1)).stage);
-        assertEquals(Stage.REFUSED, asks(one(0, 1)).stage);
         assertEquals(List.of(), contradictions);
         assertEquals(Stage.REFUSED, asks(new RankIdentity(1, 10, "other", "", "another kernel", START)).stage);
         assertEquals(1, contradictions.size());
+    }
+
+    /** The left-over rank started .3 s before rank 0, and the right rank .4 s after it. */
+    @Test
+    void aRankThatStartedAfterRankZeroReplacesANearerOne() throws IOException {
+        AcceptedConnection leftOver = asks(one(-30, -40));
+        assertEquals(Stage.MEMBER, asks(one(40, 90)).stage);
+        assertEquals(Stage.REFUSED, leftOver.stage);
+        assertEquals(Stage.REFUSED, asks(one(-1, -1)).stage);
+        assertEquals(List.of(), contradictions);
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void ranksOfTwoMachinesWithOneNumberEndTheJoin(boolean heldFirst) throws IOException {
+        AcceptedConnection first = asks(one(heldFirst ? -30 : 1, heldFirst ? -40 : 1));
+        assertEquals(heldFirst ? Stage.HELD : Stage.MEMBER, first.stage);
+        assertEquals(Stage.REFUSED, asks(new RankIdentity(1, 9, "other", "", "another kernel", START)).stage);
+        assertEquals(heldFirst ? Stage.REFUSED : Stage.MEMBER, first.stage);
+        assertEquals(1, contradictions.size());
+    }
+
+    @Test
+    void aLeftOverRankOfAGroupOfAnotherSizeDoesNotEndTheJoin() throws IOException {
+        assertEquals(Stage.REFUSED, asks(one(-30, -40), SIZE + 1).stage);
+        assertEquals(List.of(), contradictions);
+        assertEquals(Stage.REFUSED, asks(one(1, 1), SIZE + 1).stage);
+        assertEquals(1, contradictions.size());
+    }
+
+    @Test
+    void aRankThatStartedBeforeRankZeroLearnsOfAnEarlierFailure() throws IOException {
+        group.failed(new RemoteFailure(2, "rank 2 failed"));
+        assertEquals(Stage.REFUSED, asks(one(-50, -300)).stage);
     }
 
     @ParameterizedTest

@@ -42,6 +42,7 @@ class ConfigurationTest {
 
     @Test
     void theRunIsTheLaunchersUnlessItIsSet() {
+        environment.put("TORCHELASTIC_RUN_ID", "none");
         assertEquals("", load().runId());
         environment.put("SLURM_JOB_ID", "7");
         assertEquals("7", load().runId());
