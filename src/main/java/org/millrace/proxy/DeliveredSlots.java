@@ -30,7 +30,7 @@ final class DeliveredSlots {
 
     /** Adds the frame that is received next. The step source has admitted the frame. */
     void add(FrameHeader header, ReceiveStepSource source) {
-        MemoryRegion region = header.payloadBytes() > 0 ? source.slotRegion() : null;
+        MemoryRegion region = check.sum(header) != PayloadSum.NONE ? source.slotRegion() : null;
         if (region != null) {
             slots.add(header, region, source.slotOffset());
         }
@@ -47,7 +47,7 @@ final class DeliveredSlots {
             int found = sums.of(region, slots.offset(), header.payloadBytes());
             slots.removeOldest();
             if (found != check.sum(header)) {
-                check.changed(header, found, CHANGED);
+                check.changedLater(header, found, CHANGED);
             }
         }
     }

@@ -42,6 +42,12 @@ public final class StepCheck extends FrameCheck {
                 : new CheckedReceiver(receiver, new StepCheck(action, name, announced));
     }
 
+    /** Operations that are announced may use the user's memory, which the user may free after a failure. */
+    @Override
+    protected boolean keepsPayloads() {
+        return !announced;
+    }
+
     @Override
     protected String describe(FrameHeader header) {
         long step = StepHeader.step(header);

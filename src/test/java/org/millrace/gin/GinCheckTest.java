@@ -51,9 +51,41 @@ class GinCheckTest {
         }
     }
 
+    /** Two puts in flight write different bytes to one place. */
+    @Test
+    void putsToTheSameBytesAreNotReported() {
+        GinOptions options = new GinOptions(1 << 20, 8, Duration.ofSeconds(5), PayloadCheck.FAIL);
+        try (GinPair pair = new GinPair(options, null)) {
+            pair.serve();
+            GinPair.Context[] contexts = new GinPair.Context[2];
+            MemorySegment source = null;
+            for (int rank = 0; rank < 2; rank++) {
+                MemorySegment memory = pair.arena.allocate(4096, 64);
+                pair.communicators[rank].register(HostWindowMemory.register(new NoNetwork(), memory));
+                contexts[rank] = new GinPair.Context(pair.arena, 0, FORMAT, 16, 4, 0);
+                pair.communicators[rank].add(contexts[rank].agentSide);
+                source = rank == 0 ? memory : source;
+            }
+            for (int value = 0; value < 4; value++) {
+                source.set(ValueLayout.JAVA_LONG, 256 + 24 * value, value);
+                put(contexts[0], 256 + 24 * value);
+            }
+            pair.agents[0].doWork();
+            while (contexts[0].cis.acquire(1) != contexts[0].pis[1]) {
+                pair.work();
+                pair.throwIfFailed();
+            }
+            assertEquals(4, contexts[1].signals.acquire(1));
+        }
+    }
+
     private static void put(GinPair.Context context) {
+        put(context, 8);
+    }
+
+    private static void put(GinPair.Context context, long offset) {
         FORMAT.begin(context.words, GinOp.PUT | GinOp.SIGNAL_INC, 24);
-        FORMAT.source(context.words, 1, 8);
+        FORMAT.source(context.words, 1, offset);
         FORMAT.target(context.words, 1, 64);
         FORMAT.completion(context.words, 0, 1, 1);
         context.post(1);

@@ -8,7 +8,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** {@code MILLRACE_CHECK} under a C host: by takeover and by the host's own proxy. */
+/** {@code MILLRACE_CHECK} under a C host whose connections are taken over. */
 @Tag("slow")
 class PayloadCheckHostTest {
 

@@ -62,7 +62,7 @@ class StepCheckTest {
 
         private final Network network;
         private final Place place;
-        private final long due;
+        private long due;
         private final long bit;
         private long offered;
 
@@ -114,6 +114,7 @@ class StepCheckTest {
         final SendMem receivingCredits;
         final RecvMem receiving;
         final Connected ends;
+        final FaultySender faulty;
         final SendProxy send;
         final ReceiveProxy receive;
 
@@ -128,11 +129,19 @@ class StepCheckTest {
             MemoryRegion staging = network.register(arena.allocate(LAYOUT.bufferOffset(Protocol.SIMPLE), 128));
             ConnectionName out = ConnectionName.ofRing(0, 1, 3, true);
             ConnectionName in = ConnectionName.ofRing(1, 0, 3, false);
-            FrameSender wire =
-                    place == null ? ends.sender() : new FaultySender(ends.sender(), network, place, due, bit);
+            faulty = new FaultySender(ends.sender(), network, place, due, bit);
+            FrameSender wire = place == null ? ends.sender() : faulty;
             send = SendProxy.byMemory(out, SlotBuffers.inOne(LAYOUT, network.register(from)), 0,
                     StepCheck.of(action, out, false, wire), (c, f) -> {});
             receive = ReceiveProxy.byMemory(in, SlotBuffers.inOne(LAYOUT, network.register(to)), staging, 0,
+                    StepCheck.of(action, in, false, ends.receiver()), (c, f) -> {});
+        }
+
+        /** Returns another receiving proxy of this connection. */
+        ReceiveProxy receiver(Arena arena, Network network, PayloadCheck action) {
+            ConnectionName in = ConnectionName.ofRing(1, 0, 3, false);
+            return ReceiveProxy.byMemory(in, SlotBuffers.inOne(LAYOUT, network.register(to)),
+                    network.register(arena.allocate(LAYOUT.bufferOffset(Protocol.SIMPLE), 128)), 0,
                     StepCheck.of(action, in, false, ends.receiver()), (c, f) -> {});
         }
 
@@ -286,6 +295,46 @@ class StepCheckTest {
             assertNull(texts[0]);
             assertNull(texts[1]);
             assertEquals(STEPS, pair.sendingCredits.headAcquire());
+        }
+    }
+
+    /** Several changed payloads are in flight at once, and each is reported once, on arrival. */
+    @Test
+    void changedPayloadsInFlightAreReportedOnceEach() {
+        try (NetEndpoint endpoint = open("shm");
+                Arena arena = Arena.ofShared();
+                Warnings warnings = new Warnings("org.millrace.net.check");
+                Pair pair = new Pair(arena, endpoint.network(), PayloadCheck.REPORT, Place.FRAME, 0, 77)) {
+            for (int step = 0; step < 3; step++) {
+                pair.faulty.due = step; // each of these frames changes
+                pair.post(Protocol.SIMPLE, step, new Random(step));
+                pair.move(step);
+            }
+            pair.receivingCredits.headRelease(3);
+            pair.post(Protocol.SIMPLE, 3, new Random(3));
+            pair.move(3);
+            assertEquals(3, warnings.all().size(), warnings.all()::toString);
+        }
+    }
+
+    @Test
+    void aReportOnlyCheckNamesAPeerWithoutTheCheckOnce() {
+        try (NetEndpoint endpoint = open("shm");
+                Arena arena = Arena.ofShared();
+                Warnings warnings = new Warnings("org.millrace.net.check")) {
+            Network network = endpoint.network();
+            try (Pair pair = new Pair(arena, network, PayloadCheck.OFF, null, 0, 0)) {
+                ReceiveProxy checking = pair.receiver(arena, network, PayloadCheck.REPORT);
+                for (int step = 0; step < 2; step++) {
+                    pair.post(Protocol.SIMPLE, step, new Random(step));
+                    while (pair.receiving.tailAcquire() <= step) {
+                        pair.send.progress();
+                        checking.progress();
+                    }
+                    pair.receivingCredits.headRelease(step + 1);
+                }
+            }
+            assertEquals(1, warnings.all().size(), warnings.all()::toString);
         }
     }
 

@@ -71,7 +71,7 @@ public final class CheckedReceiver extends FrameEnd.Carried implements FrameRece
 
     private void add(@Nullable Pages to, @Nullable MemoryRegion region, long offset) {
         FrameHeader header = Objects.requireNonNull(wire.poll());
-        if (header.payloadBytes() > 0 && check.sum(header) == PayloadSum.NONE) {
+        if (header.payloadBytes() > 0 && check.covers(header) && check.sum(header) == PayloadSum.NONE) {
             check.missing(header);
         }
         pages[inFlight.add(header, region, offset)] = to;
@@ -98,11 +98,11 @@ public final class CheckedReceiver extends FrameEnd.Carried implements FrameRece
         Pages scattered = pages[inFlight.oldest()];
         long offset = inFlight.offset();
         inFlight.removeOldest();
-        if (header.payloadBytes() > 0) {
+        if (header.payloadBytes() > 0 && check.sum(header) != PayloadSum.NONE) {
             int found = scattered != null ? sums.of(scattered, (int) offset, header.payloadBytes())
                     : sums.of(Objects.requireNonNull(region), offset, header.payloadBytes());
             if (found != check.sum(header)) {
-                check.changed(header, found, CHANGED);
+                check.changedOnArrival(header, found, CHANGED);
             }
         }
     }

@@ -50,7 +50,7 @@ public final class CheckedSender extends FrameEnd.Carried implements FrameSender
         if (inFlight.isFull()) {
             return false;
         }
-        if (header.payloadBytes() > 0) {
+        if (header.payloadBytes() > 0 && check.covers(header)) {
             int sum = refused != PayloadSum.NONE ? refused
                     : sums.of(Objects.requireNonNull(region), offset, header.payloadBytes());
             check.store(header, sum);
@@ -71,7 +71,7 @@ public final class CheckedSender extends FrameEnd.Carried implements FrameSender
         } catch (ConnectionException lost) {
             // The peer ends the connection when it finds a changed payload. This loop finds a payload that changed on
             // this side.
-            while (!inFlight.isEmpty()) {
+            while (!inFlight.isEmpty() && check.keepsPayloads()) {
                 verifyOldest();
             }
             throw lost;
@@ -93,7 +93,7 @@ public final class CheckedSender extends FrameEnd.Carried implements FrameSender
         MemoryRegion region = inFlight.region();
         long offset = inFlight.offset();
         inFlight.removeOldest();
-        if (header.payloadBytes() > 0) {
+        if (header.payloadBytes() > 0 && check.covers(header)) {
             int found = sums.of(Objects.requireNonNull(region), offset, header.payloadBytes());
             if (found != check.sum(header)) {
                 check.changed(header, found, CHANGED);
@@ -113,11 +113,20 @@ public final class CheckedSender extends FrameEnd.Carried implements FrameSender
 
     @Override
     public void close() {
+        forget();
         wire.close();
     }
 
     @Override
     public void abort() {
+        forget();
         wire.abort();
+    }
+
+    /** Forgets the frames in flight, because the owner may now free their memory. */
+    private void forget() {
+        while (!inFlight.isEmpty()) {
+            inFlight.removeOldest();
+        }
     }
 }

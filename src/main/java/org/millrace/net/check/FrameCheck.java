@@ -21,10 +21,12 @@ public abstract class FrameCheck {
     private final int word;
     private final int frames;
     /**
-     * Checksum that was sent (high half) and checksum that was found (low half) of the payload reported most recently.
-     * A receiver's slot is checked twice; this field prevents a second report of a payload that arrived changed.
+     * Payloads that arrived changed and were reported, until their slots are checked again: the checksum that was sent
+     * (high half) and the checksum that was found (low half); 0 for a free element.
      */
-    private long reported;
+    private final long[] arrivedChanged;
+    private int nextArrival;
+    private boolean missingReported;
 
     /**
      * Creates the check of a connection.
@@ -37,6 +39,24 @@ public abstract class FrameCheck {
         this.action = action;
         this.word = word;
         this.frames = frames;
+        arrivedChanged = new long[frames];
+    }
+
+    /**
+     * Returns whether the payload of a frame is checked.
+     *
+     * @param header header of a frame with a payload
+     */
+    protected boolean covers(FrameHeader header) {
+        return true;
+    }
+
+    /**
+     * Returns whether the sender may read the payloads in flight after the connection is lost. It may not if the user
+     * or libnccl can free their memory at the same time.
+     */
+    protected boolean keepsPayloads() {
+        return true;
     }
 
     /**
@@ -58,26 +78,47 @@ public abstract class FrameCheck {
     }
 
     /**
-     * Reports a changed payload: its sum differs from the sum in the header.
+     * Reports that a payload changed in the receiver's slot, unless it arrived with this sum.
      *
      * @param found sum of the payload now
      * @param what  description of the change and of its likely causes
      * @throws MillraceException if a changed payload fails the connection
      */
-    public final void changed(FrameHeader header, int found, String what) {
-        long sums = (long) sum(header) << Integer.SIZE | found & LOW_HALF;
-        if (sums == reported) {
-            return;
+    public final void changedLater(FrameHeader header, int found, String what) {
+        long sums = sums(header, found);
+        for (int i = 0; i < arrivedChanged.length; i++) {
+            if (arrivedChanged[i] == sums) {
+                arrivedChanged[i] = 0;
+                return;
+            }
         }
-        reported = sums;
+        changed(header, found, what);
+    }
+
+    /** Reports a payload that arrived changed. See {@link #changedLater}. */
+    final void changedOnArrival(FrameHeader header, int found, String what) {
+        arrivedChanged[nextArrival] = sums(header, found);
+        nextArrival = (nextArrival + 1) % arrivedChanged.length;
+        changed(header, found, what);
+    }
+
+    private long sums(FrameHeader header, int found) {
+        return (long) sum(header) << Integer.SIZE | found & LOW_HALF;
+    }
+
+    final void changed(FrameHeader header, int found, String what) {
         report("%s: %s (%s: %d bytes had the checksum %08x and have %08x)".formatted(describe(header), what,
                 Settings.CHECK.name(), header.payloadBytes(), sum(header), found));
     }
 
-    /** Throws an exception, because a frame with a payload has no checksum. */
+    /** Reports, once, that frames with a payload have no checksum. */
     final void missing(FrameHeader header) {
-        throw new MillraceException(describe(header) + ": the frame has no checksum, because the sender's process does"
-                + " not check payloads: set " + Settings.CHECK.name() + " to the same value on all ranks");
+        if (!missingReported) {
+            missingReported = true;
+            report(describe(header)
+                    + ": the frame has no checksum, because the sender's process does not check payloads:" + " set "
+                    + Settings.CHECK.name() + " to the same value on all ranks");
+        }
     }
 
     private void report(String message) {

@@ -30,6 +30,12 @@ final class MessageCheck extends FrameCheck {
                 : new CheckedReceiver(receiver, new MessageCheck(action, receiver));
     }
 
+    /** NCCL may free the memory of messages in flight after a failure. */
+    @Override
+    protected boolean keepsPayloads() {
+        return false;
+    }
+
     @Override
     protected String describe(FrameHeader header) {
         return end + ", message with tag " + (int) header.word(FallbackConnection.TAG);
