@@ -208,8 +208,8 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
 
     /**
      * Returns whether the peer may have its rank number. If another process also claims the number, refuses one of the
-     * two processes. If the peer should replace a member, or if the start times of the two have no order, the join
-     * fails, because the group would compute with the wrong process's data.
+     * two processes. The join fails if the peer should replace a member, or if the start times of the two have no
+     * order. The group could otherwise compute with the wrong process's data.
      */
     private boolean isRight(AcceptedConnection peer) {
         RankIdentity who = peer.identity();
