@@ -217,6 +217,10 @@ class TypedFailuresTest extends EngineFixture {
                 left.countDown();
             } else {
                 assertTrue(left.await(EngineGroup.TIMEOUT_SECONDS, TimeUnit.SECONDS));
+                // Rank 0 has sent its data. Until its failure is known here, this rank could complete the operation.
+                while (communicator.asyncError().isEmpty()) {
+                    Thread.onSpinWait();
+                }
                 AbortedException told =
                         assertThrows(AbortedException.class, () -> allReduce(communicator, 1, ReduceOp.SUM, true));
                 assertEquals(OptionalInt.of(0), told.peer(), told.getMessage());
