@@ -46,8 +46,9 @@ class TerminalTest {
         String top = String.join(" ",
                 ChildMain.builder(Main.class, "top", "--interval", "0.05", "--directory", directory.toString())
                         .command());
-        script = new ProcessBuilder("/usr/bin/script", "-qefc", top + behind, "/dev/null").redirectErrorStream(true)
-                .start();
+        // A job that a script runs in the background ignores SIGINT, and its children inherit that.
+        script = new ProcessBuilder("/usr/bin/env", "--default-signal=INT", "/usr/bin/script", "-qefc", top + behind,
+                "/dev/null").redirectErrorStream(true).start();
         BufferedReader out = script.inputReader();
         assertNotNull(ChildMain.readUntil(out, "no process of this user"));
         script.getOutputStream().write(key);
