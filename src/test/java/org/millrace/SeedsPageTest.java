@@ -46,7 +46,6 @@ class SeedsPageTest {
             Pattern.compile("export (NCCL_[A-Z0-9_]+)|`(NCCL_[A-Z0-9_]+)(?:=1)?`|^(NCCL_[A-Z0-9_]+)=\\d");
     private static final Pattern LITERAL = Pattern.compile("\"((?:NCCL|MILLRACE)_[A-Z0-9_]*[A-Z0-9])[\"=]");
     private static final Pattern WORD = Pattern.compile("(?:[^\\s\"']+|\"[^\"]*\"|'[^']*')+");
-    private static final Pattern SUITE = Pattern.compile("return \"([a-z]+)\";");
     private static final Pattern QUOTED = Pattern.compile("`([^`]+)`");
     /** Variables of the seeds, listed here because the documents are not part of the repository. */
     private static final Set<String> OF_THE_SEEDS = Set.of("NCCL_DEBUG", "NCCL_DEBUG_SUBSYS", "NCCL_PROXY_TRACE",
@@ -82,8 +81,6 @@ class SeedsPageTest {
     private static final Map<String, List<String>> variables = new HashMap<>();
     /** Source files by class name. */
     private static final Map<String, Path> files = new HashMap<>();
-    /** Names of the benchmark suites. */
-    private static final Set<String> suites = new HashSet<>();
     /** Variables that the code names. */
     private static final Set<String> named = new HashSet<>();
 
@@ -115,9 +112,6 @@ class SeedsPageTest {
                 for (Path source : (Iterable<Path>) sources
                         .filter(path -> path.toString().endsWith(".java"))::iterator) {
                     files.put(source.getFileName().toString().replace(".java", ""), source);
-                    if (source.getParent().endsWith("bench/suite")) {
-                        SUITE.matcher(Files.readString(source)).results().forEach(found -> suites.add(found.group(1)));
-                    }
                     if (source.startsWith("src/main/java")) {
                         LITERAL.matcher(Files.readString(source)).results().forEach(found -> named.add(found.group(1)));
                     }
@@ -266,14 +260,10 @@ class SeedsPageTest {
             assertTrue(files.containsKey(name.substring(name.lastIndexOf('.') + 1)), command);
             return;
         }
-        assertEquals(List.of("-jar", "bench/target/millrace-bench.jar"), words.subList(0, 2), command);
-        if (words.get(2).equals("jmh")) {
-            assertTrue(files.keySet().stream().anyMatch(file -> file.startsWith(name) && file.endsWith("Benchmark")),
-                    command);
-        } else {
-            assertEquals("--suite", words.get(2), command);
-            assertTrue(suites.contains(name), command + ": " + suites);
-        }
+        assertEquals(List.of("-jar", "bench/target/millrace-bench.jar", "jmh"), words.subList(0, words.size() - 1),
+                command);
+        assertTrue(files.keySet().stream().anyMatch(file -> file.startsWith(name) && file.endsWith("Benchmark")),
+                command);
     }
 
     @Test

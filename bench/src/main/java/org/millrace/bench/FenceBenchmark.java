@@ -1,19 +1,13 @@
 package org.millrace.bench;
 
-import java.io.IOException;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
-import java.util.List;
 import java.util.concurrent.TimeUnit;
-import java.util.stream.Stream;
-import org.millrace.bench.suite.FenceSuite;
-import org.millrace.cuda.CudaDevice;
+import org.millrace.bench.access.LineMemory;
 import org.millrace.cuda.CudaRuntime;
 import org.millrace.cuda.CurrentDevice;
-import org.millrace.cuda.PinnedMemory;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
 import org.openjdk.jmh.annotations.Fork;
@@ -39,11 +33,10 @@ import org.openjdk.jmh.annotations.Warmup;
 @Measurement(iterations = 5, time = 1)
 public class FenceBenchmark {
 
-    private static final String PINNED = "pinned";
     private static String chosen = "";
 
-    /** Kind of memory that contains the words. */
-    @Param({"array", "native", "mapped", PINNED})
+    /** Kind of memory that contains the words. A machine with a GPU has {@code pinned} memory, too. */
+    @Param({"array", "native", "mapped"})
     String memory;
 
     /**
@@ -59,24 +52,13 @@ public class FenceBenchmark {
         static final VarHandle SLOT = word(512);
         static final VarHandle HEAD = word(768);
 
+        /** Pinned memory needs GPU 0 to be current while it is allocated. */
         private static MemorySegment allocate() {
-            try {
-                return switch (MEMORY) {
-                    case "mapped" -> FenceSuite.mapped();
-                    case PINNED -> pinned();
-                    default -> Arena.global().allocate(4096, 4096);
-                };
-            } catch (IOException e) {
-                throw new IllegalStateException("no memory of the kind " + MEMORY, e);
+            if (!MEMORY.equals("pinned")) {
+                return LineMemory.allocate(MEMORY.equals("array") ? "native" : MEMORY);
             }
-        }
-
-        private static MemorySegment pinned() {
-            CudaDevice device = CudaRuntime.load().device(0);
-            try (CurrentDevice _ = device.makeCurrent()) {
-                return PinnedMemory
-                        .allocate(device, 4096, Arena.global(), PinnedMemory.Flag.MAPPED, PinnedMemory.Flag.PORTABLE)
-                        .host();
+            try (CurrentDevice _ = CudaRuntime.load().device(0).makeCurrent()) {
+                return LineMemory.allocate(MEMORY);
             }
         }
 
@@ -85,30 +67,6 @@ public class FenceBenchmark {
                     ? MethodHandles.insertCoordinates(MethodHandles.arrayElementVarHandle(long[].class), 0, ARRAY,
                             offset / Long.BYTES)
                     : MethodHandles.insertCoordinates(ValueLayout.JAVA_LONG.varHandle(), 0, SEGMENT, (long) offset);
-        }
-    }
-
-    /**
-     * Returns JMH's arguments. Without CUDA it omits pinned memory and prints the reason.
-     *
-     * @param given   arguments of the user
-     * @param missing reason why there is no pinned memory, empty if there is
-     * @return JMH's command line
-     */
-    public static List<String> arguments(List<String> given, String missing) {
-        if (missing.isEmpty() || given.stream().anyMatch(argument -> argument.startsWith("memory="))) {
-            return given;
-        }
-        System.err.println("FenceBenchmark leaves pinned memory out: " + missing);
-        return Stream.concat(given.stream(), Stream.of("-p", "memory=array,native,mapped")).toList();
-    }
-
-    /** {@return reason why pinned memory is not available here, empty if it is} */
-    public static String withoutCuda() {
-        try {
-            return CudaRuntime.load().deviceCount() > 0 ? "" : "CUDA finds no GPU";
-        } catch (RuntimeException | LinkageError noCuda) {
-            return String.valueOf(noCuda.getMessage());
         }
     }
 

@@ -33,7 +33,7 @@ public class IdlePassBenchmark {
     private static final long SLOT_BYTES = 64;
 
     /** Number of idle connections. Every second one sends, the others receive. */
-    @Param({"1", "16", "256", "1024"})
+    @Param({"2", "16", "128", "1024"})
     int connections;
 
     /** Event that the idle proxies wait for: an operation, or the device's next step within one. */

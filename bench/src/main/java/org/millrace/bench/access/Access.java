@@ -133,20 +133,26 @@ public enum Access {
     }
 
     /**
+     * Returns whether the access is a locked instruction on the word itself. gcc's volatile stores are such accesses
+     * (xchg). HotSpot's volatile store is not: it is a plain store, and a locked instruction on the stack.
+     *
+     * @param inC whether C makes the access
+     * @return whether it locks the bus for all cores if the memory is uncached
+     */
+    public boolean isLocked(boolean inC) {
+        return switch (this) {
+            case GET_AND_ADD, COMPARE_AND_SET, FAILED_COMPARE_AND_SET -> true;
+            case SET_VOLATILE, DATA_VOLATILE, VOLATILE_STORE_LOAD, DATA_VOLATILE_POLL -> inC;
+            default -> false;
+        };
+    }
+
+    /**
      * Returns the same access in C.
      *
      * @return the loop's symbol
      */
     public String symbol() {
         return "access_" + name().toLowerCase(Locale.ROOT);
-    }
-
-    /**
-     * Returns its name in reports and baselines.
-     *
-     * @return its name in lower case
-     */
-    public String id() {
-        return name().toLowerCase(Locale.ROOT);
     }
 }

@@ -1,6 +1,18 @@
 package org.millrace.bench.access;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.nio.channels.FileChannel;
+import java.nio.channels.FileChannel.MapMode;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.List;
+import org.millrace.cuda.CudaRuntime;
+import org.millrace.cuda.PinnedMemory;
+import org.millrace.cuda.PinnedMemory.Flag;
 
 /**
  * Memory that the accesses in this JVM use. One JVM measures one kind of memory, so the segment is a constant for the
@@ -13,6 +25,7 @@ public final class LineMemory {
      * for contention, accesses one of the three lines from the flags on.
      */
     public static final long BYTES = 512;
+    private static final long PAGE = 4096;
     /** Offset of the data. */
     static final long DATA = 256;
     /** Offset at which a poster polls for the other side's answer. */
@@ -29,6 +42,56 @@ public final class LineMemory {
      */
     public static void choose(MemorySegment segment) {
         chosen = segment.asSlice(0, BYTES, BYTES);
+    }
+
+    /**
+     * Allocates a page.
+     *
+     * @param kind {@code native}, {@code mapped} (a file of shared memory, as two processes map it), or memory of
+     *             {@link #pinned}
+     * @return the page, never freed
+     */
+    public static MemorySegment allocate(String kind) {
+        if (!kind.equals("mapped")) {
+            return kind.equals("native") ? Arena.global().allocate(PAGE, PAGE) : pinned(kind).host();
+        }
+        try {
+            Path file = sharedFile();
+            try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+                return channel.map(MapMode.READ_WRITE, 0, PAGE, Arena.global());
+            } finally {
+                Files.delete(file);
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException("no file can be mapped", e);
+        }
+    }
+
+    /**
+     * Allocates a page that the host shares with GPU 0, which must be current on the calling thread.
+     *
+     * @param kind {@code pinned} or {@code write-combined}
+     * @return the page, never freed
+     */
+    public static PinnedMemory pinned(String kind) {
+        List<Flag> flags = switch (kind) {
+            case "pinned" -> List.of(Flag.MAPPED, Flag.PORTABLE);
+            case "write-combined" -> List.of(Flag.MAPPED, Flag.PORTABLE, Flag.WRITE_COMBINED);
+            default -> throw new IllegalArgumentException("there is no memory of the kind " + kind);
+        };
+        return PinnedMemory.allocate(CudaRuntime.load().device(0), PAGE, Arena.global(), flags.toArray(Flag[]::new));
+    }
+
+    /**
+     * Creates an empty file in shared memory, or in a directory of temporary files.
+     *
+     * @return the file
+     * @throws IOException if no file can be created
+     */
+    public static Path sharedFile() throws IOException {
+        Path shared = Path.of("/dev/shm");
+        return Files.createTempFile(Files.isWritable(shared) ? shared : Path.of(System.getProperty("java.io.tmpdir")),
+                "millrace-bench", null);
     }
 
     static MemorySegment chosen() {

@@ -13,6 +13,9 @@ import org.millrace.bench.measure.Loop;
 /** The loaded comparators: C loops with which Java's loops are compared. */
 public final class CLibrary {
 
+    /** Property with the location of the compiled library, for every JVM of a run. */
+    public static final String PROPERTY = "millrace.bench.library";
+
     /** {@code long loop(char *memory, long *arguments, long count)}. */
     private static final FunctionDescriptor LOOP = FunctionDescriptor.of(ValueLayout.JAVA_LONG, ValueLayout.ADDRESS,
             ValueLayout.ADDRESS, ValueLayout.JAVA_LONG);
@@ -23,24 +26,39 @@ public final class CLibrary {
         this.symbols = symbols;
     }
 
-    /**
-     * Loads the library permanently.
-     *
-     * @param file library from {@link CompiledLibrary}, null without a compiler
-     * @return the library; without a file it contains no loops
-     */
-    @SuppressWarnings("restricted")
-    public static CLibrary load(Path file) {
-        return new CLibrary(file == null ? null : SymbolLookup.libraryLookup(file, Arena.global()));
+    /** Comparators of this JVM. The class is initialized at its first use, since a JVM of Java's loops needs none. */
+    private static final class OfThisJvm {
+        private static final CLibrary LIBRARY = load(file());
+
+        private static Path file() {
+            String file = System.getProperty(PROPERTY);
+            Path compiled = file == null ? CompiledLibrary.compile() : Path.of(file);
+            if (compiled == null) {
+                throw new IllegalStateException("there is no C compiler: measure Java's loops alone, -p side=JAVA");
+            }
+            return compiled;
+        }
     }
 
     /**
-     * Whether there are comparators.
+     * Returns the comparators of this JVM. Compiles them if no property has the location of a compiled library.
      *
-     * @return false without a C compiler
+     * @return the comparators
+     * @throws IllegalStateException without a C compiler
      */
-    public boolean isPresent() {
-        return symbols != null;
+    public static CLibrary ofThisJvm() {
+        return OfThisJvm.LIBRARY;
+    }
+
+    /**
+     * Loads the library permanently.
+     *
+     * @param file library from {@link CompiledLibrary}
+     * @return the library
+     */
+    @SuppressWarnings("restricted")
+    public static CLibrary load(Path file) {
+        return new CLibrary(SymbolLookup.libraryLookup(file, Arena.global()));
     }
 
     /**
@@ -49,10 +67,10 @@ public final class CLibrary {
      * @param symbol    its name
      * @param memory    its first argument
      * @param arguments its second argument
-     * @return the loop, null without a C library
+     * @return the loop
      */
     public Loop loop(String symbol, MemorySegment memory, MemorySegment arguments) {
-        return symbols == null ? null : new Bound(handle(symbol, LOOP), memory, arguments);
+        return new Bound(handle(symbol, LOOP), memory, arguments);
     }
 
     /**

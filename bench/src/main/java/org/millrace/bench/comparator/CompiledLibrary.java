@@ -2,6 +2,7 @@ package org.millrace.bench.comparator;
 
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -23,18 +24,22 @@ public final class CompiledLibrary {
     private CompiledLibrary() {}
 
     /**
-     * Compiles.
+     * Compiles into a directory that this JVM deletes when it exits.
      *
-     * @param directory directory for source and library
      * @return the library, or null without a compiler
-     * @throws IOException           if files cannot be written
+     * @throws UncheckedIOException  if files cannot be written
      * @throws IllegalStateException if a compiler exists but fails. The message contains its output
      */
-    public static Path compile(Path directory) throws IOException {
-        String compiler = compiler();
-        if (compiler == null) {
-            return null;
+    public static Path compile() {
+        try {
+            String compiler = compiler();
+            return compiler == null ? null : compile(compiler, temporary(Files.createTempDirectory("millrace-bench")));
+        } catch (IOException e) {
+            throw new UncheckedIOException("the comparators cannot be compiled", e);
         }
+    }
+
+    private static Path compile(String compiler, Path directory) throws IOException {
         List<String> command = new ArrayList<>(List.of(compiler));
         command.addAll(FLAGS);
         for (String header : HEADERS) {
@@ -43,7 +48,7 @@ public final class CompiledLibrary {
         for (String source : SOURCES) {
             command.add(extract(source, directory).toString());
         }
-        Path library = directory.resolve("libmillrace-bench.so");
+        Path library = temporary(directory.resolve("libmillrace-bench.so"));
         command.addAll(List.of("-o", library.toString()));
         String output = output(command);
         if (!Files.exists(library)) {
@@ -75,7 +80,7 @@ public final class CompiledLibrary {
     }
 
     private static Path extract(String name, Path directory) throws IOException {
-        Path file = directory.resolve(name);
+        Path file = temporary(directory.resolve(name));
         try (InputStream source = CompiledLibrary.class.getResourceAsStream("/org/millrace/bench/c/" + name)) {
             if (source == null) {
                 throw new IOException("the jar lacks org/millrace/bench/c/" + name + ": build it again");
@@ -83,6 +88,14 @@ public final class CompiledLibrary {
             Files.write(file, source.readAllBytes());
         }
         return file;
+    }
+
+    /**
+     * Marks a file or directory for deletion at exit, in reverse order of the calls: a directory precedes its files.
+     */
+    private static Path temporary(Path path) {
+        path.toFile().deleteOnExit();
+        return path;
     }
 
     private static String output(List<String> command) {

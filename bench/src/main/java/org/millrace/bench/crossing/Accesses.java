@@ -2,8 +2,6 @@ package org.millrace.bench.crossing;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.util.LinkedHashMap;
-import java.util.Map;
 import org.millrace.abi.RecvMem;
 import org.millrace.abi.SendMem;
 import org.millrace.bench.access.Access;
@@ -15,88 +13,65 @@ public final class Accesses {
     private Accesses() {}
 
     /**
-     * Returns the loops of a way.
+     * Returns a loop.
      *
-     * @param way  one of {@link #WAYS}
-     * @param line native memory, the same that {@link org.millrace.bench.access.LineMemory} uses
-     * @return the loops, by the name of the access
+     * @param way    way to reach the memory
+     * @param access name of the access, as in the comparator's symbol
+     * @param line   native memory, the same that {@link org.millrace.bench.access.LineMemory} uses
+     * @return the loop
+     * @throws LinkageError if Chronicle Bytes is missing, or the JDK does not permit it
      */
-    public static Map<String, Loop> of(String way, MemorySegment line) {
+    public static Loop loop(String way, String access, MemorySegment line) {
         return switch (way) {
-            case "static" ->
-                loops(Access.GET_ACQUIRE.onSegment(), Access.SET_RELEASE.onSegment(), Access.GET_AND_ADD.onSegment());
-            case "array" ->
-                loops(Access.GET_ACQUIRE.onArray(), Access.SET_RELEASE.onArray(), Access.GET_AND_ADD.onArray());
+            case "static" -> choose(access, Access.GET_ACQUIRE.onSegment(), Access.SET_RELEASE.onSegment(),
+                    Access.GET_AND_ADD.onSegment());
+            case "array" -> choose(access, Access.GET_ACQUIRE.onArray(), Access.SET_RELEASE.onArray(),
+                    Access.GET_AND_ADD.onArray());
             case "instance" -> {
                 InstanceSegment segment = new InstanceSegment(line);
-                yield loops(segment::getAcquire, segment::setRelease, segment::getAndAdd);
+                yield choose(access, segment::getAcquire, segment::setRelease, segment::getAndAdd);
             }
             case "local" -> {
                 LocalSegment segment = new LocalSegment(line);
-                yield loops(segment::getAcquire, segment::setRelease, segment::getAndAdd);
+                yield choose(access, segment::getAcquire, segment::setRelease, segment::getAndAdd);
             }
             case "buffer" -> {
                 DirectBuffer buffer = new DirectBuffer(line.asByteBuffer());
-                yield loops(buffer::getAcquire, buffer::setRelease, buffer::getAndAdd);
+                yield choose(access, buffer::getAcquire, buffer::setRelease, buffer::getAndAdd);
             }
             case "atomics" -> {
                 AtomicArray array = new AtomicArray();
-                yield loops(array::getAcquire, array::setRelease, array::getAndAdd);
+                yield choose(access, array::getAcquire, array::setRelease, array::getAndAdd);
             }
+            case "chronicle" -> {
+                ChronicleStore store = new ChronicleStore(line);
+                yield access.equals("set_volatile") ? store::setVolatile
+                        : choose(access, store::getAcquire, store::setRelease, store::getAndAdd);
+            }
+            case "descriptors" -> descriptors(access);
             default -> throw new IllegalArgumentException("there is no way of access '" + way + "'");
         };
     }
 
-    /** Names of the ways, which {@link #of} accepts, with descriptions for readers. */
-    public static final Map<String, String> WAYS = ways();
-
-    private static Map<String, String> ways() {
-        Map<String, String> ways = new LinkedHashMap<>();
-        ways.put("static", "segment, static final");
-        ways.put("local", "segment, instance field copied to a local variable");
-        ways.put("instance", "segment, instance field");
-        ways.put("buffer", "direct ByteBuffer, view VarHandle, instance field");
-        ways.put("array", "long[], static final");
-        ways.put("atomics", "AtomicLongArray, instance field");
-        return ways;
-    }
-
-    /**
-     * Returns Chronicle Bytes' loops.
-     *
-     * @param line native memory
-     * @return the loops, by the name of the comparator
-     * @throws LinkageError if Chronicle Bytes is missing, or the JDK does not permit it
-     */
-    public static Map<String, Loop> chronicle(MemorySegment line) {
-        ChronicleStore store = new ChronicleStore(line);
-        Map<String, Loop> loops = loops(store::getAcquire, store::setRelease, store::getAndAdd);
-        loops.put("set_volatile", store::setVolatile);
-        return loops;
-    }
-
-    /**
-     * Returns the loops of a connection's descriptors.
-     *
-     * @return the loops, by the name of the comparator
-     */
-    public static Map<String, Loop> descriptors() {
+    private static Loop descriptors(String access) {
         MemorySegment control = Arena.global().allocate(SendMem.BYTES + RecvMem.BYTES, 4096);
         Descriptors descriptors = new Descriptors(SendMem.of(control.asSlice(0, SendMem.BYTES)),
                 RecvMem.of(control.asSlice(SendMem.BYTES, RecvMem.BYTES)));
-        Map<String, Loop> loops = new LinkedHashMap<>();
-        loops.put("head_release", descriptors::headRelease);
-        loops.put("tail_acquire", descriptors::tailAcquire);
-        loops.put("size_acquire", descriptors::sizeAcquire);
-        loops.put("size_plain", descriptors::sizePlain);
-        return loops;
+        return switch (access) {
+            case "head_release" -> descriptors::headRelease;
+            case "tail_acquire" -> descriptors::tailAcquire;
+            case "size_acquire" -> descriptors::sizeAcquire;
+            case "size_plain" -> descriptors::sizePlain;
+            default -> throw new IllegalArgumentException("descriptors have no access '" + access + "'");
+        };
     }
 
-    private static Map<String, Loop> loops(Loop getAcquire, Loop setRelease, Loop getAndAdd) {
-        Map<String, Loop> loops = new LinkedHashMap<>();
-        loops.put("get_acquire", getAcquire);
-        loops.put("set_release", setRelease);
-        loops.put("get_and_add", getAndAdd);
-        return loops;
+    private static Loop choose(String access, Loop getAcquire, Loop setRelease, Loop getAndAdd) {
+        return switch (access) {
+            case "get_acquire" -> getAcquire;
+            case "set_release" -> setRelease;
+            case "get_and_add" -> getAndAdd;
+            default -> throw new IllegalArgumentException("there is no access '" + access + "'");
+        };
     }
 }

@@ -12,34 +12,21 @@ import java.lang.invoke.MethodType;
 import java.lang.invoke.VarHandle;
 import org.millrace.bench.comparator.CLibrary;
 
-/**
- * Calls of {@code crossing_callee}, which adds 1. The handles must be static final to be compiled, so the library is
- * set before this class is used.
- */
+/** Calls of {@code crossing_callee}, which adds 1. */
 public final class Calls {
-
-    private static CLibrary library;
 
     private Calls() {}
 
-    /**
-     * Sets the location of the callee.
-     *
-     * @param c the comparators, present
-     */
-    public static void choose(CLibrary c) {
-        library = c;
-    }
-
-    /** Handles of the functions. The class is initialized at its first use, after {@link #choose}. */
+    /** Handles of the functions, which must be static final to be compiled. */
     private static final class Handles {
         private static final FunctionDescriptor LONG_TO_LONG =
                 FunctionDescriptor.of(ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG);
-        private static final MethodHandle PLAIN = library.handle("crossing_callee", LONG_TO_LONG);
+        private static final CLibrary LIBRARY = CLibrary.ofThisJvm();
+        private static final MethodHandle PLAIN = LIBRARY.handle("crossing_callee", LONG_TO_LONG);
         private static final MethodHandle CRITICAL =
-                library.handle("crossing_callee", LONG_TO_LONG, Linker.Option.critical(false));
+                LIBRARY.handle("crossing_callee", LONG_TO_LONG, Linker.Option.critical(false));
         private static final MethodHandle WITH_ERRNO =
-                library.handle("crossing_failing", LONG_TO_LONG, Linker.Option.captureCallState("errno"));
+                LIBRARY.handle("crossing_failing", LONG_TO_LONG, Linker.Option.captureCallState("errno"));
         private static final VarHandle ERRNO =
                 Linker.Option.captureStateLayout().varHandle(MemoryLayout.PathElement.groupElement("errno"));
         private static final MemorySegment STATE = Arena.global().allocate(Linker.Option.captureStateLayout());

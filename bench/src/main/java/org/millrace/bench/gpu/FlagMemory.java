@@ -95,14 +95,14 @@ public final class FlagMemory {
      * @param fence   whether the GPU stores tail after a system-wide fence
      * @param samples time of System.nanoTime when C saw each step's tail, null if times are not recorded
      * @param c       the comparators
-     * @return both sides together, null without comparators
+     * @return both sides together
      */
     public Loop answeredByC(boolean fence, MemorySegment samples, CLibrary c) {
         long times = samples == null ? 0 : samples.address();
         MemorySegment arguments = Arena.global()
                 .allocateFrom(ValueLayout.JAVA_LONG, SendMem.HEAD_OFFSET, SendMem.BYTES + RecvMem.TAIL_OFFSET, times);
         Loop answer = c.loop("gpu_answer", control.host(), arguments);
-        return answer == null ? null : posted(fence, samples != null, answer);
+        return posted(fence, samples != null, answer);
     }
 
     private Loop posted(boolean fence, boolean stamped, Loop answer) {

@@ -1,2 +1,2 @@
-/** Results as data, as a page and as tables, and their comparison with earlier results. */
+/** Tables and comparisons of JMH's results. */
 package org.millrace.bench.report;

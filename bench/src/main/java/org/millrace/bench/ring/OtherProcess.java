@@ -1,9 +1,10 @@
 package org.millrace.bench.ring;
 
-import java.io.File;
 import java.io.IOException;
+import java.lang.ProcessBuilder.Redirect;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.management.ManagementFactory;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileChannel.MapMode;
 import java.nio.file.Files;
@@ -13,6 +14,8 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import org.millrace.bench.access.LineMemory;
+import org.millrace.bench.measure.Cores;
 
 /** A ring's other side in a separate process that maps the same file. */
 public final class OtherProcess implements OtherSide {
@@ -33,21 +36,26 @@ public final class OtherProcess implements OtherSide {
     /**
      * Starts the process.
      *
-     * @param java      command that starts a JVM with this program. Arguments follow
-     * @param directory directory of the file, which is deleted once both have mapped it
      * @return the process, ready
      * @throws IOException if it does not start
      */
-    public static OtherProcess start(List<String> java, Path directory) throws IOException {
-        Path file = Files.createTempFile(directory, "millrace-bench-ring", null);
+    public static OtherProcess start() throws IOException {
+        Path file = LineMemory.sharedFile();
         try {
             MemorySegment memory = map(file, true);
-            List<String> command = new ArrayList<>(java);
-            command.addAll(List.of("ring-side", file.toString()));
+            List<String> command =
+                    new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString()));
+            ManagementFactory.getRuntimeMXBean()
+                    .getInputArguments()
+                    .stream()
+                    .filter(argument -> !argument.startsWith("-XX:CompileCommand")) // JMH's hints for its own classes
+                    .forEach(command::add);
+            command.addAll(List.of("-cp", System.getProperty("java.class.path"), RingSideProcess.class.getName(),
+                    file.toString()));
+            Cores.ofThisProcess().unpin(); // the started process would inherit the binding to one core
             OtherProcess other = new OtherProcess(memory,
-                    new ProcessBuilder(command).redirectErrorStream(true)
-                            .redirectOutput(new File("/dev/null"))
-                            .start());
+                    new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(Redirect.DISCARD).start());
+            Cores.ofThisProcess().pinToFirst();
             other.commands.command(++other.number, 0, 0);
             other.await();
             return other;
@@ -65,7 +73,7 @@ public final class OtherProcess implements OtherSide {
         }
     }
 
-    /** {@return the ring between the two processes} */
+    @Override
     public RingMemory ring() {
         return new RingMemory(memory);
     }

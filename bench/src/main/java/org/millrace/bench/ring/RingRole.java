@@ -32,11 +32,10 @@ public record RingRole(RingProtocol protocol, int bytes, boolean ofC) {
      * Returns the role's loop.
      *
      * @param ring ring to use
-     * @param c    the comparators
-     * @return the loop, null for a role of C without comparators
+     * @return the loop
      */
-    public Loop loop(RingMemory ring, CLibrary c) {
-        return ofC && !c.isPresent() ? null : protocol.proxy(ring, bytes, ofC ? c : null);
+    public Loop loop(RingMemory ring) {
+        return protocol.proxy(ring, bytes, c());
     }
 
     /**
@@ -44,10 +43,13 @@ public record RingRole(RingProtocol protocol, int bytes, boolean ofC) {
      *
      * @param ring   ring to use
      * @param window number of steps in flight
-     * @param c      the comparators
-     * @return the loop, null for a role of C without comparators
+     * @return the loop
      */
-    public Loop device(RingMemory ring, int window, CLibrary c) {
-        return ofC && !c.isPresent() ? null : protocol.device(ring, bytes, window, ofC ? c : null);
+    public Loop device(RingMemory ring, int window) {
+        return protocol.device(ring, bytes, window, c());
+    }
+
+    private CLibrary c() {
+        return ofC ? CLibrary.ofThisJvm() : null;
     }
 }

@@ -4,8 +4,9 @@ import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.List;
-import org.millrace.bench.comparator.CLibrary;
+import java.util.HashMap;
+import java.util.Map;
+import org.millrace.bench.measure.Cores;
 import org.millrace.bench.measure.Loop;
 
 /**
@@ -22,16 +23,15 @@ public final class RingSideProcess {
     /**
      * Serves commands.
      *
-     * @param file    file that both processes map
-     * @param library the comparators, null if there are none
+     * @param arguments file that both processes map
      * @throws IOException if the file cannot be mapped
      */
-    public static void serve(Path file, Path library) throws IOException {
-        MemorySegment memory = OtherProcess.map(file, false);
+    public static void main(String[] arguments) throws IOException {
+        Cores.ofThisProcess().pinToSecond();
+        MemorySegment memory = OtherProcess.map(Path.of(arguments[0]), false);
         RingCommands commands = new RingCommands(memory);
-        CLibrary c = CLibrary.load(library);
         RingMemory ring = new RingMemory(memory);
-        List<Loop> loops = RingRole.ALL.stream().map(role -> role.loop(ring, c)).toList();
+        Map<Long, Loop> loops = new HashMap<>();
         ProcessHandle parent = ProcessHandle.current().parent().orElseThrow();
         long number = 0;
         long begin = System.nanoTime();
@@ -49,7 +49,8 @@ public final class RingSideProcess {
             if (commands.role() == RingCommands.END) {
                 return;
             }
-            commands.done(number, commands.count() == 0 ? 0 : loops.get((int) commands.role()).run(commands.count()));
+            Loop loop = loops.computeIfAbsent(commands.role(), role -> RingRole.ALL.get((int) (long) role).loop(ring));
+            commands.done(number, commands.count() == 0 ? 0 : loop.run(commands.count()));
             begin = System.nanoTime();
         }
     }

@@ -56,7 +56,7 @@ public final class WorkLoops {
      *
      * @param symbol {@code work_put} or {@code work_take}
      * @param c      the comparators
-     * @return the loop, null without comparators
+     * @return the loop
      */
     public Loop ofC(String symbol, CLibrary c) {
         MemorySegment item = Arena.global().allocate(ITEM_BYTES, 16);

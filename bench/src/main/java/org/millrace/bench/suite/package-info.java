@@ -1,2 +1,0 @@
-/** The suites of measurements. */
-package org.millrace.bench.suite;
