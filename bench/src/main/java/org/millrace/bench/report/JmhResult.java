@@ -10,6 +10,8 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
+import java.util.TreeMap;
 
 /**
  * A benchmark's result with one set of parameters, as in JMH's JSON (-rf json).
@@ -30,6 +32,11 @@ public record JmhResult(String benchmark, Map<String, String> params, String vmN
      * @param rawData one array for each JVM, with one value for each iteration
      */
     public record Metric(double[][] rawData) {
+
+        private Metric and(Metric later) {
+            return new Metric(
+                    Stream.concat(Arrays.stream(rawData), Arrays.stream(later.rawData)).toArray(double[][]::new));
+        }
 
         /** {@return the median of all iterations} */
         public double median() {
@@ -54,6 +61,21 @@ public record JmhResult(String benchmark, Map<String, String> params, String vmN
             }
         }
         return results;
+    }
+
+    /**
+     * Returns the JVMs of this result and of a later one.
+     *
+     * @param later result of the same benchmark with the same parameters
+     * @return both together
+     */
+    public JmhResult and(JmhResult later) {
+        Map<String, Metric> secondary = new TreeMap<>();
+        if (secondaryMetrics != null) {
+            secondaryMetrics
+                    .forEach((name, metric) -> secondary.put(name, metric.and(later.secondaryMetrics.get(name))));
+        }
+        return new JmhResult(benchmark, params, vmName, vmVersion, primaryMetric.and(later.primaryMetric), secondary);
     }
 
     /** {@return class without package, and method} */

@@ -32,14 +32,15 @@ public final class Tables {
     /** A row's results; a side that was not measured is null. */
     private record Sides(Row row, JmhResult java, JmhResult c) {
         Sides with(Row other, JmhResult result) {
-            return new Sides(row, other.ofC() ? java : result, other.ofC() ? result : c);
+            return other.ofC() ? new Sides(row, java, c == null ? result : c.and(result))
+                    : new Sides(row, java == null ? result : java.and(result), c);
         }
     }
 
     /**
      * Creates tables.
      *
-     * @param results results of a run
+     * @param results results of one run or more
      * @param machine text about the machine, see {@link #thisMachine}
      */
     public Tables(List<JmhResult> results, String machine) {

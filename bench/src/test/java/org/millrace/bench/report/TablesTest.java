@@ -62,6 +62,14 @@ class TablesTest {
     }
 
     @Test
+    void runsOfTheSameLineAreOneLine() throws IOException {
+        String table = new Tables(
+                read(access("JAVA", "[3.0]"), access("C", "[2.0]"), access("JAVA", "[6.0,6.0]"), access("C", "[2.0]")),
+                "").all();
+        assertTrue(table.contains("| Writes | set release | 6.00 | 2.00 | 3.00 (1.50 to 3.00) |\n"), table);
+    }
+
+    @Test
     void latenciesHaveTheirPercentiles() throws IOException {
         String other =
                 "\"p50\":{\"rawData\":[[100,300]]},\"p99\":{\"rawData\":[[1000]]},\"p999\":{\"rawData\":[[20000]]},"
