@@ -28,7 +28,7 @@ import java.util.Optional;
  *
  * <p>
  * The result of a function is in the low bits of the returned value, according to the size of its type. An {@code
- * int} result is {@code (int) call(...)}. A call allocates nothing.
+ * int} result is {@code (int) call(...)}. A call allocates nothing, except {@link #callForErrno}.
  */
 @SuppressWarnings("restricted") // the caller is responsible for the signatures
 public final class CFunction {
@@ -136,7 +136,8 @@ public final class CFunction {
     }
 
     /**
-     * Calls a function that on failure returns a negative number and sets {@code errno}.
+     * Calls a function that on failure returns a negative number and sets {@code errno}. Unlike the other calls, this
+     * call can allocate: the JVM makes a slice of the memory for the error number.
      *
      * @param errno memory from {@link #newErrno} that no other thread uses during the call
      * @return the result of the function, or the negated error number

@@ -74,11 +74,17 @@ final class ProcessReader implements PeerMemory {
         vectors.set(ValueLayout.JAVA_LONG, COOKIE_OFFSET, ~cookie.first());
         long local = vectors.address() + LOCAL_OFFSET;
         long remote = vectors.address() + REMOTE_OFFSET;
-        long read = READ == null ? -ENOSYS : READ.callForErrno(errno, pid, local, many, remote, bytes == 0 ? 1 : 2, 0);
+        long read = READ == null ? -ENOSYS : read(READ, local, many, remote, bytes == 0 ? 1 : 2);
         if (read < 0) {
             return read;
         }
         return isCookieRight(read) ? read - Cookie.BYTES : -ESRCH;
+    }
+
+    /** Repeats a failed call for its error number: a call that provides the error number can allocate. */
+    private long read(CFunction function, long local, int locals, long remote, int remotes) {
+        long read = function.call(pid, local, locals, remote, remotes, 0);
+        return read < 0 ? function.callForErrno(errno, pid, local, locals, remote, remotes, 0) : read;
     }
 
     private boolean isCookieRight(long read) {
