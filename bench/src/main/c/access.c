@@ -1,5 +1,5 @@
 /*
- * One access, or one pair of accesses of a protocol, repeatedly. SegmentAccess.java has the same loops. Each loop uses
+ * One access, or one pair of accesses of a protocol, repeatedly. LineAccess.java has the same loops. Each loop uses
  * the eight words of a line one after the other, so that the compiler cannot move a plain access out of the loop. Data
  * lies DATA bytes after the flags.
  */

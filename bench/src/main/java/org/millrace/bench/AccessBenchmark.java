@@ -37,10 +37,12 @@ public class AccessBenchmark extends LoopBenchmark {
         if (memory.equals("pinned") || memory.equals("write-combined")) {
             opened(CudaRuntime.load().device(0).makeCurrent());
         }
-        boolean array = memory.equals("array");
-        MemorySegment line = LineMemory.allocate(array ? "native" : memory);
+        if (memory.equals("array") && c == null) {
+            LineMemory.chooseArray();
+            return access.loop();
+        }
+        MemorySegment line = LineMemory.allocate(memory.equals("array") ? "native" : memory);
         LineMemory.choose(line);
-        return c != null ? c.loop(access.symbol(), line, MemorySegment.NULL)
-                : array ? access.onArray() : access.onSegment();
+        return c == null ? access.loop() : c.loop(access.symbol(), line, MemorySegment.NULL);
     }
 }

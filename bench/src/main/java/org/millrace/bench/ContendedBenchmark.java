@@ -49,7 +49,7 @@ public class ContendedBenchmark extends LoopBenchmark {
     Loop loop(CLibrary c) throws IOException {
         MemorySegment line = memory.equals("pinned") ? polledByGpu() : contended();
         LineMemory.choose(line);
-        return c == null ? access.onSegment() : c.loop(access.symbol(), line, MemorySegment.NULL);
+        return c == null ? access.loop() : c.loop(access.symbol(), line, MemorySegment.NULL);
     }
 
     private MemorySegment contended() {

@@ -1,11 +1,17 @@
 package org.millrace.bench;
 
+import java.lang.foreign.Arena;
+import java.lang.foreign.ValueLayout;
+import java.time.Duration;
 import java.util.concurrent.TimeUnit;
-import org.millrace.bench.gpu.CopyLoops;
-import org.millrace.bench.measure.Loop;
+import org.millrace.cuda.CopyKernel;
+import org.millrace.cuda.CopyQueue;
 import org.millrace.cuda.CudaDevice;
+import org.millrace.cuda.CudaDriver;
 import org.millrace.cuda.CudaRuntime;
 import org.millrace.cuda.CurrentDevice;
+import org.millrace.cuda.PinnedMemory;
+import org.millrace.cuda.PinnedMemory.Flag;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
 import org.openjdk.jmh.annotations.Fork;
@@ -28,9 +34,34 @@ import org.openjdk.jmh.annotations.Warmup;
 @Measurement(iterations = 10, time = 100, timeUnit = TimeUnit.MILLISECONDS)
 public class GpuCopyBenchmark {
 
+    private static final long BYTES = 8192;
+    private static final Duration LINGER = Duration.ofMillis(1);
+    private static final long TIMEOUT_NANOS = Duration.ofSeconds(5).toNanos();
+
+    /** Direction of a copy. */
+    public enum Way {
+        /** From the GPU's memory to pinned memory. */
+        OUT("GPU to host"),
+        /** From pinned memory to the GPU's. */
+        IN("host to GPU"),
+        /** Within the GPU's memory. */
+        WITHIN("within the GPU");
+
+        private final String title;
+
+        Way(String title) {
+            this.title = title;
+        }
+
+        /** {@return the title for readers} */
+        public String title() {
+            return title;
+        }
+    }
+
     /** Direction of a copy. */
     @Param
-    public CopyLoops.Way way;
+    public Way way;
 
     /** Size of a copy. */
     @Param({"8", "1024", "8192"})
@@ -41,14 +72,26 @@ public class GpuCopyBenchmark {
     public boolean kernel;
 
     private CurrentDevice current;
-    private Loop loop;
+    private CopyQueue queue;
+    private long to;
+    private long from;
 
-    /** Creates both copiers. */
+    /** Creates memory to copy, and the copier. The runtime creates the thread's context with the first allocation. */
     @Setup
     public void setUp() {
         CudaDevice device = CudaRuntime.load().device(0);
         current = device.makeCurrent();
-        loop = new CopyLoops(device).of(way, bytes, kernel);
+        CudaDriver driver = CudaDriver.load();
+        to = memory(device, way == Way.OUT);
+        from = memory(device, way == Way.IN);
+        queue = new CopyQueue(driver, driver.currentContext(Arena.global().allocate(ValueLayout.JAVA_LONG)),
+                kernel ? CopyKernel.load(driver, device, CopyKernel.Stay.of(LINGER)) : null);
+    }
+
+    private static long memory(CudaDevice device, boolean pinned) {
+        return pinned
+                ? PinnedMemory.allocate(device, BYTES, Arena.global(), Flag.MAPPED, Flag.PORTABLE).device().address()
+                : device.allocate(BYTES).address();
     }
 
     /**
@@ -58,11 +101,15 @@ public class GpuCopyBenchmark {
      */
     @Benchmark
     public long copy() {
-        long copied = loop.run(1);
-        if (copied == Loop.LOST) {
-            throw new IllegalStateException("a copy was not made");
+        long number = queue.copy(to, from, bytes);
+        long begin = System.nanoTime();
+        while (!queue.isDone(number)) {
+            if (System.nanoTime() - begin > TIMEOUT_NANOS) {
+                throw new IllegalStateException("a copy was not made");
+            }
+            Thread.onSpinWait();
         }
-        return copied;
+        return number;
     }
 
     /** Restores the thread's device. */

@@ -30,7 +30,11 @@ public class WayBenchmark extends LoopBenchmark {
     @Override
     Loop loop(CLibrary c) {
         MemorySegment line = LineMemory.allocate("native");
-        LineMemory.choose(line);
+        if (access.startsWith("array")) {
+            LineMemory.chooseArray();
+        } else {
+            LineMemory.choose(line);
+        }
         String[] words = access.split("\\.");
         return c == null ? Accesses.loop(words[0], words[1], line)
                 : c.loop("access_" + words[1], line, MemorySegment.NULL);

@@ -45,7 +45,7 @@ class SidesAgreeTest {
         LineMemory.choose(line);
         for (Access access : Access.values()) {
             line.fill((byte) 0);
-            long ofJava = access.onSegment().run(COUNT);
+            long ofJava = access.loop().run(COUNT);
             byte[] byJava = line.toArray(ValueLayout.JAVA_BYTE);
             line.fill((byte) 0);
             assertEquals(ofJava, c.loop(access.symbol(), line, MemorySegment.NULL).run(COUNT), access.title());

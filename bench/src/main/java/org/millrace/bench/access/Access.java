@@ -6,94 +6,75 @@ import org.millrace.bench.measure.Loop;
 /** The accesses that are measured. */
 public enum Access {
     /** Get plain. */
-    GET_PLAIN("Reads", "get plain", count -> SegmentAccess.getPlain(count), count -> ArrayAccess.getPlain(count)),
+    GET_PLAIN("Reads", "get plain", count -> LineAccess.getPlain(count)),
     /** Get opaque. */
-    GET_OPAQUE("Reads", "get opaque", count -> SegmentAccess.getOpaque(count), count -> ArrayAccess.getOpaque(count)),
+    GET_OPAQUE("Reads", "get opaque", count -> LineAccess.getOpaque(count)),
     /** Get acquire. */
-    GET_ACQUIRE("Reads", "get acquire", count -> SegmentAccess.getAcquire(count),
-            count -> ArrayAccess.getAcquire(count)),
+    GET_ACQUIRE("Reads", "get acquire", count -> LineAccess.getAcquire(count)),
     /** Get volatile. */
-    GET_VOLATILE("Reads", "get volatile", count -> SegmentAccess.getVolatile(count),
-            count -> ArrayAccess.getVolatile(count)),
+    GET_VOLATILE("Reads", "get volatile", count -> LineAccess.getVolatile(count)),
     /** Set plain. */
-    SET_PLAIN("Writes", "set plain", count -> SegmentAccess.setPlain(count), count -> ArrayAccess.setPlain(count)),
+    SET_PLAIN("Writes", "set plain", count -> LineAccess.setPlain(count)),
     /** Set opaque. */
-    SET_OPAQUE("Writes", "set opaque", count -> SegmentAccess.setOpaque(count), count -> ArrayAccess.setOpaque(count)),
+    SET_OPAQUE("Writes", "set opaque", count -> LineAccess.setOpaque(count)),
     /** Set release. */
-    SET_RELEASE("Writes", "set release", count -> SegmentAccess.setRelease(count),
-            count -> ArrayAccess.setRelease(count)),
+    SET_RELEASE("Writes", "set release", count -> LineAccess.setRelease(count)),
     /** Set volatile. */
-    SET_VOLATILE("Writes", "set volatile", count -> SegmentAccess.setVolatile(count),
-            count -> ArrayAccess.setVolatile(count)),
+    SET_VOLATILE("Writes", "set volatile", count -> LineAccess.setVolatile(count)),
     /** GetAndAdd. */
-    GET_AND_ADD("Read-modify-writes", "getAndAdd", count -> SegmentAccess.getAndAdd(count),
-            count -> ArrayAccess.getAndAdd(count)),
+    GET_AND_ADD("Read-modify-writes", "getAndAdd", count -> LineAccess.getAndAdd(count)),
     /** Get, compareAndSet that succeeds. */
-    COMPARE_AND_SET("Read-modify-writes", "get, compareAndSet that succeeds",
-            count -> SegmentAccess.compareAndSet(count), count -> ArrayAccess.compareAndSet(count)),
+    COMPARE_AND_SET("Read-modify-writes", "get, compareAndSet that succeeds", count -> LineAccess.compareAndSet(count)),
     /** CompareAndSet that fails. */
     FAILED_COMPARE_AND_SET("Read-modify-writes", "compareAndSet that fails",
-            count -> SegmentAccess.failedCompareAndSet(count), count -> ArrayAccess.failedCompareAndSet(count)),
+            count -> LineAccess.failedCompareAndSet(count)),
     /** Set opaque, loadLoadFence. */
-    LOAD_LOAD_FENCE("Fences", "set opaque, loadLoadFence", count -> SegmentAccess.loadLoadFence(count),
-            count -> ArrayAccess.loadLoadFence(count)),
+    LOAD_LOAD_FENCE("Fences", "set opaque, loadLoadFence", count -> LineAccess.loadLoadFence(count)),
     /** Set opaque, acquireFence. */
-    ACQUIRE_FENCE("Fences", "set opaque, acquireFence", count -> SegmentAccess.acquireFence(count),
-            count -> ArrayAccess.acquireFence(count)),
+    ACQUIRE_FENCE("Fences", "set opaque, acquireFence", count -> LineAccess.acquireFence(count)),
     /** Set opaque, storeStoreFence. */
-    STORE_STORE_FENCE("Fences", "set opaque, storeStoreFence", count -> SegmentAccess.storeStoreFence(count),
-            count -> ArrayAccess.storeStoreFence(count)),
+    STORE_STORE_FENCE("Fences", "set opaque, storeStoreFence", count -> LineAccess.storeStoreFence(count)),
     /** Set opaque, releaseFence. */
-    RELEASE_FENCE("Fences", "set opaque, releaseFence", count -> SegmentAccess.releaseFence(count),
-            count -> ArrayAccess.releaseFence(count)),
+    RELEASE_FENCE("Fences", "set opaque, releaseFence", count -> LineAccess.releaseFence(count)),
     /** Set opaque, fullFence. */
-    FULL_FENCE("Fences", "set opaque, fullFence", count -> SegmentAccess.fullFence(count),
-            count -> ArrayAccess.fullFence(count)),
+    FULL_FENCE("Fences", "set opaque, fullFence", count -> LineAccess.fullFence(count)),
     /** Data, then set release. */
-    DATA_RELEASE("Protocols", "data, then set release", count -> SegmentAccess.dataRelease(count),
-            count -> ArrayAccess.dataRelease(count)),
+    DATA_RELEASE("Protocols", "data, then set release", count -> LineAccess.dataRelease(count)),
     /** Data, storeStoreFence, set opaque. */
-    DATA_STORE_FENCE("Protocols", "data, storeStoreFence, set opaque", count -> SegmentAccess.dataStoreFence(count),
-            count -> ArrayAccess.dataStoreFence(count)),
+    DATA_STORE_FENCE("Protocols", "data, storeStoreFence, set opaque", count -> LineAccess.dataStoreFence(count)),
     /** Data, fullFence, set opaque. */
-    DATA_FULL_FENCE("Protocols", "data, fullFence, set opaque", count -> SegmentAccess.dataFullFence(count),
-            count -> ArrayAccess.dataFullFence(count)),
+    DATA_FULL_FENCE("Protocols", "data, fullFence, set opaque", count -> LineAccess.dataFullFence(count)),
     /** Data, then set volatile. */
-    DATA_VOLATILE("Protocols", "data, then set volatile", count -> SegmentAccess.dataVolatile(count),
-            count -> ArrayAccess.dataVolatile(count)),
+    DATA_VOLATILE("Protocols", "data, then set volatile", count -> LineAccess.dataVolatile(count)),
     /** Set opaque, fullFence, get acquire of another word. */
     STORE_FENCE_LOAD("Protocols", "set opaque, fullFence, get acquire of another word",
-            count -> SegmentAccess.storeFenceLoad(count), count -> ArrayAccess.storeFenceLoad(count)),
+            count -> LineAccess.storeFenceLoad(count)),
     /** Set opaque, fullFence, get opaque of another word. */
     STORE_FENCE_OPAQUE_LOAD("Protocols", "set opaque, fullFence, get opaque of another word",
-            count -> SegmentAccess.storeFenceOpaqueLoad(count), count -> ArrayAccess.storeFenceOpaqueLoad(count)),
+            count -> LineAccess.storeFenceOpaqueLoad(count)),
     /** Set volatile, get volatile of another word. */
     VOLATILE_STORE_LOAD("Protocols", "set volatile, get volatile of another word",
-            count -> SegmentAccess.volatileStoreLoad(count), count -> ArrayAccess.volatileStoreLoad(count)),
+            count -> LineAccess.volatileStoreLoad(count)),
     /** Data, set release, get acquire. */
-    DATA_RELEASE_POLL("Post and poll", "data, set release, get acquire", count -> SegmentAccess.dataReleasePoll(count),
-            count -> ArrayAccess.dataReleasePoll(count)),
+    DATA_RELEASE_POLL("Post and poll", "data, set release, get acquire", count -> LineAccess.dataReleasePoll(count)),
     /** Data, fullFence, set opaque, get acquire. */
     DATA_FULL_FENCE_POLL("Post and poll", "data, fullFence, set opaque, get acquire",
-            count -> SegmentAccess.dataFullFencePoll(count), count -> ArrayAccess.dataFullFencePoll(count)),
+            count -> LineAccess.dataFullFencePoll(count)),
     /** Data, set volatile, get acquire. */
-    DATA_VOLATILE_POLL("Post and poll", "data, set volatile, get acquire",
-            count -> SegmentAccess.dataVolatilePoll(count), count -> ArrayAccess.dataVolatilePoll(count));
+    DATA_VOLATILE_POLL("Post and poll", "data, set volatile, get acquire", count -> LineAccess.dataVolatilePoll(count));
 
     private final String group;
     private final String title;
-    private final Loop onSegment;
-    private final Loop onArray;
+    private final Loop loop;
 
     /*
      * The arguments are lambdas, not method references. A method reference initializes its class when it is created,
      * and that class needs the memory, which is chosen later.
      */
-    Access(String group, String title, Loop onSegment, Loop onArray) {
+    Access(String group, String title, Loop loop) {
         this.group = group;
         this.title = title;
-        this.onSegment = onSegment;
-        this.onArray = onArray;
+        this.loop = loop;
     }
 
     /**
@@ -114,22 +95,9 @@ public enum Access {
         return title;
     }
 
-    /**
-     * The loop of this access, to the memory that {@link LineMemory#choose} named.
-     *
-     * @return the loop
-     */
-    public Loop onSegment() {
-        return onSegment;
-    }
-
-    /**
-     * The loop of this access, to an array on the heap.
-     *
-     * @return the loop
-     */
-    public Loop onArray() {
-        return onArray;
+    /** {@return the loop of this access, to the memory that {@link LineMemory} has} */
+    public Loop loop() {
+        return loop;
     }
 
     /**

@@ -4,6 +4,11 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import java.lang.invoke.VarHandle;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileChannel.MapMode;
 import java.nio.file.Files;
@@ -15,8 +20,8 @@ import org.millrace.cuda.PinnedMemory;
 import org.millrace.cuda.PinnedMemory.Flag;
 
 /**
- * Memory that the accesses in this JVM use. One JVM measures one kind of memory, so the segment is a constant for the
- * compiler. The loops therefore contain only those checks of a segment that the language requires.
+ * Memory that the accesses in this JVM use. One JVM measures one kind of memory, so the memory is a constant for the
+ * compiler. The loops therefore contain only those checks that the language requires.
  */
 public final class LineMemory {
 
@@ -31,7 +36,7 @@ public final class LineMemory {
     /** Offset at which a poster polls for the other side's answer. */
     static final long POLLED = DATA + 64;
 
-    private static MemorySegment chosen;
+    private static VarHandle chosen;
 
     private LineMemory() {}
 
@@ -41,7 +46,26 @@ public final class LineMemory {
      * @param segment {@link #BYTES} bytes of native memory, aligned to the same number
      */
     public static void choose(MemorySegment segment) {
-        chosen = segment.asSlice(0, BYTES, BYTES);
+        chosen = MethodHandles.insertCoordinates(ValueLayout.JAVA_LONG.varHandle(), 0,
+                segment.asSlice(0, BYTES, BYTES));
+    }
+
+    /** Sets an array on the heap as the memory, before the first access. */
+    public static void chooseArray() {
+        try {
+            MethodHandle index = MethodHandles.lookup()
+                    .findStatic(LineMemory.class, "index", MethodType.methodType(int.class, long.class));
+            chosen = MethodHandles.filterCoordinates(
+                    MethodHandles.insertCoordinates(MethodHandles.arrayElementVarHandle(long[].class), 0,
+                            new long[(int) BYTES / Long.BYTES]),
+                    0, index);
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private static int index(long offset) {
+        return (int) (offset >> 3);
     }
 
     /**
@@ -94,7 +118,7 @@ public final class LineMemory {
                 "millrace-bench", null);
     }
 
-    static MemorySegment chosen() {
+    static VarHandle chosen() {
         if (chosen == null) {
             throw new IllegalStateException("no memory was chosen for the accesses");
         }

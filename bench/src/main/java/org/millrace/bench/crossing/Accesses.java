@@ -15,7 +15,7 @@ public final class Accesses {
     /**
      * Returns a loop.
      *
-     * @param way    way to reach the memory
+     * @param way    way to reach the memory; the memory of {@code static} and {@code array} is chosen before
      * @param access name of the access, as in the comparator's symbol
      * @param line   native memory, the same that {@link org.millrace.bench.access.LineMemory} uses
      * @return the loop
@@ -23,10 +23,8 @@ public final class Accesses {
      */
     public static Loop loop(String way, String access, MemorySegment line) {
         return switch (way) {
-            case "static" -> choose(access, Access.GET_ACQUIRE.onSegment(), Access.SET_RELEASE.onSegment(),
-                    Access.GET_AND_ADD.onSegment());
-            case "array" -> choose(access, Access.GET_ACQUIRE.onArray(), Access.SET_RELEASE.onArray(),
-                    Access.GET_AND_ADD.onArray());
+            case "static", "array" ->
+                choose(access, Access.GET_ACQUIRE.loop(), Access.SET_RELEASE.loop(), Access.GET_AND_ADD.loop());
             case "instance" -> {
                 InstanceSegment segment = new InstanceSegment(line);
                 yield choose(access, segment::getAcquire, segment::setRelease, segment::getAndAdd);

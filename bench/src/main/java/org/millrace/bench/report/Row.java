@@ -1,7 +1,7 @@
 package org.millrace.bench.report;
 
 import org.millrace.bench.access.Access;
-import org.millrace.bench.gpu.CopyLoops;
+import org.millrace.bench.GpuCopyBenchmark;
 import org.millrace.bench.idle.Waiting;
 import org.millrace.bench.ring.WorkLoops;
 
@@ -68,7 +68,7 @@ record Row(String table, String group, String title, boolean ofC, boolean sameWa
                     (result.param("flag").equals("oneway") ? "From the GPU's store of tail until the host sees it, "
                             : "Round trip of a flag, seen by the GPU, ") + fence(result));
             case "GpuCopyBenchmark.copy" ->
-                new Row("gpu:copies", "Copy, " + CopyLoops.Way.valueOf(result.param("way")).title(),
+                new Row("gpu:copies", "Copy, " + GpuCopyBenchmark.Way.valueOf(result.param("way")).title(),
                         result.param("bytes") + " B by "
                                 + (result.param("kernel").equals("true") ? "a kernel that stays" : "a copy engine"),
                         false, true);
