@@ -54,8 +54,8 @@ final class EngineHang extends HangingGroup {
         return away.isEmpty() ? null
                 : verdict(Cause.ELSEWHERE, rank, null, away.getFirst(), operation(rank),
                         away.stream().map(Link::peerText).distinct().limit(MAX_NAMED).collect(joining(", "))
-                                + "; what they do is not visible from here: run the command there, or give their "
-                                + "traces with --from",
+                                + "; whether they are late or stopped is not visible from here: run the command "
+                                + "there, or give their traces with --from",
                         Duration.ofNanos(now() - lastChange()));
     }
 

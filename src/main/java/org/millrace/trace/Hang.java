@@ -226,7 +226,7 @@ public final class Hang extends HangingGroup {
 
     private @Nullable Verdict stopped(List<Link> waiting) {
         for (TracedRank member : links.members()) {
-            if (member.state() == ProcessState.STOPPED) {
+            if (member.state().isStopped()) {
                 Link link = linkOf(member, waiting);
                 TracedRank peer = otherEnd(link, member);
                 return verdict(Cause.STOPPED, member, peer, link, missedIn(member),

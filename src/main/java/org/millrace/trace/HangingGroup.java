@@ -149,7 +149,7 @@ class HangingGroup {
                 : verdict(Cause.WIRE, oldest.from(), oldest.to(), oldest, operation(oldest.from()),
                         oldest.network() + ", " + oldest.channelText() + ", step " + oldest.step()
                                 + (oldest.from() == null || oldest.to() == null
-                                        ? "; what the other end does is not visible from here"
+                                        ? "; the other end is not visible from here, and its process may be stopped"
                                         : "; the receiving kernel has room for it"),
                         still(waiting));
     }

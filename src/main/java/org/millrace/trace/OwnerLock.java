@@ -64,6 +64,16 @@ final class OwnerLock {
      * file's creator held the lock.
      */
     public static boolean isFree(Path file) {
+        return isLockable(file, true);
+    }
+
+    /** Returns whether a process of this host holds the lock of a file; false in case of doubt. */
+    public static boolean isHeld(Path file) {
+        return isLockable(file, false);
+    }
+
+    /** Returns whether an attempt to lock the file has the result {@code expected}; false in case of doubt. */
+    private static boolean isLockable(Path file, boolean expected) {
         try {
             if (!SystemCall.isKnown() || !PrivateFile.isOurFile(file)
                     || !Files.getFileStore(file).type().equals(FILE_SYSTEM)) {
@@ -71,7 +81,7 @@ final class OwnerLock {
             }
             int descriptor = SystemCall.open(file);
             try { // The lock is shared, so that two concurrent callers do not mistake each other for the holder.
-                return SystemCall.of(SystemCall.FLOCK, descriptor, SHARED | DO_NOT_WAIT, 0) == 0;
+                return SystemCall.of(SystemCall.FLOCK, descriptor, SHARED | DO_NOT_WAIT, 0) == 0 == expected;
             } finally {
                 SystemCall.of(SystemCall.CLOSE, descriptor, 0, 0);
             }

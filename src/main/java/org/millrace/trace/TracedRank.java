@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.millrace.trace.TracedCommunicator.Operation;
 
@@ -137,7 +138,7 @@ public record TracedRank(TracedProcess process, ProcessState state, long hash, i
      * heartbeats match this clock.
      */
     boolean isHere() {
-        return state == ProcessState.RUNNING || state == ProcessState.STOPPED
+        return state == ProcessState.RUNNING || state.isStopped()
                 || Math.abs(process.read() - process.heartbeat()) < HERE_NANOS;
     }
 
@@ -153,14 +154,23 @@ public record TracedRank(TracedProcess process, ProcessState state, long hash, i
     public enum ProcessState {
         /** The process runs, or waits for an event. */
         RUNNING("running"),
-        /** A signal or a debugger has stopped the process. */
+        /** A signal has stopped the process. */
         STOPPED("stopped"),
+        /** A debugger has stopped the process. */
+        TRACED("stopped by a debugger"),
+        /** The process's cgroup, or a cgroup above it, is frozen. */
+        FROZEN("frozen"),
+        /** The process of another PID namespace of this host lives, and its threads do not run. */
+        PAUSED("paused"),
         DEAD("dead"),
         /** The process belongs to another host or another namespace. */
         UNKNOWN("not seen from here");
 
         /** Bit of SIGKILL in the set of pending signals. */
         private static final long KILL = 1 << 9 - 1;
+        /** Time without a heartbeat after which a process of another PID namespace counts as paused, in nanoseconds. */
+        private static final long PAUSE_NANOS = 10_000_000_000L;
+        private static final Path CGROUPS = Path.of("/sys/fs/cgroup");
 
         private final String label;
 
@@ -172,16 +182,27 @@ public record TracedRank(TracedProcess process, ProcessState state, long hash, i
             return label;
         }
 
+        /** Returns whether the process lives, none of its threads runs, and it can continue later. */
+        public boolean isStopped() {
+            return this == STOPPED || this == TRACED || this == FROZEN || this == PAUSED;
+        }
+
         static ProcessState of(TracedProcess process) {
             if (!process.alive()) {
                 return DEAD;
             }
+            long silentNanos = process.read() - process.heartbeat();
             if (!process.identity().isOfThisNamespace()) {
-                return UNKNOWN;
+                return process.isBeating() && silentNanos > PAUSE_NANOS && OwnerLock.isHeld(process.file()) ? PAUSED
+                        : UNKNOWN;
             }
             try {
-                return of(Files.readAllLines(Path.of("/proc/" + process.identity().pid() + "/status")),
-                        process.read() - process.heartbeat() > TraceLayout.LATE_NANOS);
+                Path proc = Path.of("/proc/" + process.identity().pid());
+                boolean silent = silentNanos > TraceLayout.LATE_NANOS;
+                ProcessState state = of(Files.readAllLines(proc.resolve("status")), silent);
+                return silent && state == RUNNING && isFrozen(Files.readAllLines(proc.resolve("cgroup")), CGROUPS)
+                        ? FROZEN
+                        : state;
             } catch (IOException | RuntimeException gone) {
                 return UNKNOWN;
             }
@@ -205,7 +226,28 @@ public record TracedRank(TracedProcess process, ProcessState state, long hash, i
             if (killed || silent && (state == 'Z' || state == 'X')) {
                 return DEAD;
             }
-            return state == 'T' || state == 't' ? STOPPED : RUNNING;
+            return state == 'T' ? STOPPED : state == 't' ? TRACED : RUNNING;
+        }
+
+        /**
+         * Returns whether a process's cgroup is frozen, in version 2 or in the freezer hierarchy of version 1.
+         *
+         * @param cgroups lines of {@code /proc/PID/cgroup}
+         * @param mounted directory of the mounted hierarchies
+         */
+        static boolean isFrozen(List<String> cgroups, Path mounted) throws IOException {
+            for (String line : cgroups) {
+                String[] fields = line.split(":", 3);
+                boolean unified = fields[1].isEmpty();
+                Path file = mounted.resolve(unified ? "." : "freezer")
+                        .resolve(fields[2].substring(1))
+                        .resolve(unified ? "cgroup.events" : "freezer.state");
+                if ((unified || fields[1].equals("freezer")) && Files.isReadable(file)
+                        && Files.readString(file).lines().anyMatch(Set.of("frozen 1", "FROZEN")::contains)) {
+                    return true;
+                }
+            }
+            return false;
         }
     }
 }

@@ -97,8 +97,7 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
                     + (members.size() == 1 ? " has ended"
                             : " was the first to stop running, of " + members.size() + " processes that have all ended")
                     + operationWords + ": " + detail;
-            case STOPPED ->
-                capital(subjectWords) + " is stopped (SIGCONT continues it)" + operationWords + ": " + detail;
+            case STOPPED -> capital(subjectWords) + stoppedWords() + operationWords + ": " + detail;
             case SILENT -> (silence != null && silence.isCut()
                     ? "The way from " + subjectWords + " to " + silence.remote() + " is cut"
                     : "The network between " + ends()) + operationWords + ": " + detail;
@@ -115,6 +114,16 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
                     + detail;
             case FAILED -> "The communicator of " + subjectWords + " has failed: " + detail;
         } + (still.isZero() ? "" : ". Nothing has " + (silence == null ? "moved" : "come") + " for " + seconds(still));
+    }
+
+    /** Returns how the culprit is stopped, and how it continues. */
+    private String stoppedWords() {
+        return switch (Objects.requireNonNull(culprit).state()) {
+            case TRACED -> " is stopped by a debugger";
+            case FROZEN -> " is frozen (its cgroup's cgroup.freeze, or docker pause, which docker unpause ends)";
+            case PAUSED -> " lives, and no thread of it runs: it is stopped or frozen, in another container";
+            default -> " is stopped (SIGCONT continues it)";
+        };
     }
 
     static String seconds(Duration time) {

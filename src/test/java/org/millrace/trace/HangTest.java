@@ -1,9 +1,11 @@
 package org.millrace.trace;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayDeque;
@@ -14,6 +16,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.millrace.file.ProcessIdentity;
 import org.millrace.trace.ConnectionIdentity.Direction;
 import org.millrace.trace.TracedCommunicator.Operation;
@@ -39,9 +42,18 @@ class HangTest {
     }
 
     private static TracedProcess process(long pid, int rank, boolean alive, long heartbeat, TracedConnection... ends) {
-        return new TracedProcess(Path.of("trace"), new ProcessIdentity(pid, 1, 1), alive, "host", "a test", rank, 2,
-                false, NOW, heartbeat, 0, 0, 0, Map.of(), List.of(), List.of(), List.of(ends), List.of(), List.of(),
-                List.of());
+        return process(Path.of("trace"), new ProcessIdentity(pid, 1, 1), rank, alive, heartbeat, ends);
+    }
+
+    private static TracedProcess process(Path file, ProcessIdentity identity, int rank, boolean alive, long heartbeat,
+            TracedConnection... ends) {
+        return new TracedProcess(file, identity, alive, "host", "a test", rank, 2, false, NOW, heartbeat, 0, 0, 0,
+                Map.of(), List.of(), List.of(), List.of(ends), List.of(), List.of(), List.of());
+    }
+
+    /** Returns a living process with an open connection and no heartbeat for eleven seconds. */
+    static TracedProcess withoutHeartbeat(Path file, ProcessIdentity identity) {
+        return process(file, identity, 0, true, NOW - 11 * SECOND, end(7, 10, Direction.SEND, 3, 0, NOW));
     }
 
     private static List<Verdict> verdicts(TracedProcess... processes) {
@@ -132,10 +144,27 @@ class HangTest {
         String pending = "SigPnd:\t0000000000000000";
         assertEquals(ProcessState.RUNNING, ProcessState.of(List.of("State:\tS (sleeping)", pending), true));
         assertEquals(ProcessState.STOPPED, ProcessState.of(List.of("State:\tT (stopped)", pending), true));
+        assertEquals(ProcessState.TRACED, ProcessState.of(List.of("State:\tt (tracing stop)", pending), true));
         assertEquals(ProcessState.DEAD,
                 ProcessState.of(List.of("State:\tR (running)", pending, "ShdPnd:\t0000000000000100"), false));
         assertEquals(ProcessState.DEAD, ProcessState.of(List.of("State:\tZ (zombie)", pending), true));
         assertEquals(ProcessState.RUNNING, ProcessState.of(List.of("State:\tZ (zombie)", pending), false));
+    }
+
+    @Test
+    void aProcessIsFrozenIfItsCgroupIs(@TempDir Path mounted) throws IOException {
+        Path unified = Files.createDirectories(mounted.resolve("a/b")).resolve("cgroup.events");
+        Path freezer = Files.createDirectories(mounted.resolve("freezer/c")).resolve("freezer.state");
+        assertFalse(ProcessState.isFrozen(List.of("0::/a/b"), mounted), "the files cannot be read");
+        Files.writeString(unified, "populated 1\nfrozen 0\n");
+        Files.writeString(freezer, "THAWED\n");
+        List<String> cgroups = List.of("5:cpu,cpuacct:/a/b", "2:freezer:/c", "0::/a/b");
+        assertFalse(ProcessState.isFrozen(cgroups, mounted));
+        Files.writeString(unified, "populated 1\nfrozen 1\n");
+        assertTrue(ProcessState.isFrozen(cgroups, mounted));
+        Files.writeString(unified, "populated 1\nfrozen 0\n");
+        Files.writeString(freezer, "FROZEN\n");
+        assertTrue(ProcessState.isFrozen(cgroups, mounted));
     }
 
     private static TracedProcess gin(int rank, long taken, long completed, long lastChange) {

@@ -18,6 +18,7 @@ import org.millrace.file.FileName;
 import org.millrace.file.PrivateFile;
 import org.millrace.file.ProcessIdentity;
 import org.millrace.file.SystemCall;
+import org.millrace.trace.TracedRank.ProcessState;
 import org.millrace.file.User;
 
 /** The deletion of files of processes that have ended. */
@@ -71,10 +72,12 @@ class TraceSweepTest {
                 assertTrue(Files.exists(theirs), "its process lives");
                 assertTrue(Files.exists(listener));
                 assertEquals(1, TraceSweep.living(memory));
+                assertEquals(ProcessState.PAUSED, ProcessState.of(HangTest.withoutHeartbeat(theirs, elsewhere)));
             } finally {
                 SystemCall.of(SystemCall.CLOSE, descriptor, 0, 0);
             }
             assertEquals(0, TraceSweep.living(memory));
+            assertEquals(ProcessState.UNKNOWN, ProcessState.of(HangTest.withoutHeartbeat(theirs, elsewhere)));
             TraceSweep.sweep(memory);
             assertTrue(Files.exists(theirs), "an hour has not passed");
             assertFalse(Files.exists(listener), "of no use to anybody");

@@ -69,7 +69,7 @@ final class WhyDocument {
                     Json.object("rank", number, "host", member == null ? "unknown" : member.process().host(), "pid",
                             member == null ? UNKNOWN : member.process().identity().pid(), "cuda_dev", UNKNOWN,
                             "nvml_dev", UNKNOWN);
-            if (member == null || state == ProcessState.DEAD || state == ProcessState.STOPPED) {
+            if (member == null || state == ProcessState.DEAD || state.isStopped()) {
                 rank.put("status",
                         Json.object("unresponsive", member != null, "considered_dead", state == ProcessState.DEAD));
                 missing.add(rank);
