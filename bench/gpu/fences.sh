@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Measures accesses to memory shared with a GPU, flags between GPU and host, and copies. Java and C run in JVMs of their
-# own. The script takes about five minutes.
+# own. The script takes about six minutes.
 #
 #   bench/gpu/fences.sh JAVA JAR OUTDIR [JMH-OPTION...]
 #

@@ -9,7 +9,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.Map;
 import java.util.function.DoubleSupplier;
 import org.millrace.Communicator;
@@ -18,20 +17,11 @@ import org.millrace.DeviceStream;
 import org.millrace.Event;
 import org.millrace.Millrace;
 import org.millrace.ReduceOp;
-import org.millrace.bench.frames.FramePipe;
-import org.millrace.net.FrameHeader;
-import org.millrace.net.MemoryRegion;
-import org.millrace.net.Network;
-import org.millrace.net.shm.ShmNetwork;
-import org.millrace.net.shm.ShmOptions;
-import org.millrace.net.socket.SocketNetwork;
-import org.millrace.net.socket.SocketOptions;
 
 /**
- * Checks the statements of the documentation about calls and about operations in flight, on the emulated device. It
- * compares operations that are awaited one by one with many enqueued ones. It compares round trips that the host drives
- * with round trips that kernels and proxies drive. It also measures events, and a stream of frames by number in flight
- * and by size.
+ * Checks the statements of the documentation about calls, on the emulated device. It compares operations that are
+ * awaited one by one with many enqueued ones. It compares round trips that the host drives with round trips that
+ * kernels and proxies drive. It also measures events.
  *
  * <pre>
  *   java --enable-native-access=ALL-UNNAMED -cp bench/target/millrace-bench.jar org.millrace.bench.CallBench
@@ -61,11 +51,6 @@ public final class CallBench {
                 each.join();
             }
         }
-        System.out.println();
-        System.out.println("| network | bytes | 1 | 2 | 4 | 8 | 16 under way, GB/s |");
-        System.out.println("| --- | --- | --- | --- | --- | --- | --- |");
-        depth(new ShmNetwork(ShmOptions.defaults()));
-        depth(new SocketNetwork(SocketOptions.defaults()));
         System.exit(0);
     }
 
@@ -121,62 +106,6 @@ public final class CallBench {
             Arrays.sort(values);
             System.out.printf(Locale.ROOT, "| %s | %s | %.0f (%.0f to %.0f) |%n", network, what, values[ROUNDS / 2],
                     values[ROUNDS / 4], values[3 * ROUNDS / 4]);
-        }
-    }
-
-    private static void depth(Network network) throws InterruptedException {
-        for (int bytes : new int[] {16 << 10, 128 << 10, 512 << 10}) {
-            StringBuilder row = new StringBuilder("| " + network.name() + " | " + bytes);
-            for (int most : new int[] {1, 2, 4, 8, 16}) {
-                double[] rates = new double[9];
-                try (FramePipe pipe = FramePipe.open(network); Arena arena = Arena.ofShared()) {
-                    MemoryRegion from = network.register(arena.allocate(bytes, 4096));
-                    MemoryRegion to = network.register(arena.allocate(bytes, 4096));
-                    long count = (64L << 20) / bytes;
-                    for (int round = -2; round < rates.length; round++) {
-                        AtomicBoolean sent = new AtomicBoolean();
-                        Thread receiver = Thread.ofPlatform().start(() -> receive(pipe, to, count, sent));
-                        long begin = System.nanoTime();
-                        send(pipe, from, count, bytes, most);
-                        sent.set(true);
-                        receiver.join();
-                        rates[Math.max(round, 0)] = (double) count * bytes / (System.nanoTime() - begin);
-                    }
-                    from.close();
-                    to.close();
-                }
-                Arrays.sort(rates);
-                row.append(String.format(Locale.ROOT, " | %.1f", rates[rates.length / 2]));
-            }
-            System.out.println(row + " |");
-        }
-    }
-
-    private static void send(FramePipe pipe, MemoryRegion from, long count, int bytes, int most) {
-        FrameHeader header = new FrameHeader();
-        header.payloadBytes(bytes);
-        long before = pipe.sender().framesCompleted();
-        for (long offered = 0; pipe.sender().framesCompleted() - before < count;) {
-            if (offered < count && offered - (pipe.sender().framesCompleted() - before) < most
-                    && pipe.sender().offer(header, from, 0)) {
-                offered++;
-            } else {
-                pipe.sender().progress();
-            }
-        }
-    }
-
-    private static void receive(FramePipe pipe, MemoryRegion to, long count, AtomicBoolean sent) {
-        long end = pipe.receiver().framesCompleted() + count;
-        while (pipe.receiver().framesCompleted() < end) {
-            if (pipe.receiver().poll() != null) {
-                pipe.receiver().accept(to, 0);
-            } else {
-                pipe.receiver().progress();
-            }
-        }
-        while (!sent.get()) {
-            pipe.receiver().progress(); // acknowledges the last frames when the sender requests it
         }
     }
 }

@@ -39,6 +39,12 @@ public class FrameBenchmark extends LoopBenchmark {
     @Param({"0", "4096", "65536", "1048576"})
     public int bytes;
 
+    /**
+     * Maximum number of frames of a stream in flight, 0 for no limit except the network's. C has no limit of its own.
+     */
+    @Param("0")
+    public int inFlight;
+
     @Override
     int batch() {
         return FRAMES;
@@ -48,6 +54,9 @@ public class FrameBenchmark extends LoopBenchmark {
     Loop loop(CLibrary c) {
         boolean stream = shape.equals("stream");
         Partner partner = partner();
+        if (c != null && inFlight > 0) {
+            throw new IllegalStateException("C has no limit: -p side=JAVA");
+        }
         if (c != null) {
             FramesInC frames = new FramesInC(c, network.equals("socket"));
             return partner.with(frames.loop(stream ? "post" : "ping", FrameStream.payload(bytes), bytes),
@@ -58,7 +67,7 @@ public class FrameBenchmark extends LoopBenchmark {
         FramePipe there = opened(FramePipe.open(over));
         if (stream) {
             FrameStream frames = new FrameStream();
-            return partner.with(frames.sending(over, there.sender(), FrameStream.payload(bytes), bytes),
+            return partner.with(frames.sending(over, there.sender(), FrameStream.payload(bytes), bytes, inFlight),
                     frames.receiving(over, there.receiver(), FrameStream.payload(bytes)));
         }
         FramePipe back = opened(FramePipe.open(over));

@@ -30,6 +30,10 @@ import org.millrace.bench.ring.WorkLoops;
 class SidesAgreeTest {
 
     private static final int COUNT = 1003;
+    /**
+     * Number of steps between two threads, with which every ring wraps. On a busy machine each may cost time slices.
+     */
+    private static final int STEPS = 99;
 
     private static CLibrary c;
 
@@ -61,10 +65,10 @@ class SidesAgreeTest {
             for (RingRole role : RingRole.ALL) {
                 for (boolean deviceOfC : new boolean[] {false, true}) {
                     Loop device = role.protocol().device(ring, role.bytes(), 8, deviceOfC ? c : null);
-                    other.start(role, COUNT);
-                    assertEquals(COUNT, device.run(COUNT), role.toString());
-                    assertEquals((long) COUNT * role.bytes(), other.await(), role + ": the sizes that were taken");
-                    steps += COUNT;
+                    other.start(role, STEPS);
+                    assertEquals(STEPS, device.run(STEPS), role.toString());
+                    assertEquals((long) STEPS * role.bytes(), other.await(), role + ": the sizes that were taken");
+                    steps += STEPS;
                 }
             }
         }
@@ -78,8 +82,8 @@ class SidesAgreeTest {
         List<Loop> java = RingProtocol.constant(ring);
         RingRole ofC = new RingRole(RingProtocol.SIMPLE, 0, true);
         try (Partner partner = new Partner(Cores.ofThisProcess())) {
-            assertEquals(COUNT, partner.with(java.getFirst(), ofC.loop(ring)).run(COUNT), "Java's device, C's proxy");
-            assertEquals(COUNT, partner.with(ofC.device(ring, 1), java.getLast()).run(COUNT),
+            assertEquals(STEPS, partner.with(java.getFirst(), ofC.loop(ring)).run(STEPS), "Java's device, C's proxy");
+            assertEquals(STEPS, partner.with(ofC.device(ring, 1), java.getLast()).run(STEPS),
                     "C's device, Java's proxy");
         }
     }
@@ -88,10 +92,10 @@ class SidesAgreeTest {
     void workItemsPassBetweenJavaAndC() {
         try (Partner partner = new Partner(Cores.ofThisProcess())) {
             WorkLoops first = new WorkLoops();
-            assertEquals(COUNT, partner.with(first.host(), first.ofC("work_take", c)).run(COUNT),
+            assertEquals(STEPS, partner.with(first.host(), first.ofC("work_take", c)).run(STEPS),
                     "Java's host, C's device");
             WorkLoops second = new WorkLoops();
-            assertEquals(COUNT, partner.with(second.ofC("work_put", c), second.device()).run(COUNT),
+            assertEquals(STEPS, partner.with(second.ofC("work_put", c), second.device()).run(STEPS),
                     "C's host, Java's device");
         }
     }
@@ -99,14 +103,14 @@ class SidesAgreeTest {
     @Test
     void timedStepsHaveTimes() {
         RingMemory ring = new RingMemory(Arena.global().allocate(RingMemory.LAYOUT.totalBytes(), 4096));
-        MemorySegment times = Arena.global().allocate(ValueLayout.JAVA_LONG, COUNT);
-        long[] ofJava = new long[COUNT];
+        MemorySegment times = Arena.global().allocate(ValueLayout.JAVA_LONG, STEPS);
+        long[] ofJava = new long[STEPS];
         try (OtherSide other = new RingThread(ring)) {
             RingRole role = new RingRole(RingProtocol.SIMPLE, 0, false);
-            assertNotEquals(Loop.LOST, other.with(RingProtocol.timedDevice(ring, times, c), role).run(COUNT));
-            assertNotEquals(Loop.LOST, other.with(RingProtocol.timedDevice(ring, ofJava), role).run(COUNT));
+            assertNotEquals(Loop.LOST, other.with(RingProtocol.timedDevice(ring, times, c), role).run(STEPS));
+            assertNotEquals(Loop.LOST, other.with(RingProtocol.timedDevice(ring, ofJava), role).run(STEPS));
         }
-        for (int step = 1; step < COUNT; step++) {
+        for (int step = 1; step < STEPS; step++) {
             assertTrue(times.getAtIndex(ValueLayout.JAVA_LONG, step) > 0 && ofJava[step] > 0, "step " + step);
         }
     }

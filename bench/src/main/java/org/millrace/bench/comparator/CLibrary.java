@@ -36,6 +36,7 @@ public final class CLibrary {
             if (compiled == null) {
                 throw new IllegalStateException("there is no C compiler: measure Java's loops alone, -p side=JAVA");
             }
+            System.setProperty(PROPERTY, compiled.toString()); // for the other process of a ring
             return compiled;
         }
     }

@@ -35,18 +35,19 @@ public final class FrameStream {
     }
 
     /**
-     * Returns the sending side. It offers a frame as soon as the network accepts it.
+     * Returns the sending side. It offers a frame as soon as the limit and the network accept it.
      *
      * @param network network for the payload's memory
      * @param sender  sender to the other side
      * @param payload payload of each frame
      * @param bytes   size of the payload
+     * @param limit   maximum number of frames in flight, 0 for no limit except the network's
      * @return the loop, which ends when the last payload may be overwritten
      */
-    public Loop sending(Network network, FrameSender sender, MemorySegment payload, int bytes) {
+    public Loop sending(Network network, FrameSender sender, MemorySegment payload, int bytes, int limit) {
         FrameHeader header = new FrameHeader();
         header.payloadBytes(bytes);
-        return new Sending(sender, network.register(payload), header);
+        return new Sending(sender, network.register(payload), header, limit);
     }
 
     /**
@@ -66,11 +67,13 @@ public final class FrameStream {
         private final FrameSender sender;
         private final MemoryRegion region;
         private final FrameHeader header;
+        private final int limit;
 
-        Sending(FrameSender sender, MemoryRegion region, FrameHeader header) {
+        Sending(FrameSender sender, MemoryRegion region, FrameHeader header, int limit) {
             this.sender = sender;
             this.region = region;
             this.header = header;
+            this.limit = limit;
         }
 
         @Override
@@ -78,7 +81,8 @@ public final class FrameStream {
             long end = sender.framesCompleted() + count;
             int patience = TIMEOUT;
             for (long offered = 0; offered < count || sender.framesCompleted() - end < 0;) {
-                if (offered < count && sender.offer(header, region, 0)) {
+                if (offered < count && (limit == 0 || offered - count + end - sender.framesCompleted() < limit)
+                        && sender.offer(header, region, 0)) {
                     offered++;
                 } else if (sender.progress() > 0) {
                     patience = TIMEOUT;

@@ -79,7 +79,7 @@ public final class FlagMemory {
     }
 
     /**
-     * Returns a loop in which the GPU posts steps and Java answers.
+     * Returns a loop of steps from the GPU and answers of Java.
      *
      * @param fence   whether the GPU stores tail after a system-wide fence
      * @param samples time of System.nanoTime when Java saw each step's tail, null if times are not recorded
@@ -90,7 +90,7 @@ public final class FlagMemory {
     }
 
     /**
-     * Returns a loop in which the GPU posts steps and C answers.
+     * Returns a loop of steps from the GPU and answers of C.
      *
      * @param fence   whether the GPU stores tail after a system-wide fence
      * @param samples time of System.nanoTime when C saw each step's tail, null if times are not recorded

@@ -59,9 +59,10 @@ record Row(String table, String group, String title, boolean ofC, boolean sameWa
                 String[] words = result.param("work").split("\\.");
                 yield proxy(words[0], words[1], true);
             }
-            case "FrameBenchmark.loop" -> bare("frames:" + result.param("network"),
-                    result.param("shape").equals("stream") ? "Stream" : "Round trip", size(result.param("bytes")),
-                    result.param("side").equals("C"));
+            case "FrameBenchmark.loop" -> !result.param("inFlight").equals("0") ? null
+                    : bare("frames:" + result.param("network"),
+                            result.param("shape").equals("stream") ? "Stream" : "Round trip",
+                            size(result.param("bytes")), result.param("side").equals("C"));
             case "GpuFlagBenchmark.loop" ->
                 same(result, "gpu:flags", "Round trip", "GPU to host and back, " + fence(result));
             case "GpuFlagLatencyBenchmark.steps" -> same(result, "gpu:flags", "",

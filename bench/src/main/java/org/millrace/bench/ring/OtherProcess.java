@@ -15,6 +15,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.millrace.bench.access.LineMemory;
+import org.millrace.bench.comparator.CLibrary;
 import org.millrace.bench.measure.Cores;
 
 /** A ring's other side in a separate process that maps the same file. */
@@ -50,6 +51,10 @@ public final class OtherProcess implements OtherSide {
                     .stream()
                     .filter(argument -> !argument.startsWith("-XX:CompileCommand")) // JMH's hints for its own classes
                     .forEach(command::add);
+            String library = System.getProperty(CLibrary.PROPERTY);
+            if (library != null) {
+                command.add("-D" + CLibrary.PROPERTY + "=" + library);
+            }
             command.addAll(List.of("-cp", System.getProperty("java.class.path"), RingSideProcess.class.getName(),
                     file.toString()));
             Cores.ofThisProcess().unpin(); // the started process would inherit the binding to one core

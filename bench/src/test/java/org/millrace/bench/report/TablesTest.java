@@ -103,7 +103,7 @@ class TablesTest {
                         + "\"other\":\"polled\",\"side\":\"C\"",
                 "AccessBenchmark.loop,\"access\":\"GET_PLAIN\",\"memory\":\"pinned\",\"side\":\"C\"",
                 "AccessBenchmark.loop,\"access\":\"GET_PLAIN\",\"memory\":\"native\",\"side\":\"C\"",
-                "FrameBenchmark.loop,\"bytes\":\"65536\",\"network\":\"shm\",\"shape\":\"stream\",\"side\":\"JAVA\"",
+                "FrameBenchmark.loop,\"bytes\":\"65536\",\"inFlight\":\"0\",\"network\":\"shm\",\"shape\":\"stream\",\"side\":\"JAVA\"",
                 "GpuFlagBenchmark.loop,\"fence\":\"true\",\"side\":\"JAVA\"",
                 "GpuCopyBenchmark.copy,\"bytes\":\"8\",\"kernel\":\"true\",\"way\":\"OUT\"")
                 .map(each -> result(each.substring(0, each.indexOf(',')), each.substring(each.indexOf(',') + 1),
