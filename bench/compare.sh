@@ -16,6 +16,7 @@ rounds=5
 [ $# -ge 2 ] || { sed -n '2,13s/^# \{0,1\}//p' "$0"; exit 2; }
 a=$1 b=$2
 shift 2
+for part in ${a//:/ } ${b//:/ }; do [ -e "$part" ] || { echo "there is no $part" >&2; exit 2; }; done
 [ $# -gt 0 ] || set -- 'ProxyStep|\.StepB|Frame' -p side=JAVA -p between=threads -p protocol=SIMPLE.0 \
   -p network=shm -p bytes=0,65536 -wi 3 -w 300ms -i 5 -r 300ms
 java=${JAVA_HOME:+$JAVA_HOME/bin/}java
