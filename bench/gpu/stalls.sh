@@ -37,12 +37,13 @@ for case in ${CASES:-sleep stop kill absent}; do
   printf '%s: why exits with %s: %s\n' "$case" "$why" "$(head -2 "$output/$case.why.txt" | cut -c1-300 | tr '\n' ' ')"
   printf '  RAS: %s\n' "$(python3 - "$output/$case.ras.json" <<'P'
 import json, sys
+text = open(sys.argv[1]).read()
 try:
-    report = json.load(open(sys.argv[1]))
-    for each in report.get("communicators", {}).get("list", report.get("communicators", [])):
-        print({key: each[key] for key in each if key not in ("ranks",)}, end=" ")
-except Exception as failure:
-    print("no JSON:", failure)
+    for each in json.loads(text)["communicators"]:
+        print({key: each[key] for key in each if key != "ranks"}, end=" ")
+        print([(rank["rank"], rank["collective_counts"]) for rank in each["ranks"]])
+except (ValueError, KeyError) as failure:
+    print("no answer" if not text else f"no JSON: {failure}")
 P
 )"
   printf '  reports on standard error: %s; results: %s\n' "$(grep -h 'nothing moves' "$output/$case".?.log | head -1 | cut -c1-250)" \
