@@ -16,14 +16,15 @@ import java.util.Arrays;
  * pass with work adds {@value #PASS_BYTES} bytes to the bytes that it moved. A reader thus sees the state of some
  * hundred microseconds ago. A store may miss the core's cache, but only after {@value #BUDGET} bytes of data have
  * passed through the cache anyway.
+ *
+ * <p>
+ * The first pass after each heartbeat of the process publishes the counts and the clock. An idle agent sleeps between
+ * two passes, so a number of passes is no measure of time.
  */
 public final class AgentTrace implements AutoCloseable {
 
     static final int BUDGET = 1 << 20;
     static final int PASS_BYTES = 4 << 10;
-    /** Number of passes between two published counts; a power of two. */
-    private static final int PUBLISHED = 64;
-
     private final ProcessTrace process;
     /** Address of the agent's entry in the file; 0 if no entry was free. */
     private final long base;
@@ -34,6 +35,8 @@ public final class AgentTrace implements AutoCloseable {
     private ConnectionTrace[] changed = new ConnectionTrace[16];
     private int changes;
     private int thread;
+    /** The process's heartbeat at the time when the counts were last published. */
+    private long published = Long.MIN_VALUE;
     private long passes;
     private long busy;
     private boolean closed;
@@ -71,7 +74,10 @@ public final class AgentTrace implements AutoCloseable {
         if (budget < 0 && changes > 0) {
             store();
         }
-        if ((++passes & PUBLISHED - 1) == 1) {
+        passes++;
+        long heartbeat = process.heartbeat();
+        if (heartbeat != published) {
+            published = heartbeat;
             publish();
         }
     }

@@ -374,11 +374,15 @@ public final class ProcessTrace {
 
     void beat() {
         long now = System.nanoTime();
-        long before = TraceMemory.get(file.header() + TraceLayout.HEARTBEAT_OFFSET);
-        if (now - before > TraceLayout.LATE_NANOS) {
+        if (now - heartbeat() > TraceLayout.LATE_NANOS) {
             TraceMemory.set(file.header() + TraceLayout.LATE_BEAT_OFFSET, now);
         }
         TraceMemory.set(file.header() + TraceLayout.HEARTBEAT_OFFSET, now);
+    }
+
+    /** Returns the time of the last heartbeat. Callable from any thread; a thread may see a new heartbeat later. */
+    long heartbeat() {
+        return TraceMemory.get(file.header() + TraceLayout.HEARTBEAT_OFFSET);
     }
 
     /** Updates the file's date, because stores to mapped memory do not. */

@@ -234,6 +234,20 @@ class ProcessTraceTest {
         assertTrue(read.alive());
     }
 
+    /** An idle agent may sleep 50 ms in each pass, and must not look like one that waits for a core. */
+    @Test
+    void anAgentPublishesItsPassesAfterEachHeartbeat() throws IOException {
+        AgentTrace idle = trace.agent("proxy-0");
+        for (int passes = 1; passes <= 3; passes++) {
+            long before = System.nanoTime();
+            trace.beat();
+            idle.passed(0);
+            TracedProcess.TracedAgent read = read().agents().getFirst();
+            assertEquals(passes, read.passes());
+            assertTrue(read.clock() - before >= 0);
+        }
+    }
+
     @Test
     void theEntryOfAnEndedAgentIsReused() throws IOException {
         for (int i = 0; i < 2 * TraceLayout.MAX_AGENTS; i++) {
