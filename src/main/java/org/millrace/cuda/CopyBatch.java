@@ -121,7 +121,8 @@ final class CopyBatch {
         long targetStep = target - to[at];
         long sourceStep = source - from[at];
         if (rows[at] == 1 && targetStep == bytes[at] && sourceStep == bytes[at]
-                && bytes[at] + length <= MAX_MERGED_BYTES) {
+                && bytes[at] + length <= MAX_MERGED_BYTES
+                && (!ofHost || unit(to[at], bytes[at]) == unit(target, length))) {
             bytes[at] += length;
             return true;
         }
@@ -139,6 +140,16 @@ final class CopyBatch {
         }
         rows[at]++;
         return true;
+    }
+
+    /**
+     * Returns the length of the numbers that a copy can consist of: 8, 4 or 1 byte. A short copy from host memory is
+     * divided between its numbers, and a kernel may poll a number. A copy of 8 bytes that became longer by 4 would be
+     * divided into numbers of 4 bytes.
+     */
+    private static int unit(long address, long length) {
+        long both = address | length;
+        return both % Long.BYTES == 0 ? Long.BYTES : both % Integer.BYTES == 0 ? Integer.BYTES : 1;
     }
 
     private static boolean isPitch(long step, long length) {

@@ -105,8 +105,9 @@ class HelpedAgentTest {
         HelpedAgent helped = helped(counter);
         assertFalse(helped.await(() -> false, 0));
         assertEquals(0, counter.passes);
-        assertFalse(helped.await(() -> false, 1_000_000));
-        assertTrue(counter.passes > 0);
+        while (counter.passes == 0) { // the thread may be without a core for all of the time
+            assertFalse(helped.await(() -> false, 1_000_000));
+        }
         Thread.currentThread().interrupt();
         assertFalse(helped.await(() -> false, LONG));
         assertTrue(Thread.interrupted(), "the interrupt is kept");

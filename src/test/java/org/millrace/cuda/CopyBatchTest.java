@@ -80,6 +80,19 @@ class CopyBatchTest {
         assertEquals(List.of(List.of(BYTES + 8L)), levels());
     }
 
+    /** The stream stores a number of 8 bytes at once. A longer copy of 12 bytes would be three rows of 4 bytes. */
+    @Test
+    void aCopyFromTheHostOnlyGrowsByNumbersOfItsOwnLength() {
+        assertTrue(batch.add(0, 1000, 8, CopyOrder.relaxed(3), true));
+        assertTrue(batch.add(8, 1008, 4, CopyOrder.relaxed(3), true));
+        assertFalse(batch.add(12, 1012, 4, CopyOrder.relaxed(3), true), "both are numbers of 4 bytes");
+        assertFalse(batch.add(16, 1016, 16, CopyOrder.relaxed(3), true), "and are now as long as one of 8 bytes");
+        assertTrue(batch.add(32, 1032, 3, CopyOrder.relaxed(3), true));
+        assertFalse(batch.add(35, 1035, 8, CopyOrder.relaxed(3), true), "no number can be at this address");
+        batch.sort();
+        assertEquals(List.of(8L, 24L, 11L), List.of(batch.bytes(0), batch.bytes(1), batch.bytes(2)));
+    }
+
     @Test
     void aRelaxedCopyIsNotMergedAcrossACopyInTurn() {
         batch.add(0, 1000, BYTES, CopyOrder.relaxed(3), false);
