@@ -25,6 +25,7 @@ public final class AgentTrace implements AutoCloseable {
 
     static final int BUDGET = 1 << 20;
     static final int PASS_BYTES = 4 << 10;
+
     private final ProcessTrace process;
     /** Address of the agent's entry in the file; 0 if no entry was free. */
     private final long base;

@@ -26,6 +26,8 @@ final class OwnerLock {
     private static final long SHARED = 1;
     private static final long EXCLUSIVE = 2;
     private static final long DO_NOT_WAIT = 4;
+    /** Error number if another process holds the lock. */
+    private static final long WOULD_BLOCK = 11;
 
     private OwnerLock() {}
 
@@ -64,29 +66,29 @@ final class OwnerLock {
      * file's creator held the lock.
      */
     public static boolean isFree(Path file) {
-        return isLockable(file, true);
+        return tryToLock(file) == 0;
     }
 
     /** Returns whether a process of this host holds the lock of a file; false in case of doubt. */
     public static boolean isHeld(Path file) {
-        return isLockable(file, false);
+        return tryToLock(file) == -WOULD_BLOCK;
     }
 
-    /** Returns whether an attempt to lock the file has the result {@code expected}; false in case of doubt. */
-    private static boolean isLockable(Path file, boolean expected) {
+    /** Returns 0 if the file could be locked, a negated error number if not, or 1 if no attempt was possible. */
+    private static long tryToLock(Path file) {
         try {
             if (!SystemCall.isKnown() || !PrivateFile.isOurFile(file)
                     || !Files.getFileStore(file).type().equals(FILE_SYSTEM)) {
-                return false;
+                return 1;
             }
             int descriptor = SystemCall.open(file);
             try { // The lock is shared, so that two concurrent callers do not mistake each other for the holder.
-                return SystemCall.of(SystemCall.FLOCK, descriptor, SHARED | DO_NOT_WAIT, 0) == 0 == expected;
+                return SystemCall.of(SystemCall.FLOCK, descriptor, SHARED | DO_NOT_WAIT, 0);
             } finally {
                 SystemCall.of(SystemCall.CLOSE, descriptor, 0, 0);
             }
         } catch (IOException unclear) {
-            return false;
+            return 1;
         }
     }
 }

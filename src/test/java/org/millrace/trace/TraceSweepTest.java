@@ -18,8 +18,8 @@ import org.millrace.file.FileName;
 import org.millrace.file.PrivateFile;
 import org.millrace.file.ProcessIdentity;
 import org.millrace.file.SystemCall;
-import org.millrace.trace.TracedRank.ProcessState;
 import org.millrace.file.User;
+import org.millrace.trace.TracedRank.ProcessState;
 
 /** The deletion of files of processes that have ended. */
 class TraceSweepTest {
