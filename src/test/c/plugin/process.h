@@ -66,15 +66,34 @@ static inline long resident_kilobytes(void) {
   return resident * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
+/*
+ * A compilation of the JVM can take 20 MiB, which the JVM frees up to five seconds later. A count waits until the
+ * resident memory is near that of the first count. Leaked memory stays until the deadline.
+ */
+#define NEAR_KILOBYTES (8 << 10)
+#define MEMORY_DEADLINE_MILLISECONDS 30000
+
+static inline long settled_kilobytes(void) {
+  static long first;
+  long deadline = now_milliseconds() + MEMORY_DEADLINE_MILLISECONDS, resident;
+  do {
+    sched_yield();
+    malloc_trim(0);
+    resident = resident_kilobytes();
+  } while (first && resident > first + NEAR_KILOBYTES && now_milliseconds() < deadline);
+  if (!first)
+    first = resident;
+  return resident;
+}
+
 /* Number of threads that the test itself keeps. They are not counted. */
 static long kept_threads;
 
 /* Prints all counts in one line. */
 static inline void print_process(const char *when, int number) {
-  malloc_trim(0);
+  long kilobytes = settled_kilobytes();
   printf("%s %d: %ld fds, %ld threads, %ld mappings, %ld KiB\n", when, number, descriptors(),
-         lasting_threads() - kept_threads,
-         lines("/proc/self/maps"), resident_kilobytes());
+         lasting_threads() - kept_threads, lines("/proc/self/maps"), kilobytes);
   fflush(stdout);
 }
 

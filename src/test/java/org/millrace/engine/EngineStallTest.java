@@ -247,10 +247,10 @@ class EngineStallTest {
         System.out.println(what.strip());
         assertEquals(1, verdicts.size(), () -> what + outputs());
         assertTrue(stall.isRight(verdicts.getFirst()), () -> what + outputs());
-        assertProgramsAreTold(stall, verdicts.getFirst());
         if (!verdicts.getFirst().still().isZero() && stall.way != Way.KILL && stall.way != Way.CUT
                 && stall.way != Way.DISAGREE) {
             assertAllSay(stall, "ank " + verdicts.getFirst().rank());
         }
+        assertProgramsAreTold(stall, verdicts.getFirst()); // kills the first process
     }
 }
