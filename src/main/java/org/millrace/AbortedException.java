@@ -3,9 +3,9 @@ package org.millrace;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A rank ended the common work of the communicator. Either its program aborted the communicator, or it closed the
- * communicator too early: before its own operations were complete, or before an operation that other ranks had begun.
- * {@link #peer()} returns the number of that rank; empty if it is this rank.
+ * A rank ended the common work of the communicator. Either its program aborted the communicator, or its program closed
+ * the communicator too early. Too early means that own operations of the rank were incomplete, or that other ranks had
+ * begun an operation without this rank. {@link #peer()} returns the number of that rank; empty if it is this rank.
  */
 public final class AbortedException extends CommunicatorException {
 

@@ -92,7 +92,8 @@ final class Blocking {
     }
 
     /**
-     * Refuses an operand if its size differs from the count of this rank. Called before this rank sends anything.
+     * Refuses an operand if its number of elements differs from the entry of {@code counts} for this rank. Called
+     * before this rank sends anything.
      *
      * @param isOptional whether the counts may be missing on this rank
      */
@@ -183,7 +184,7 @@ final class Blocking {
         long[] lengths = new long[communicator.size()];
         communicator.allGather(Operand.of(new long[] {mine.length}), Operand.of(lengths));
         boolean receives = root < 0 || root == communicator.rank();
-        // an array for each rank: one array could be too small for the bytes of all ranks
+        // Each rank's bytes have a separate array, because one array may be too small for the bytes of all ranks.
         byte[][] all = new byte[receives ? lengths.length : 0][];
         for (int rank = 0; rank < all.length; rank++) {
             all[rank] = new byte[length(lengths[rank])];

@@ -19,8 +19,9 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>
  * {@link Operand} creates operands from arrays, ranges of arrays, buffers and memory. A failure is thrown as
- * {@link CommunicatorException} or one of its subclasses. Operations that overlap, or that depend on each other in a
- * group, need a stream. Use the methods of the same names that have a stream and return a stage.
+ * {@link CommunicatorException} or one of its subclasses. Operations need a stream if they overlap, or if they depend
+ * on each other in a group. For such operations, use the methods of {@link TypedOperations}, which have the same names,
+ * take a stream, and return a stage.
  */
 sealed interface BlockingOperations permits Communicator {
 

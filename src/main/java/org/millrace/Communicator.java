@@ -287,9 +287,9 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
     }
 
     /**
-     * {@return the work that each channel has begun most recently, oldest first, as much as the device keeps; empty if
-     * the device does not report its work, as libnccl does not} Callable from any thread, also while operations run or
-     * hang.
+     * {@return the most recent work of each channel, oldest first; empty if the device does not report its work, as
+     * libnccl does not} The device keeps a limited number of entries for each channel. Callable from any thread, also
+     * while operations run or hang.
      */
     default List<ChannelWork> recentWork() {
         return List.of();

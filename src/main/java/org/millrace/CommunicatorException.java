@@ -5,9 +5,9 @@ import java.util.OptionalInt;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A common operation of a group of ranks failed. The exception names the ranks involved. Its subclasses distinguish the
- * kinds of failures. This class itself stands for all other failures: of this rank, or of another rank that reported
- * its failure.
+ * A common operation of a group of ranks failed. The exception names the ranks involved. Each subclass stands for one
+ * kind of failure. This class itself stands for all other failures: a failure of this rank, or a failure that another
+ * rank reported.
  */
 public class CommunicatorException extends MillraceException {
 

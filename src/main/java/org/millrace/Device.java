@@ -37,8 +37,8 @@ public interface Device {
     }
 
     /**
-     * {@return whether operations of this device use the host memory in place} Host memory that they do not use in
-     * place is copied. A GPU never uses host memory in place.
+     * {@return whether operations of this device use the host memory in place} All other host memory is copied. A GPU
+     * never uses host memory in place.
      *
      * @param host host memory, on the heap or not
      * @param type element type

@@ -150,7 +150,7 @@ public final class JoinBuilder {
     /**
      * Sets the size of each connection's buffer: {@code NCCL_BUFFSIZE}.
      *
-     * @param bytes size of the 8 slots of a buffer together; the same for all ranks
+     * @param bytes size of a whole buffer, which has 8 slots; the same for all ranks
      * @return this
      */
     public JoinBuilder bufferSize(long bytes) {
@@ -233,8 +233,8 @@ public final class JoinBuilder {
     }
 
     /**
-     * Sets the listener for lost ranks. It is called also while the program makes no calls. The default listener prints
-     * losses to standard error.
+     * Sets the listener for lost ranks. The listener is called also while the program makes no calls. The default
+     * listener prints losses to standard error.
      *
      * @param listener receives the exception that later calls throw; called once, on a separate thread
      * @return this
@@ -342,9 +342,9 @@ public final class JoinBuilder {
      * @param ranks   number of ranks
      * @param program the program of each rank
      * @throws IllegalArgumentException if {@code ranks} is less than 1
-     * @throws X                        the first exception that is not a {@link CommunicatorException}, or the first
-     *                                  exception if all are. The exceptions of the other ranks, usually consequences of
-     *                                  the first one, are suppressed in it
+     * @throws X                        the first exception that is not a {@link CommunicatorException}. If all
+     *                                  exceptions are of this class, the first exception. The exceptions of the other
+     *                                  ranks, usually consequences of the first one, are suppressed in it
      */
     @SuppressWarnings("unchecked") // a rank's thread throws only this type or unchecked exceptions
     public <X extends Exception> void runLocally(int ranks, RankProgram<X> program) throws X {

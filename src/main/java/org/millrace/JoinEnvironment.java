@@ -17,7 +17,8 @@ record JoinEnvironment(String rendezvous, int rank, int size) {
     /**
      * Names of the variables of one launcher.
      *
-     * @param onHost variable with the number of ranks on this host; if it equals {@code size}, all ranks are here
+     * @param onHost variable with the number of ranks on this host; if it equals {@code size}, all ranks are on this
+     *               host
      */
     private record Launcher(String name, String rank, String size, String onHost) {
     }
@@ -103,7 +104,7 @@ record JoinEnvironment(String rendezvous, int rank, int size) {
                 return number;
             }
         } catch (NumberFormatException notOne) {
-            // the exception below reports the value
+            // Falls through: the exception below reports the value.
         }
         throw new IllegalArgumentException(name + "=" + value + ": a number of 0 or more is expected");
     }

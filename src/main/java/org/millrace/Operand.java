@@ -138,27 +138,31 @@ public final class Operand {
         return of(array).range(from, to);
     }
 
-    /** {@return all elements of an array, which can be moved but not reduced, because NCCL has no such type} */
+    /**
+     * {@return all elements of an array, which can be moved but not reduced, because NCCL has no 16-bit integer type}
+     */
     public static Operand of(short[] array) {
         return new Operand(List.of(MemorySegment.ofArray(array)), DataType.INT8, true, Short.BYTES, null);
     }
 
     /**
      * {@return some elements of an array, from an index (inclusive) to an index (exclusive), which can be moved but not
-     * reduced}
+     * reduced, because NCCL has no 16-bit integer type}
      */
     public static Operand of(short[] array, int from, int to) {
         return of(array).range(from, to);
     }
 
-    /** {@return all elements of an array, which can be moved but not reduced, because NCCL has no such type} */
+    /**
+     * {@return all elements of an array, which can be moved but not reduced, because NCCL has no 16-bit integer type}
+     */
     public static Operand of(char[] array) {
         return new Operand(List.of(MemorySegment.ofArray(array)), DataType.UINT8, true, Character.BYTES, null);
     }
 
     /**
      * {@return some elements of an array, from an index (inclusive) to an index (exclusive), which can be moved but not
-     * reduced}
+     * reduced, because NCCL has no 16-bit integer type}
      */
     public static Operand of(char[] array, int from, int to) {
         return of(array).range(from, to);
@@ -183,7 +187,8 @@ public final class Operand {
     }
 
     /**
-     * {@return several operands as one, so that one operation moves them, for instance a bucket of a model's gradients}
+     * {@return an operand that consists of several operands, for instance a bucket of a model's gradients} One
+     * operation then moves the elements of all these operands.
      *
      * @param parts operands of one type, in host memory; no booleans
      * @throws IllegalArgumentException if the array is empty, or an operand has another type, is not in host memory, or
@@ -348,7 +353,10 @@ public final class Operand {
         return memories;
     }
 
-    /** Converts a number of elements of this operand to the number of elements of {@link #type} that are moved. */
+    /**
+     * Converts a count of this operand's elements to a count of elements of {@link #type}, as which the elements are
+     * moved.
+     */
     long counted(long elements) {
         return elements * width / type.bytes();
     }
@@ -378,15 +386,17 @@ public final class Operand {
     }
 
     /**
-     * Returns the function that copies the program's booleans to the memory, to run before the memory is copied to a
-     * device; null if the operand has no booleans.
+     * Returns the function that copies the program's booleans to the memory; null if the operand has no booleans. The
+     * caller runs this function before the memory is copied to a device.
      */
     @Nullable
     Runnable loading() {
         return booleans == null ? null : booleans::load;
     }
 
-    /** Returns the function that copies the memory back to the program's booleans; null if the operand has none. */
+    /**
+     * Returns the function that copies the memory back to the program's booleans; null if the operand has no booleans.
+     */
     @Nullable
     Runnable storing() {
         return booleans == null ? null : booleans::store;

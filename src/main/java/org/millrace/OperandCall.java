@@ -72,7 +72,9 @@ final class OperandCall {
             issue.on(from, to, some.counted(count), some.type());
         } catch (RuntimeException | Error refused) {
             if (sendLease != null || receiveLease != null) {
-                stream.completion().thenRun(this::giveBack); // a copy into the leased memory may be in flight
+                // The leased memory is not returned at once, because a copy into the memory may be in flight on the
+                // stream.
+                stream.completion().thenRun(this::giveBack);
             }
             throw refused;
         }
@@ -152,7 +154,8 @@ final class OperandCall {
             return receive == null ? null : receive.memory();
         }
         if (receive.isSame(send)) {
-            return sent; // operation in place: the staging memory of the sent elements also receives the result
+            // The operation is in place, so the staging memory of the sent elements also receives the result.
+            return sent;
         }
         receiveLease = communicator.device().staging().take(receive.bytes());
         return receiveLease.memory();
@@ -181,8 +184,8 @@ final class OperandCall {
     }
 
     /**
-     * Enqueues the copy to the host operand, and completes the stage at the end of the operation. Called when the
-     * operation is enqueued, or when its group could not be launched.
+     * Enqueues the copy of the result to the host operand. The stage completes when the operation and this copy are
+     * complete. Called when the operation is enqueued, or when its group could not be launched.
      *
      * @param failure reason why the group could not be launched; null if the operation is enqueued
      */
@@ -215,7 +218,8 @@ final class OperandCall {
             giveBack();
             stage.complete(null);
         } else {
-            stage.completeExceptionally(thrown); // not released: threads may still access the staging memory
+            // The staging memory is not released, because threads may still access it.
+            stage.completeExceptionally(thrown);
         }
     }
 

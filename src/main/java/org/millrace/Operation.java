@@ -28,8 +28,8 @@ public enum Operation {
     /** See {@link Communicator#scatter}. */
     SCATTER("scatter", "Scatter", Operation.SENDS_AND_RECEIVES, Trait.ROOT_SENDS, Trait.SENDS_PARTS),
     /**
-     * See {@link Communicator#send} and {@link Communicator#receive}. Two ranks need a {@link Communicator#group} to
-     * exchange.
+     * See {@link Communicator#send} and {@link Communicator#receive}. Two ranks that exchange elements need a
+     * {@link Communicator#group}.
      */
     SEND_RECEIVE("sendrecv", "SendRecv", Operation.SENDS_AND_RECEIVES, Trait.NEVER_IN_PLACE);
 

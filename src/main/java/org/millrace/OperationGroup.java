@@ -30,7 +30,7 @@ public final class OperationGroup {
         void prepare(boolean alone);
 
         /**
-         * Launches as many operations as possible without a wait for work that this thread has yet to launch. Such a
+         * Launches operations until the next launch would wait for work that this thread has not launched yet. Such a
          * wait could deadlock, because that work may belong to another part.
          *
          * @return whether all operations of this part are launched; if not, the group calls this method again after it
@@ -44,7 +44,7 @@ public final class OperationGroup {
     private static final long WAIT_NANOS = 20_000;
 
     private final Map<Object, Part> parts = new LinkedHashMap<>();
-    /** For each part that could not be launched, its owner and the reason. */
+    /** Reason why a part could not be launched, by the part's owner. */
     private final Map<Object, Throwable> failures = new HashMap<>();
     private final List<Runnable> afterwards = new ArrayList<>();
 
@@ -106,7 +106,8 @@ public final class OperationGroup {
 
     static void run(Runnable operations) {
         if (isOpen()) {
-            operations.run(); // the outermost group launches
+            // A nested group launches nothing: the outermost group launches the operations of both.
+            operations.run();
             return;
         }
         OperationGroup group = new OperationGroup();

@@ -9,7 +9,8 @@ package org.millrace;
 public interface Plan extends AutoCloseable {
 
     /**
-     * Enqueues the operations of the plan. They use the contents that the plan's operands have when the operations run.
+     * Enqueues the operations of the plan. They read the contents that the operands have at the time when the
+     * operations run, not at the time of this call.
      *
      * @param stream stream of the launch; it may differ from the stream of the plan's creation
      * @throws MillraceException     if the communicator has failed or is closed

@@ -3,8 +3,8 @@ package org.millrace;
 import java.util.List;
 
 /**
- * The way of an operation's data: the choices that were made, and the reasons against other choices. Routes are for
- * logs, and for programs that must verify that the setting of their choice is in use.
+ * The route of an operation's data: the choices that were made, and the reasons against other choices. Routes are for
+ * logs, and for programs that must verify that their settings took effect.
  *
  * @param algorithm  {@code "ring"}, {@code "tree"}, {@code "collnet"}, or {@code "direct"} for sends and receives and
  *                   operations composed of them

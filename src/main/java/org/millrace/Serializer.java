@@ -4,9 +4,9 @@ import java.nio.charset.StandardCharsets;
 import java.util.function.Function;
 
 /**
- * Converts objects to bytes and back, for the object operations of {@link BlockingOperations}. A default serializer
- * does not exist. The bytes come from other processes, and Java's own deserialization would allow them to create any
- * object.
+ * Converts objects to bytes and back, for the object operations of {@link BlockingOperations}. The library has no
+ * default serializer. Such a serializer would use Java's own deserialization. The bytes come from other processes,
+ * which could then make this process create any object.
  *
  * @param <T> type of the objects
  */

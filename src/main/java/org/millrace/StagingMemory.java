@@ -13,15 +13,15 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Memory of a {@link Device} that holds copies of host operands while an operation runs. This class is for implementers
- * of devices, not for programs. Allocation and release of GPU memory can wait for kernels. Unused memory is therefore
- * kept for later operations until the device is closed. Safe from any thread.
+ * of devices, not for programs. Unused memory is kept for later operations until the device is closed, because the
+ * allocation and the release of GPU memory can wait for kernels. Safe from any thread.
  */
 public final class StagingMemory implements AutoCloseable {
 
     private static final long SMALLEST = 64;
     /**
-     * Limit for the rounding of sizes, in bytes. Smaller sizes are rounded up to powers of two, larger ones to
-     * multiples of this limit. The pool then has few distinct sizes and wastes little memory.
+     * Limit for the rounding of sizes, in bytes. Sizes below the limit are rounded up to powers of two, and larger
+     * sizes to multiples of the limit. The pool then has few distinct sizes and wastes little memory.
      */
     private static final long LARGE = 1 << 20;
 

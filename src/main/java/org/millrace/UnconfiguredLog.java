@@ -7,9 +7,9 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.spi.LoggerContext;
 
 /**
- * Sends warnings of Millrace to standard error if the program has log4j-core on its class path but no configuration for
- * it. Log4j's default configuration has the level ERROR, so reports of lost connections and stalls would be invisible.
- * For log4j-api without log4j-core, the resource {@code log4j2.simplelog.properties} has the same effect.
+ * Sends warnings of Millrace to standard error if the program has log4j-core on its class path, but no configuration
+ * for log4j-core. Log4j's default configuration has the level ERROR, so reports of lost connections and stalls would be
+ * invisible. For log4j-api without log4j-core, the resource {@code log4j2.simplelog.properties} has the same effect.
  */
 final class UnconfiguredLog {
 
