@@ -27,7 +27,10 @@ record Agreement(int ranks, String host, int ranksOnThisHost, int[] nodes, int c
             Settings.PROTOCOLS.name(), Settings.NET_SHARED_BUFFERS.name(), Settings.P2P_NET_CHUNK_SIZE.name(),
             Settings.P2P_LL_THRESHOLD.name(), Settings.GROUPED_CONNECTIONS.name());
 
-    /** Sends this rank's host name and settings to all ranks and receives theirs. Collective. */
+    /**
+     * Sends this rank's host name and settings to all ranks, and receives the host names and settings of all ranks.
+     * Collective.
+     */
     public static Agreement reach(ControlPlane control, Configuration configuration) {
         String hostName = configuration.get(Settings.HOST_ID).orElseGet(Machine::host);
         byte[] host = hostName.getBytes(StandardCharsets.UTF_8);

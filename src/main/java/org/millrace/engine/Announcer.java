@@ -28,8 +28,8 @@ import org.millrace.proxy.OperationSignature;
 import org.millrace.proxy.ProxyOp;
 
 /**
- * Announces to the proxies the data that the next kernel will send and receive, as the kernel's functions define it.
- * Called by one thread at a time, in the order of the kernel launches.
+ * Announces to the proxies the data that the next kernel will send and receive. The kernel's functions determine this
+ * data. Called by one thread at a time, in the order of the kernel launches.
  */
 final class Announcer {
 
@@ -52,8 +52,8 @@ final class Announcer {
     }
 
     /**
-     * Announces a collective to all connectors of collectives, including connectors without a part in it. Returns the
-     * identity of the operation.
+     * Announces a collective to all connectors of collectives, including connectors that move no data of this
+     * collective. Returns the identity of the operation.
      */
     OperationId announce(PlannedCollective planned) {
         OperationId id = new OperationId(launched.collective(), planned.signature(), planned.asked().count());
@@ -112,8 +112,8 @@ final class Announcer {
     }
 
     /**
-     * Adds the share of one connector. Successive equal parts become one object, so that each run numbers this part
-     * only once.
+     * Adds the share of one connector. If its part equals the part of the previous share, both shares refer to one
+     * object. Each run then creates only one numbered copy for both shares.
      */
     private static void add(Connector<?> connector, ProxyOp part, List<Share> shares) {
         ProxyOp before = shares.isEmpty() ? null : shares.getLast().part();
@@ -128,8 +128,8 @@ final class Announcer {
     }
 
     /**
-     * Announces a transfer and returns its identity. A transfer of a rank to itself has no tasks, so no proxy is
-     * informed of it.
+     * Announces a transfer and returns its identity. A transfer of a rank to itself has no tasks, and no proxy receives
+     * an announcement for it.
      */
     TransferId announce(PlannedTransfer planned) {
         TransferId id = new TransferId(planned, number(planned.send()), number(planned.receive()));

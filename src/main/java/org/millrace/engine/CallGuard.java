@@ -33,8 +33,8 @@ final class CallGuard {
     }
 
     /**
-     * Requires that the communicator is open and has not failed, and that the caller is not a function that its device
-     * calls.
+     * Requires that the communicator is open and has not failed. Refuses a call from a function that the communicator's
+     * device is calling.
      */
     void checkOpen() {
         if (closed.get()) {

@@ -33,9 +33,9 @@ import org.millrace.transport.EndRequest;
 import org.millrace.transport.PeerInfo;
 
 /**
- * Selects the collectives that use networks that reduce, and configures the members of such networks. There are two
- * such networks. One connects all ranks. The other connects one leader of each host, and the host's other ranks pass
- * their elements to the leader along a chain.
+ * Selects the collectives that run over networks that reduce data, and configures the members of these networks. A
+ * communicator has up to two such networks. The first network connects all ranks. The second network connects one
+ * leader of each host. The other ranks of a host pass their elements to their leader along a chain.
  */
 final class CollNet {
 
@@ -170,8 +170,9 @@ final class CollNet {
      * result is the same on all ranks.
      *
      * <p>
-     * If hosts have leaders, an all-reduce uses the leaders. At every size, it is at least as fast as an all-reduce
-     * without leaders, where each rank uses the network itself. {@code collnet.md} has the measurement.
+     * If hosts have leaders, an all-reduce uses the leaders. At every size, an all-reduce with leaders is at least as
+     * fast as an all-reduce without leaders, where each rank uses the network itself. {@code collnet.md} has the
+     * measurement.
      *
      * @param bytes size of each rank's part
      * @throws MillraceException if the user's settings allow no other algorithm and the networks do not support the
@@ -230,7 +231,7 @@ final class CollNet {
 
                 @Override
                 public void close() {
-                    // The communicator owns the listener.
+                    // Closes nothing, because the communicator owns the listener.
                 }
             };
         }

@@ -25,8 +25,8 @@ import org.millrace.transport.TransportEnd;
 /**
  * A rank's connection with a network that reduces, on one channel. It owns the resources that both of the rank's ends
  * share ({@code ncclCollNetSharedRes}): the network, slots to send from, slots to receive into, and a proxy for each
- * direction. The receiving end connects the rank with the network, and the sending end waits for this. Both proxies run
- * on one agent. All other methods are called on the thread that makes connections.
+ * direction. The receiving end connects the rank with the network, and the sending end waits for this connection. Both
+ * proxies run on one agent. All methods except those of the proxies are called on the thread that makes connections.
  */
 final class CollNetConnection {
 
@@ -100,7 +100,9 @@ final class CollNetConnection {
         if (--ends == 0) {
             onFreed.run();
             if (sent != null) {
-                sent.close(); // still open if no agent has served the proxy
+                // An agent that served the proxy has closed this trace already. Without such an agent, the trace is
+                // still open.
+                sent.close();
             }
             if (received != null) {
                 received.close();
@@ -187,7 +189,8 @@ final class CollNetConnection {
 
         @Override
         public void announce(ProxyOp op) {
-            // The send proxy requests the result when it submits this rank's contribution.
+            // Announces nothing to the receive proxy. The send proxy requests the result when it submits this rank's
+            // contribution.
         }
 
         @Override
@@ -252,8 +255,8 @@ final class CollNetConnection {
         }
 
         /**
-         * Returns the number of completed requests since the beginning. The device may reuse the slots of the same
-         * number of steps.
+         * Returns the number of requests completed since the beginning. Each request is one step, so the device may
+         * reuse the slots of as many steps.
          */
         long done() {
             return done;

@@ -21,7 +21,8 @@ import org.millrace.proxy.Steps;
 /**
  * Submits the device's posted steps to the network. Each request contains one step. A step is submitted as soon as the
  * receiving side has a slot for the step's result. When a request completes, the proxy returns the slot of the sent
- * step to the device. All steps use the protocol Simple, in their order and without rounding, as in NCCL's COLLNET.
+ * step to the device. The steps use the protocol Simple and are submitted in order. Their sizes are not rounded. NCCL's
+ * COLLNET does the same.
  */
 final class CollNetSendProxy extends AbstractProxy {
 
@@ -88,7 +89,7 @@ final class CollNetSendProxy extends AbstractProxy {
 
     /**
      * Requests the reduction or the gathering of one step's elements. Returns the number of the request; negative if
-     * the network cannot begin it now. The device has already posted this rank's contribution.
+     * the network cannot begin the request now. The device has already posted this rank's contribution.
      */
     private int ask(long step) {
         long window = op.windowBytes(step);
@@ -119,8 +120,9 @@ final class CollNetSendProxy extends AbstractProxy {
     }
 
     /**
-     * Returns slots of completed requests to the device. The release store of head pairs with the device's acquire load
-     * of head. The device then sees the size {@code EMPTY} and may write the slot.
+     * Returns slots of completed requests to the device. First resets the size of each slot to {@code EMPTY}, and then
+     * advances head. The release store of head pairs with the device's acquire load of head. The device therefore sees
+     * {@code EMPTY}, and may write the slot.
      */
     private int release() {
         long done = send.firstStep() + requests.done();

@@ -20,8 +20,8 @@ import org.millrace.engine.Registrations.UserRegions;
 import org.millrace.proxy.OperationSignature;
 
 /**
- * Plans the work item of a collective. It selects the function and the channels. It also decides whether the data is
- * copied through slots or stays in the user's memory.
+ * Plans the work item of a collective. The planner selects the function and the channels, and decides whether the data
+ * is copied through slots or stays in the user's memory.
  */
 final class CollectivePlanner {
 
@@ -57,7 +57,8 @@ final class CollectivePlanner {
         boolean reduces = operation.reduces();
         long bytes = asked.bytes();
         if (reduces) {
-            ElementKernel.of(type, op, ranks); // throws now if type and operator do not fit
+            // Checks early that the operator is defined for the type: throws otherwise.
+            ElementKernel.of(type, op, ranks);
         }
         CollectiveFunction.Algorithm algorithm = algorithm(operation, bytes, type, op);
         CollectiveFunction function = FunctionTable.STANDARD.collective(operation, algorithm);
@@ -112,8 +113,8 @@ final class CollectivePlanner {
     }
 
     /**
-     * Returns the memory that connections use in place. The elements that this rank sends or forwards are not copied
-     * from this memory.
+     * Returns the user's memory that connections use in place. This rank sends and forwards elements directly from this
+     * memory, without a copy into slots.
      *
      * @param output output buffer, used in place if it is registered
      */

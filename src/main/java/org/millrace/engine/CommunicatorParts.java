@@ -26,8 +26,8 @@ import org.millrace.transport.PeerInfo;
 import org.millrace.transport.Transport;
 
 /**
- * Parts of a communicator: control plane, network, connections, and its share of the rank's threads. If the set-up of a
- * later part fails, the parts that were opened before are closed again.
+ * Parts of a communicator: control plane, network, connections, and the communicator's share of the rank's threads. If
+ * the set-up of a part fails, the parts that were opened earlier are closed again.
  */
 final class CommunicatorParts {
 
@@ -195,7 +195,9 @@ final class CommunicatorParts {
         }
     }
 
-    /** Stops the making of connections, and the proxies. Returns false if a thread does not acknowledge. */
+    /**
+     * Stops the making of connections, and stops the proxies. Returns false if a thread does not acknowledge its stop.
+     */
     private boolean stopProxies(Duration patience) {
         if (!connectors.stop(EngineThreads.ACKNOWLEDGE_DEADLINE)) {
             return false;

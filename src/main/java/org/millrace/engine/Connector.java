@@ -12,8 +12,8 @@ import org.millrace.device.DeviceEndpoint;
 import org.millrace.proxy.ProxyOp;
 
 /**
- * One direction of one channel to one peer ({@code ncclConnector}), connected or being connected. Operations can use a
- * connector at once. Before it is connected, kernels wait on the device, and announced operations wait in a queue of
+ * One direction of one channel to one peer ({@code ncclConnector}), connected or being connected. Operations may use a
+ * connector before it is connected. Until then, kernels wait on the device, and announced operations wait in a queue of
  * the connector.
  *
  * @param <P> type of the device's end
@@ -119,8 +119,9 @@ final class Connector<P> {
     }
 
     /**
-     * Advances the connection attempt without blocking. Returns the connection once, when it is made. Operations that
-     * were announced earlier are then announced to the connection, before the device may begin.
+     * Advances the connection attempt without blocking. Returns the connection in the one call that completes it, and
+     * null in other calls. That call first announces to the connection all operations that were announced to this
+     * connector earlier. Only then may the device begin to use the connection.
      *
      * @throws MillraceException if the connection cannot be made
      */

@@ -10,9 +10,9 @@ import org.millrace.agent.AgentRunner;
 import org.millrace.agent.RequestQueue;
 
 /**
- * Thread that makes a rank's connections, for all communicators that share the rank's other threads. NCCL calls it the
- * proxy's service thread. It also receives reports of other ranks' failures. Device and proxies continue to run while
- * it connects.
+ * Thread that makes a rank's connections, for all communicators that share the rank's other threads. NCCL calls such a
+ * thread the proxy's service thread. The thread also receives reports of other ranks' failures. Device and proxies
+ * continue to run while this thread makes connections.
  *
  * <p>
  * The thread sleeps until another thread wakes it with a request, and leaves its core to the program. A peer's message
@@ -101,8 +101,8 @@ final class ConnectorService implements AutoCloseable {
     }
 
     /**
-     * Removes a communicator's connectors. Once the request is answered, this thread no longer accesses them or the
-     * connections that they made.
+     * Removes a communicator's connectors. Once the request is answered, this thread no longer accesses the connectors,
+     * nor the connections that the connectors made.
      */
     RequestQueue.Request remove(Connectors connectors) {
         RequestQueue.Request request = requests.ask(new RequestQueue.Request() {

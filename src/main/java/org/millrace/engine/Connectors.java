@@ -254,7 +254,9 @@ final class Connectors {
             failure.suspect(
                     new PeerLostException("the connection " + connector + " cannot be made: " + lost.getMessage(),
                             device.rank(), connector.peer(), null, lost));
-            return true; // The connector stays counted in `missing`. A waiting caller receives the failure.
+            // The connector stays counted in `missing`, so that a waiting caller continues to wait until it receives
+            // the failure.
+            return true;
         }
         if (connection != null) {
             made.add(connection);

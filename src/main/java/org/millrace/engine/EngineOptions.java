@@ -20,8 +20,8 @@ import org.millrace.engine.NetTransport.Unpacking;
  *
  * @param channels          number of rings; large operations are spread over them
  * @param bufferBytes       size of a connection's buffer in bytes, for all its slots together
- * @param threads           number of polling threads of a rank. One thread runs device and proxies alternately. Of two
- *                          threads, each runs one of the two
+ * @param threads           number of polling threads of a rank. A single thread runs device and proxies alternately.
+ *                          With two threads, one runs the device and the other runs the proxies
  * @param ownSleepNanos     time that the device's thread sleeps while a waiting thread of the program runs the device,
  *                          in nanoseconds. The device's thread then has no separate core. 0 if waiting threads do not
  *                          run the device
@@ -79,7 +79,7 @@ record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepN
 
     /**
      * Sleep of the device's thread while waiting threads run the device, in nanoseconds. If there are more ranks than
-     * cores, each pass takes the core from another rank, and the sleep is five times as long.
+     * cores, the sleep is five times as long, because each pass takes the core from another rank.
      */
     private static final long OWN_SLEEP_NANOS = 400_000;
 
@@ -226,7 +226,7 @@ record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepN
 
         /**
          * Number of ranks above which slots are shared, unless the user decides. With so many ranks, shared slots also
-         * take less time, because they stay in the cache. The exception is chunks of less than some KiB.
+         * take less time, because they stay in the cache. For chunks of less than a few KiB, shared slots save no time.
          * {@code PoolBench} measures the time; performance.md has figures.
          */
         private static final int SHARING_PEERS = 16;

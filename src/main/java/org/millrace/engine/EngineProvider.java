@@ -61,8 +61,8 @@ public final class EngineProvider implements CommunicatorProvider {
     }
 
     /**
-     * Checks the settings that each rank would refuse when it joins. A launcher reports such an error once, before it
-     * starts any rank.
+     * Checks the settings that each rank checks again when it joins. A launcher calls this method before it starts any
+     * rank, and therefore reports a wrong setting once.
      *
      * @throws ConfigurationException if a setting is not usable; the message states the allowed values
      */
@@ -75,8 +75,8 @@ public final class EngineProvider implements CommunicatorProvider {
     }
 
     /**
-     * Refuses unpacking together with large buffers, because the list that tells a kernel the locations of received
-     * data can describe at most 4 MiB. It describes one slice, which has two slots.
+     * Refuses unpacking together with large buffers. A list tells a kernel the locations of received data, and can
+     * describe at most 4 MiB. Each list describes one slice, which has two slots.
      */
     static void refuseUnpack(Configuration configuration) {
         long most = PieceCheck.MAX_SLICE_BYTES / 2 * ConnectionLayout.SLOTS;

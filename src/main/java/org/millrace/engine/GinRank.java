@@ -25,8 +25,9 @@ import org.millrace.net.Listener;
 import org.millrace.net.Network;
 
 /**
- * Rank of a group that uses GIN on the emulated device. It joins the other ranks and connects to each of them. One of
- * its threads executes descriptors. Ranks may be threads, processes or machines.
+ * Rank of a group that uses GIN (GPU-initiated networking) on the emulated device. It joins the other ranks and
+ * connects to each of them. One of its threads executes the descriptors in which kernels describe their puts and
+ * signals. Ranks may be threads, processes or machines.
  */
 public final class GinRank implements AutoCloseable {
 
@@ -95,9 +96,9 @@ public final class GinRank implements AutoCloseable {
     }
 
     /**
-     * Fails the communicator when a peer reports a failure. Without the report, such a peer may seem alive, for two
-     * reasons. This rank may have read the shutdown message of a connection, or may have had nothing in flight to the
-     * peer. After the report, kernels that wait for the peer's signals end at once, and not at their deadline.
+     * Fails the communicator when a peer reports a failure. Without the report, this rank may take the failed peer for
+     * alive, for two reasons. This rank has read the shutdown message of a connection, or it has nothing in flight to
+     * the peer. After the report, kernels that wait for the peer's signals end at once, and not at their deadline.
      */
     private static void hear(ControlPlane control, GinCommunicator communicator) {
         RemoteFailure told = control.failure();

@@ -347,10 +347,11 @@ final class LaunchQueue implements OperationGroup.Part {
 
     /**
      * Kernels of the newest collectives, to be launched again if the program repeats a collective. Small collectives
-     * are kept because planning one takes longer than running it. Large collectives are kept as well. Otherwise a large
-     * collective after small ones would run planning code that is not yet compiled (256 KiB after smaller sizes, two
-     * processes: 150 us instead of 40). Kept kernels reference their operands. Operands in memory that the garbage
-     * collector manages therefore stay allocated for a few operations longer. Used by one thread at a time.
+     * are kept because the planning of a small collective takes longer than its run. Large collectives are kept as
+     * well. Otherwise a large collective after small ones would run planning code that is not yet compiled. Example:
+     * 256 KiB after smaller sizes, two processes: 150 us instead of 40 us. Kept kernels reference their operands.
+     * Operands in memory that the garbage collector manages therefore stay allocated for a few operations longer. Used
+     * by one thread at a time.
      */
     static final class RecentKernels {
 
@@ -406,7 +407,7 @@ final class LaunchQueue implements OperationGroup.Part {
      * the earlier work of all streams that the operations name. The named streams then wait for this stream. If the
      * group contains other communicators, this stream is a separate one. On a stream of the program, one communicator's
      * kernels would wait for another communicator's kernels. On a peer that names the communicators in another order,
-     * they would wait in the opposite order: a deadlock.
+     * the kernels would wait in the opposite order: a deadlock.
      */
     static final class GroupLaunch {
 

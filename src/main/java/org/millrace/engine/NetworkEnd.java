@@ -149,7 +149,9 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
     @Override
     public void proxyFree() {
         if (trace != null) {
-            trace.close(); // still open if no agent has served the proxy
+            // An agent that served the proxy has closed this trace already. Without such an agent, the trace is still
+            // open.
+            trace.close();
         }
         if (pending != null) {
             pending.close();
@@ -173,7 +175,7 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
 
     @Override
     public void free() {
-        // proxyFree() releases all resources.
+        // Frees nothing, because proxyFree() releases all resources.
     }
 
     /** Sending end. It connects to the peer when it has received the peer's address. */

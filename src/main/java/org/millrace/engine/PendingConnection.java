@@ -82,8 +82,8 @@ final class PendingConnection implements Pending<TransportConnection> {
     }
 
     /**
-     * Returns the set-up message for this end: the peer's message. In a peer group, it consists of the messages of all
-     * ranks in the order of the ranks, including this rank's message.
+     * Returns the set-up message for this end. Between two ranks, this is the peer's message. In a peer group, the
+     * messages of all ranks are joined in the order of the ranks, including this rank's message.
      */
     private byte[] said() {
         if (request.group() == null) {

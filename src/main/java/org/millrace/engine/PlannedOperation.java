@@ -136,8 +136,8 @@ sealed interface PlannedOperation {
     }
 
     /**
-     * Send or receive, as the program requested it. If its memory is used in place, it contains the regions of this
-     * memory.
+     * Send or receive, as the program requested it. If the operation uses its memory in place, {@code regions} are the
+     * regions of this memory.
      *
      * @param read whether the memory is registered so that a peer's device may read it
      */

@@ -9,7 +9,10 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.net.MemoryRegion;
 import org.millrace.transport.Transport;
 
-/** Memory of the user, with the regions as which one rank's transports have registered it. */
+/**
+ * Memory of the user, registered with one rank's transports. Each transport that registers memory has its own region
+ * for it.
+ */
 final class RegisteredMemory implements AutoCloseable {
 
     private final Map<Transport, MemoryRegion> regions = new HashMap<>();

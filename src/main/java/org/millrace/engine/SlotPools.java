@@ -12,8 +12,8 @@ import org.millrace.transport.EndRequest;
 import org.millrace.transport.EndSettings.SharedSlotSizes;
 
 /**
- * Slot pools of a rank, one for each channel and direction. A pool's first connection creates it, and its last
- * connection frees it.
+ * Slot pools of a rank, one for each channel and direction. The connections of a pool share its slots. A pool's first
+ * connection creates the pool, and its last connection frees the pool.
  */
 final class SlotPools {
 

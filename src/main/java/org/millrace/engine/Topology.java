@@ -21,8 +21,8 @@ final class Topology {
     }
 
     /**
-     * Writes the trees, which alternate from channel to channel. The channels contain the rings already, which connect
-     * the ranks in the order of their numbers.
+     * Writes the two trees into the channels: the first tree into even channels, and the second tree into odd channels.
+     * The channels already contain the rings, which connect the ranks in the order of their numbers.
      */
     static void fill(DeviceCommunicator device, boolean oneHost) {
         for (int channel = 0; channel < device.channels() && device.ranks() > 1; channel++) {
@@ -49,6 +49,8 @@ final class Topology {
      * and Träff: Two-tree algorithms for full bandwidth broadcast, reduction and scan, 2009). Between hosts, the trees
      * are binary and connect ranks with close numbers, which are often on one host, as in NCCL's trees. On one host, a
      * rank has as many children as possible. A tree with one level less saves two waits: one up and one down the tree.
+     * Tree 1 numbers the ranks from the last rank on. Between hosts, this applies to an even number of ranks; for an
+     * odd number, tree 1 shifts the numbers by one rank.
      *
      * <pre>
      *   8 ranks, tree 0    0───────────4                a number's parent: its lowest set bit cleared, the next one set,

@@ -54,7 +54,7 @@ final class TransportConnection implements AutoCloseable {
         return proxies;
     }
 
-    /** {@return whether the peer's device wakes this rank each time after it has acted} */
+    /** {@return whether the peer's device wakes this rank after each of its actions} */
     public boolean wakesThisRank() {
         return end.wakesThisRank();
     }
@@ -76,8 +76,8 @@ final class TransportConnection implements AutoCloseable {
     }
 
     /**
-     * Frees the proxy's and then the device's resources of an end. If the first cannot be freed, the second are freed
-     * nevertheless.
+     * Frees the resources of an end: first the proxy's resources, and then the device's resources. If the proxy's
+     * resources cannot be freed, the device's resources are freed nevertheless.
      */
     static void free(ConnectionName name, TransportEnd end) {
         for (Runnable part : List.<Runnable>of(end::proxyFree, end::free)) {

@@ -61,7 +61,7 @@ final class Transports {
     }
 
     /**
-     * Returns whether two ranks may map each other's heap. If P2P connects two ranks of one process, they need the heap
+     * Returns whether two ranks may map each other's heap. Two ranks of one process that P2P connects need the heap
      * only to wake each other.
      */
     private static boolean mayMap(PeerInfo here, PeerInfo there) {
