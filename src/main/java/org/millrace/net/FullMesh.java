@@ -48,7 +48,7 @@ public record FullMesh(@Nullable FrameSender[] senders, @Nullable FrameReceiver[
                 }
                 Waiting.pause(POLL_NANOS);
                 // The time is read before the poll, so that a connection that fails in the final poll reports its own
-                // reason.
+                // reason and not the timeout.
                 late = end - System.nanoTime() < 0;
                 made = pending.poll();
             }
@@ -86,7 +86,7 @@ public record FullMesh(@Nullable FrameSender[] senders, @Nullable FrameReceiver[
                 closeable.close();
             }
         } catch (Exception e) {
-            // the caller reports its first failure, and this one is not the first
+            // this failure is only a consequence: the caller throws the failure that led to this close
         }
     }
 

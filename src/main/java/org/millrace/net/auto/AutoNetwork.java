@@ -141,8 +141,8 @@ final class AutoNetwork implements Network {
         }
 
         /**
-         * {@inheritDoc} The listener for shared memory needs no call of its {@code attend}, because only processes of
-         * this user reach it.
+         * {@inheritDoc} {@code attend} is not called for the listener for shared memory, because only processes of this
+         * user reach it.
          */
         @Override
         public void attend() {
@@ -250,7 +250,9 @@ final class AutoNetwork implements Network {
                     return null;
                 }
             }
-            close(); // closes the other networks' expectations; the established connection is no longer pending
+            // Cancels the connections that are expected on the other networks. The returned connection stays open,
+            // because it is established.
+            close();
             return receiver;
         }
 
@@ -261,9 +263,10 @@ final class AutoNetwork implements Network {
             try {
                 return overShm.poll();
             } catch (ConnectionException e) {
-                // Two failures are possible. Either this process cannot map the peer's ring. The shared-memory network
-                // has then logged this and informed the peer, which now connects over TCP. Or the listener was closed.
-                // The connection over TCP then reports this, too.
+                // The connection over shared memory has failed, for one of two reasons. If this process cannot map the
+                // peer's ring, the shared-memory network has logged this and has informed the peer. The peer then
+                // connects over TCP. If the listener was closed, the expected connection over TCP reports the close,
+                // too.
                 overShm = null;
                 return null;
             }
@@ -282,8 +285,8 @@ final class AutoNetwork implements Network {
     }
 
     /**
-     * Address of a listener for several networks, little-endian. The socket network's address has zeros after its
-     * secret. In their place, this address has the host and a magic number.
+     * Address of a listener for several networks, little-endian. The socket network's address ends with zeros after its
+     * secret. This address has the host and a magic number in place of these zeros.
      *
      * <pre>
      *   0                                  52       60       64
@@ -295,8 +298,8 @@ final class AutoNetwork implements Network {
      *
      * <p>
      * The host is 0 if the listener has no shared memory. The address does not contain ID and secret of the
-     * shared-memory listener. Both processes compute them from the hash of the socket network's address, which contains
-     * a secret and cannot be guessed.
+     * shared-memory listener. Both processes compute ID and secret from a hash of the socket network's address. That
+     * address contains a secret, so it cannot be guessed.
      *
      * @param socket the address for the socket network
      * @param host   see {@link SharedMemory#thisHost}; 0 for none

@@ -10,7 +10,8 @@ import org.millrace.net.connection.FrameQueue;
 
 /**
  * Compares each received payload with the checksum in its frame's header, before {@link #framesCompleted} counts the
- * frame. Reports that it does not store whole words. LL lines therefore arrive in a buffer that no kernel polls.
+ * frame. This receiver reports that it does not store whole words. LL lines therefore arrive in a buffer that no kernel
+ * polls.
  */
 public final class CheckedReceiver extends FrameEnd.Carried implements FrameReceiver {
 
@@ -25,7 +26,7 @@ public final class CheckedReceiver extends FrameEnd.Carried implements FrameRece
     private final FrameQueue inFlight;
     /** Pages of each frame, by slot of {@link #inFlight}; null if the payload arrives in one piece. */
     private final @Nullable Pages[] pages;
-    /** Number of the wire's completed frames that are removed from {@link #inFlight}. */
+    /** Number of the wrapped receiver's completed frames that are removed from {@link #inFlight}. */
     private long removed;
 
     /**

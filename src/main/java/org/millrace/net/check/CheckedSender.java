@@ -10,10 +10,10 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.connection.FrameQueue;
 
 /**
- * Adds the checksum of its payload to each frame. Compares the payload with the checksum when the network has read the
- * payload. It therefore finds payloads that changed while they belonged to the network. After a refused offer the
- * caller must offer the same frame again, because its checksum is not computed again. Payloads in a device's memory are
- * not accepted.
+ * Adds to each frame the checksum of the frame's payload. Compares the payload with the checksum again when the network
+ * has read the payload. This sender therefore finds payloads that changed while the network used them. After a refused
+ * offer the caller must offer the same frame again, because its checksum is not computed again. Payloads in a device's
+ * memory are not accepted.
  */
 public final class CheckedSender extends FrameEnd.Carried implements FrameSender {
 
@@ -27,9 +27,12 @@ public final class CheckedSender extends FrameEnd.Carried implements FrameSender
     private final PayloadSum sums = new PayloadSum();
     /** Frames that the network has accepted and not completed. */
     private final FrameQueue inFlight;
-    /** Number of the wire's completed frames that are removed from {@link #inFlight}. */
+    /** Number of the wrapped sender's completed frames that are removed from {@link #inFlight}. */
     private long removed;
-    /** Sum of the payload of the refused frame; {@link PayloadSum#NONE} if the latest offer was accepted. */
+    /**
+     * Checksum of the payload of the frame that the network has refused; {@link PayloadSum#NONE} if the latest offer
+     * was accepted.
+     */
     private int refused = PayloadSum.NONE;
 
     /**
@@ -69,8 +72,8 @@ public final class CheckedSender extends FrameEnd.Carried implements FrameSender
         try {
             return wire.progress();
         } catch (ConnectionException lost) {
-            // The peer ends the connection when it finds a changed payload. This loop finds a payload that changed on
-            // this side.
+            // The peer ends the connection when it finds a changed payload. If the payload changed in this process, the
+            // checks in this loop report the change as the cause.
             while (!inFlight.isEmpty() && check.keepsPayloads()) {
                 verifyOldest();
             }

@@ -21,8 +21,9 @@ public abstract class FrameCheck {
     private final int word;
     private final int frames;
     /**
-     * Payloads that arrived changed and were reported, until their slots are checked again: the checksum that was sent
-     * (high half) and the checksum that was found (low half); 0 for a free element.
+     * Checksums of payloads that arrived changed, as reported. An element contains the checksum that was sent (high
+     * half) and the checksum that was found (low half). An element is freed when the payload's slot is checked again. A
+     * free element is 0.
      */
     private final long[] arrivedChanged;
     private int nextArrival;
@@ -52,8 +53,8 @@ public abstract class FrameCheck {
     }
 
     /**
-     * Returns whether the sender may read the payloads in flight after the connection is lost. It may not if the user
-     * or libnccl can free their memory at the same time.
+     * Returns whether the sender may read the payloads in flight after the connection is lost. The sender must not read
+     * them if the user or libnccl can free the payloads' memory at the same time.
      */
     protected boolean keepsPayloads() {
         return true;
@@ -78,7 +79,8 @@ public abstract class FrameCheck {
     }
 
     /**
-     * Reports that a payload changed in the receiver's slot, unless it arrived with this sum.
+     * Reports that a payload changed in the receiver's slot. Reports nothing if the payload already had this sum on
+     * arrival, because that change was reported then.
      *
      * @param found sum of the payload now
      * @param what  description of the change and of its likely causes

@@ -14,7 +14,7 @@ import org.millrace.net.MemoryRegion;
  */
 public final class PayloadSum {
 
-    /** Value of a header without a sum. */
+    /** Value in a header that contains no sum. */
     public static final int NONE = 0;
     /** Maximum length in bytes of a buffer over a region. A {@link ByteBuffer} has at most 2 GiB - 1. */
     private static final long VIEW_BYTES = 1L << 30;
@@ -24,7 +24,7 @@ public final class PayloadSum {
     private @Nullable ByteBuffer view;
     private long viewOffset;
 
-    /** Creates an object without a view. */
+    /** Creates an object that has no buffer yet. */
     public PayloadSum() {}
 
     /** {@return the sum of a payload of 1 byte or more, never {@link #NONE}} */

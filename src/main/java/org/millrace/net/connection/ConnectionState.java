@@ -51,7 +51,10 @@ public abstract class ConnectionState {
         }
     }
 
-    /** Throws an exception if the connection has failed, or if poll has not returned a header since the last accept. */
+    /**
+     * Throws an exception if the connection has failed. Also throws an exception if {@code poll} has not returned a
+     * header since the last {@code accept}.
+     */
     public final void checkAccept(boolean headerShown) {
         checkOpen();
         if (!headerShown) {

@@ -45,8 +45,8 @@ public abstract class ExpectedConnection<C extends IncomingHello> implements Pen
     }
 
     /**
-     * Returns whether the listener has replied and the connection waits only for the client's confirmation. The client
-     * may still start again.
+     * Returns whether the listener has replied to the client, and waits only for the client's confirmation. Until its
+     * confirmation, the client may start again.
      */
     protected boolean isAnswered() {
         return false;
@@ -57,8 +57,8 @@ public abstract class ExpectedConnection<C extends IncomingHello> implements Pen
     }
 
     /**
-     * Drops the clients if one of them has closed its stream before the connection was established. The peer can
-     * connect again.
+     * Drops all clients of this connection if one of them has closed its stream before the connection was established.
+     * The peer can then connect again.
      */
     final void dropDeparted(BiConsumer<Object, Refusal> log) {
         try {

@@ -24,7 +24,7 @@ public enum HandshakeReply {
 
     /** The connection is accepted, and the client may send frames. */
     ACCEPTED("accepted"),
-    /** The hello has another version. */
+    /** The hello has another protocol version than this listener. */
     OTHER_VERSION("it speaks another version of the protocol: use the same Millrace in all processes"),
     /** The secret in the hello differs from this listener's secret. */
     WRONG_SECRET(
@@ -94,9 +94,9 @@ public enum HandshakeReply {
     }
 
     /**
-     * Failure at the client: a listener ended the connection without a reply. Either its process has ended, or it
-     * dropped a client that was not identified yet. In the second case it accepts the client if the client connects
-     * again.
+     * Failure at the client: a listener ended the connection without a reply. Either the listener's process has ended,
+     * or the listener has dropped a client that was not identified yet. A listener that has dropped a client accepts
+     * the client if it connects again.
      */
     public static final class Unanswered extends ConnectionException {
 

@@ -6,8 +6,8 @@ import java.security.SecureRandom;
 import org.millrace.net.ConnectionKey;
 
 /**
- * Format of the first 48 bytes of a network's hellos, little-endian. Each network defines the bytes behind them, and
- * those at 12. The first 12 bytes are the same in all versions.
+ * Format of the first 48 bytes of a network's hellos, little-endian. Each network defines the 4 bytes at offset 12, and
+ * all bytes from offset 48 on. The layout of the first 12 bytes is the same in all versions.
  *
  * <pre>
  *   0          8         12        16         32        40       48

@@ -59,9 +59,9 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
     /** Minimum number of times that a client is checked until its deadline, see {@link #watched}. */
     private static final int LOOKS = 10;
     /**
-     * Pause between two checks of {@link #attend}, in nanoseconds. One check covers all clients, so it costs less per
-     * client after a pause. The short pause applies while more clients may be waiting. During a pause other threads can
-     * poll.
+     * Pause between two checks of {@link #attend}, in nanoseconds. One check serves all clients that arrived during the
+     * pause, so the pause lowers the cost per client. The short pause applies while more clients may be waiting. During
+     * a pause other threads can poll.
      */
     private static final long PAUSE_NANOS = 20_000_000;
     private static final long SHORT_PAUSE_NANOS = 1_000_000;
@@ -78,9 +78,9 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
     private final Admission<C> unproven = new Admission<>(MAX_UNPROVEN, new Arrivals());
     private final List<C> early = new ArrayList<>();
     /**
-     * Clock of the clients' deadlines, in nanoseconds. It hardly advances while no thread reads the clients' messages,
-     * so that a client does not miss its deadline meanwhile. No thread reads them if no connection is expected, or if
-     * this process has no core.
+     * Clock of the clients' deadlines, in nanoseconds. The clock hardly advances while no thread reads the clients'
+     * messages, so that a client does not miss its deadline meanwhile. No thread reads the messages if no connection is
+     * expected, or if this process has no core.
      */
     private long watched;
     private long lastLook = System.nanoTime();
@@ -203,7 +203,8 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
         try {
             return !closed && advance();
         } catch (ConnectionException shortage) {
-            return false; // the polling thread receives the failure
+            // The thread that polls a pending connection receives the failure.
+            return false;
         }
     }
 

@@ -56,7 +56,8 @@ public final class OpenResources {
         for (Runnable close : open.values()) {
             try {
                 close.run();
-            } catch (RuntimeException e) { // the other resources are closed nevertheless
+            } catch (RuntimeException e) {
+                // A failure does not prevent the close of the other resources.
                 if (first == null) {
                     first = e;
                 } else if (first != e) {

@@ -10,9 +10,9 @@ import org.millrace.net.Pending;
 import org.millrace.net.connection.HandshakeReply.Unanswered;
 
 /**
- * An attempt to connect to a listener, until the connection is returned, given up, or failed. A listener with many
- * unauthenticated clients may drop a client before it has identified the client as a peer. So may a listener with a
- * thread that had no core for a while. The client then connects again, a few times.
+ * An attempt to connect to a listener, until the connection is returned, given up, or failed. A listener may drop a
+ * client before the listener has identified the client as a peer. The reason is that the listener has many
+ * unauthenticated clients, or that its thread had no core for a while. The client then connects again, a few times.
  */
 public abstract class OutgoingConnection implements Pending<FrameSender> {
 
@@ -52,8 +52,8 @@ public abstract class OutgoingConnection implements Pending<FrameSender> {
      *
      * @param name     name of the connection and of its peer, for messages
      * @param limit    time limit for the connection
-     * @param patience time for new attempts if a listener does not answer. {@value #ATTEMPTS} attempts are made in any
-     *                 case, which takes about a second
+     * @param patience time during which new attempts are made if a listener does not answer. Even if this time is
+     *                 shorter, {@value #ATTEMPTS} attempts are made, which takes about a second
      */
     protected OutgoingConnection(OpenResources network, String name, Duration limit, Duration patience) {
         this.network = network;
@@ -135,7 +135,7 @@ public abstract class OutgoingConnection implements Pending<FrameSender> {
             unansweredSince = unanswered == null ? System.nanoTime() : unansweredSince;
             unanswered = e;
             release();
-            // not 0, which stands for no pause
+            // The lowest bit is set, because the value 0 would mean that an attempt is in progress.
             pause = (System.nanoTime() + (FIRST_PAUSE_NANOS << Math.min(attempts, ATTEMPTS) - 1)) | 1;
             attempts++;
             return null;

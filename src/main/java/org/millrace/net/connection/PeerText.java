@@ -2,7 +2,7 @@ package org.millrace.net.connection;
 
 /**
  * Makes a text from another process safe for a log and a terminal. The converted text cannot forge a line, move a
- * cursor, or change the direction of the text behind it.
+ * cursor, or change the direction of the text that follows.
  */
 public final class PeerText {
 

@@ -31,14 +31,16 @@ import org.jspecify.annotations.Nullable;
  * <p>
  * The JDK's TLS gets its ciphers from the process's security providers. Millrace therefore adds a provider, which
  * returns this cipher to {@link TlsChannel} alone. Other callers receive the cipher that they would find without this
- * provider. A JDK that accepts only signed providers, such as Oracle's, does not use the provider either. Streams are
- * slower then.
+ * provider. A JDK that accepts only signed providers, such as Oracle's, ignores this provider, and its streams are
+ * slower.
  */
 final class RecordCipher extends CipherSpi {
 
     private static final String NAME = "AES/GCM/NoPadding";
     private static final String OF_THE_JDK = "SunJCE";
-    /** Minimum number of bytes for which the JDK uses these processor instructions. */
+    /**
+     * Minimum number of bytes for which the JDK uses the processor instructions that decrypt and authenticate at once.
+     */
     private static final int WORTH_A_COPY = 512;
 
     private final Cipher cipher = Cipher.getInstance(NAME, OF_THE_JDK);

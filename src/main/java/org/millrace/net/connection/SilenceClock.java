@@ -7,9 +7,10 @@ import java.time.Duration;
 import java.util.function.LongSupplier;
 
 /**
- * Times at which this process's links are checked, and the silence that each check counts. A stopped process or machine
- * receives nothing, so a late check counts at most two periods. While the thread runs or waits for a core, however, the
- * operating system receives data, so this time is added. Used by one thread.
+ * Times at which this process's links are checked, and the silence that each check counts. A check may be late because
+ * the process or the machine was stopped. Neither receives data while it is stopped, so a late check counts at most two
+ * periods. The operating system does receive data while the thread runs or waits for a core, so that time is added.
+ * Used by one thread.
  */
 final class SilenceClock {
 

@@ -27,14 +27,14 @@ public final class SilenceWatch {
     private static final Logger LOG = LogManager.getLogger(SilenceWatch.class);
     /**
      * Time during which peers receive reports about a silent link after its streams are closed. The reports stop
-     * earlier if a new stream is connected over the link. This limit applies if the owners continue without a new
+     * earlier if a new stream is connected over the link. The limit matters only if the owners continue without a new
      * stream.
      */
     private static final long TOLD_NANOS = Duration.ofMinutes(2).toNanos();
     /**
      * Maximum age of another process's report that is written to the trace. An older report has been written already,
-     * or was ignored because this process itself had lost contact with one of the two hosts. It stays ignored when the
-     * contact returns.
+     * or was ignored because this process itself had lost contact with one of the two hosts. Such an ignored report
+     * stays ignored when the contact returns.
      */
     private static final long NEWS_NANOS = Duration.ofSeconds(8).toNanos();
 
@@ -138,8 +138,8 @@ public final class SilenceWatch {
 
     /**
      * Writes the silent links between other hosts to the trace. Both hosts of a silent link may report the link, over
-     * several connections. If this process has itself lost contact with one of the two hosts, the report is ignored:
-     * this process detects its own loss of contact at about the same time.
+     * several connections. A report is ignored if this process has itself lost contact with one of the two hosts. This
+     * process detects its own loss of contact at about the same time.
      */
     private void writeReported(List<TcpStream> open) {
         Collection<TcpStreams.Report> reports = TcpStreams.reports();
@@ -192,7 +192,8 @@ public final class SilenceWatch {
 
     /**
      * Updates the streams with the operating system's information. Returns those that were still open afterwards. The
-     * descriptor of a closed stream may belong to another file, so its information is not used.
+     * descriptor of a closed stream may already belong to another file, so information about that descriptor is not
+     * used.
      */
     private List<TcpStream> update(List<TcpStream> open, long nanos) {
         List<TcpStream> unknown = open.stream().filter(stream -> stream.descriptor < 0).toList();

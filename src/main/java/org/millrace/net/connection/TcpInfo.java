@@ -18,8 +18,8 @@ import org.millrace.foreign.CFunction;
 
 /**
  * Linux's information about a TCP stream: {@code struct tcp_info} of {@code <linux/tcp.h>}. Java does not expose the
- * descriptors of its sockets. They are found among all descriptors of the process by their addresses. Used by one
- * thread.
+ * descriptors of its sockets. This class finds a socket's descriptor by the socket's addresses, among all descriptors
+ * of the process. Used by one thread.
  */
 final class TcpInfo {
 
@@ -47,8 +47,8 @@ final class TcpInfo {
     static final int SEGMENTS_IN_OFFSET = 140;
     private static final int NOT_SENT_OFFSET = 144;
     /**
-     * Offset of a field that exists since Linux 4.6, like the next field. Its value is the type's maximum while it is
-     * unknown.
+     * Offset of the shortest round trip ({@code tcpi_min_rtt}). The field contains its type's maximum while the round
+     * trip is unknown. This field and the number of data segments exist since Linux 4.6.
      */
     private static final int LEAST_ROUND_TRIP_OFFSET = 148;
     private static final int DATA_SEGMENTS_IN_OFFSET = 152;
@@ -109,8 +109,8 @@ final class TcpInfo {
     }
 
     /**
-     * Reads the operating system's information about a descriptor. Returns false if it is no TCP stream, or a closed
-     * one.
+     * Reads the operating system's information about a descriptor. Returns false if the descriptor belongs to no TCP
+     * stream, or to a closed stream.
      */
     boolean read(int descriptor) {
         bytes.fill((byte) 0);
@@ -142,8 +142,8 @@ final class TcpInfo {
 
     /**
      * Returns the time since the peer's newest segment, in nanoseconds, while this side is idle and more than one
-     * keep-alive probe is unanswered; otherwise 0. A peer with a closed window is a different case, see
-     * {@link TcpStream}.
+     * keep-alive probe is unanswered; otherwise 0. This host sends window probes instead of keep-alive probes to a peer
+     * with a closed window, see {@link TcpStream}.
      */
     long askedNanos() {
         boolean asked = number(UNACKED_OFFSET) == 0 && bytes.get(ValueLayout.JAVA_BYTE, PROBES_OFFSET) > 1

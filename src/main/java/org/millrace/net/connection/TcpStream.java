@@ -16,10 +16,10 @@ import java.util.concurrent.TimeUnit;
  * keep-alives.
  * </ul>
  *
- * A stream is therefore silent if the operating system's count of received segments does not grow. It is also silent if
- * the count grows, but this side's data or probes receive no answer. Then only the direction to the peer is
- * interrupted. The socket option {@code TCP_USER_TIMEOUT} is not used, because from Linux 5.11 on it would close the
- * connection to a peer that does not read.
+ * A stream is therefore silent if the operating system's count of received segments does not grow. A stream is also
+ * silent if the count grows, but this side's data or probes receive no answer. In that case only the direction to the
+ * peer is interrupted. The socket option {@code TCP_USER_TIMEOUT} is not used, because from Linux 5.11 on it would
+ * close the connection to a peer that does not read.
  */
 public final class TcpStream {
 
@@ -70,7 +70,8 @@ public final class TcpStream {
 
     /** Processes the operating system's information. {@code nanos} is the time to count since the last call. */
     void update(TcpInfo info, long nanos) {
-        if (info.segmentsIn() != segments || segments == 0) { // 0 if the operating system does not count them
+        // The result is 0 if the operating system does not count segments.
+        if (info.segmentsIn() != segments || segments == 0) {
             segments = info.segmentsIn();
             unheardNanos = 0;
         } else {
@@ -97,9 +98,9 @@ public final class TcpStream {
     }
 
     /**
-     * Returns whether this stream has received something recently. The owner of several streams to one peer needs this.
-     * The operating system probes only idle streams, so it does not detect the loss of a stream that has unanswered
-     * data. Safe from any thread.
+     * Returns whether this stream has received something recently. Safe from any thread. An owner of several streams to
+     * one peer sends its reports on streams with this result. The operating system probes only idle streams, so it does
+     * not detect the loss of a stream that has unanswered data.
      */
     public boolean isHeard() {
         return heard;

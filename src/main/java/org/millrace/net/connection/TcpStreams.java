@@ -76,7 +76,8 @@ public final class TcpStreams {
             here = channel.getLocalAddress();
             there = channel.getRemoteAddress();
         } catch (IOException closed) {
-            return null; // the next call that uses the channel reports the reason
+            // The channel is closed. The next call that uses the channel reports the reason.
+            return null;
         }
         if (!(here instanceof InetSocketAddress local) || !(there instanceof InetSocketAddress remote)
                 || local.getAddress().equals(remote.getAddress())) {
@@ -86,7 +87,8 @@ public final class TcpStreams {
             name(remote.getAddress(), host);
         }
         synchronized (OPEN) {
-            OPEN.removeIf(stream -> !stream.isOpen()); // removed now, because without a trace no watch calls open()
+            // Closed streams are removed here, because the watch that usually removes them runs only with a trace.
+            OPEN.removeIf(stream -> !stream.isOpen());
             TcpStream watched = new TcpStream(channel, local, remote, peer, host == null);
             OPEN.add(watched);
             return watched;

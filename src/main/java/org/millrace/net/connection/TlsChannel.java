@@ -47,7 +47,7 @@ public final class TlsChannel extends FilterSocketChannel {
     private ByteBuffer in = NOTHING;
     /** Encrypted bytes that are not sent, between position and limit. */
     private ByteBuffer out = NOTHING;
-    /** Decrypted bytes that the caller has not read, between position and limit. */
+    /** Decrypted bytes that the caller has not read yet, between position and limit. */
     private ByteBuffer plain = NOTHING;
     /** Number of bytes that the caller will offer again and that are already encrypted in {@link #out}. */
     private int held;
@@ -168,7 +168,7 @@ public final class TlsChannel extends FilterSocketChannel {
         runTasks();
         if (engine.getHandshakeStatus() == HandshakeStatus.NEED_WRAP && flush()) {
             encrypt(NOTHING);
-            flush(); // the next write sends the rest, for which the peer does not wait
+            flush(); // The next write sends the rest. The peer does not wait for the rest.
         }
     }
 
@@ -200,8 +200,8 @@ public final class TlsChannel extends FilterSocketChannel {
     }
 
     /**
-     * Reads more bytes into {@link #in}. If the caller already has something to return, an error is not thrown now. The
-     * next call throws it.
+     * Reads more bytes into {@link #in}. Throws an error only if the caller has nothing to return; otherwise the next
+     * call throws the error.
      */
     private int fill(boolean hasSomething) throws IOException {
         in.compact();
@@ -279,8 +279,8 @@ public final class TlsChannel extends FilterSocketChannel {
         } catch (ProtocolException e) {
             throw e;
         } catch (IOException e) {
-            // The reason may be a reset. The peer's operating system sends a reset if the peer refuses this side before
-            // it has read all bytes.
+            // The exception may be caused by a reset of the stream. The peer's operating system resets the stream if
+            // the peer refuses this side before reading all its bytes.
             throw new IOException("TLS: " + e.getMessage() + " in the handshake" + SAME, e);
         }
     }

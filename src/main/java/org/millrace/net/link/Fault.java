@@ -126,7 +126,7 @@ public record Fault(Kind kind, long frame, long bit, long polls, long rail, long
         return text.toString();
     }
 
-    /** Describes the frame and the connection that the fault waits for. */
+    /** Describes, for messages, the frame and the connection at which the fault happens. */
     String moment() {
         String which =
                 connection == 0 ? " of a connection" : " of connection " + connection + ", in the order of connect,";
@@ -185,9 +185,9 @@ public record Fault(Kind kind, long frame, long bit, long polls, long rail, long
     }
 
     /**
-     * Counts how often each fault has happened in this process, on any of its networks. If a fault never happened in a
-     * run, the run does not prove that the job survives the fault. This process reports such faults when it ends,
-     * unless another part of the program reports them.
+     * Counts how often each fault has happened in this process, on any of its networks. A run shows that the job
+     * survives a fault only if the fault happened in the run. At its end this process reports the faults that did not
+     * happen, unless another part of the program reports them.
      */
     public static final class PlantedFaults {
 

@@ -31,8 +31,8 @@ final class FaultyNetwork implements Network {
     }
 
     /**
-     * Returns the number of faults that have happened. A test must compare it with the number of planted faults,
-     * because a fault that did not happen proves nothing.
+     * Returns the number of faults that have happened. A test must compare this number with the number of planted
+     * faults, because a test without its fault proves nothing.
      */
     public long faultsInjected() {
         return injected.get();

@@ -143,8 +143,8 @@ final class FaultySender extends FrameEnd.Carried implements FrameSender {
             pollsToHold = 0;
             passOn();
         } catch (ConnectionException lost) {
-            // The connection is closed in any case. The owner makes no further calls, so no later call could report the
-            // loss.
+            // A loss is ignored here: the connection is closed anyway, and the owner makes no more calls that could
+            // report the loss.
         }
         sender.close();
         copies.forEach(MemoryRegion::close);

@@ -30,8 +30,8 @@ final class LinkSchedule {
     private final long[] from;
     private final LinkShape[] shapes;
     /**
-     * For each line, the start of its period without interruption of the link, in nanoseconds after the network was
-     * opened.
+     * For each element of {@link #shapes}, the start of the uninterrupted period of the link that it belongs to, in
+     * nanoseconds after the network was opened.
      */
     private final long[] up;
 

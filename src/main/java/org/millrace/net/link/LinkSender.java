@@ -17,9 +17,10 @@ import org.millrace.net.connection.InFlight;
 import org.millrace.net.connection.NativeRegion;
 
 /**
- * A sender that delays its frames as a link does. A frame is copied as soon as this sender has room for it, and is then
- * complete for its owner, as with TCP. The frame first waits for the line, which it occupies piece by piece. It is then
- * in flight for the delay of the link. Finally it is offered to the wrapped sender.
+ * A sender that delays its frames as a link does. A frame is copied as soon as this sender has room for the frame. The
+ * copied frame is complete for its owner, as with TCP. The copy first waits for the line of the link, which it occupies
+ * piece by piece. Then the copy is in flight for the delay of the link. Finally the copy is offered to the wrapped
+ * sender.
  */
 final class LinkSender extends FrameEnd.Carried implements FrameSender {
 
@@ -41,9 +42,9 @@ final class LinkSender extends FrameEnd.Carried implements FrameSender {
     private static final int HEADER_BYTES = 64;
     private static final long PIECE_BYTES = 16 << 10;
     /**
-     * Maximum time that pieces reserve the line in advance, in ticks. Because of the reservations, the line is not idle
-     * while threads do other work. One connection reserves at most half of this time, so that other connections can
-     * reserve the line, too.
+     * Maximum time for which pieces of frames reserve the line in advance, in ticks. The reserved line stays busy while
+     * this process's threads do other work. One connection reserves at most half of this time, so that other
+     * connections can reserve the line, too.
      */
     private static final long AHEAD = Duration.ofMillis(1).toNanos() * LinkNetwork.SharedLine.TICKS;
     private static final int WORDS = FrameHeader.WORDS + 1;
@@ -63,7 +64,8 @@ final class LinkSender extends FrameEnd.Carried implements FrameSender {
     private final long[] positions = new long[frames.slots()];
     private final long[] ends = new long[frames.slots()];
     /**
-     * Time of each frame's offer, in ticks of the line. Time of the frame's arrival, after the frame has left the line.
+     * For each slot of {@link #frames}, a time in ticks of the line. Until the frame has left the line, it is the time
+     * of the frame's offer. Afterwards it is the time of the frame's arrival.
      */
     private final long[] times = new long[frames.slots()];
     private final FrameHeader header = new FrameHeader();
@@ -208,7 +210,7 @@ final class LinkSender extends FrameEnd.Carried implements FrameSender {
         while (frames.done() < wire.framesCompleted()) {
             frames.finishOldest();
         }
-        // the caller must not sleep if a frame will leave or arrive soon
+        // The caller must not sleep if a frame will leave the line or arrive soon.
         boolean soon = left < frames.begun() ? !line.shape(now).down()
                 : passedOn < left && times[frames.slot(passedOn)] - now < AHEAD;
         return moved > 0 || soon ? 1 : 0;
