@@ -16,8 +16,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Configures the join of a rank to its group: {@link Millrace#builder()}. Rank, size and rendezvous default to the
- * launcher's variables. Settings default to system properties and the environment. All values are checked when the rank
- * joins.
+ * launcher's variables, and without a launcher to a group of one rank. Settings default to system properties and the
+ * environment. All values are checked when the rank joins.
  *
  * {@snippet :
  * Communicator communicator = Millrace.builder()
@@ -288,13 +288,13 @@ public final class JoinBuilder {
      * Joins the group. Blocks until all ranks have joined.
      *
      * @return this rank's communicator
-     * @throws IllegalArgumentException if only some of rank, size and rendezvous are set, if none is set and the
-     *                                  launcher's variables lack one, or if a setting is not usable
+     * @throws IllegalArgumentException if only some of rank, size and rendezvous are set, if none is set and a
+     *                                  launcher's variable is missing or not usable, or if a setting is not usable
      * @throws MillraceException        if no provider is usable, or if the group was not completed
      */
     public Communicator join() {
         if (rendezvous == null && rank == null && size == null) {
-            JoinEnvironment environment = JoinEnvironment.of(System::getenv);
+            JoinEnvironment environment = JoinEnvironment.ofThisProcess();
             return Millrace.join(environment.rendezvous(), environment.rank(), environment.size(), settings,
                     listener());
         }

@@ -35,12 +35,17 @@ public final class Millrace {
      * {@code MASTER_PORT} of torchrun, or the variables of Open MPI, MPICH, MVAPICH and Slurm. torchrun's store
      * occupies {@code MASTER_PORT}, so the next port is used. Blocks until all ranks have joined.
      *
+     * <p>
+     * A process without a launcher is a group of one rank. One notice on standard error reports this, and names
+     * {@code millrace run}. A process that may be one of several is never such a group: if a launcher's variables are
+     * incomplete or contradict each other, this method refuses them.
+     *
      * @return this rank's communicator
-     * @throws IllegalArgumentException if the environment lacks a variable, or a setting is not usable
+     * @throws IllegalArgumentException if a launcher's variable is missing or not usable, or a setting is not usable
      * @throws MillraceException        if no provider is usable, or if the group was not completed
      */
     public static Communicator join() {
-        JoinEnvironment environment = JoinEnvironment.of(System::getenv);
+        JoinEnvironment environment = JoinEnvironment.ofThisProcess();
         return join(environment.rendezvous(), environment.rank(), environment.size());
     }
 
