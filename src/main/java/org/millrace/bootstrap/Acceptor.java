@@ -47,15 +47,17 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
     /** Time for a client to send its hello, and for a refused client to disconnect. */
     private static final Duration HANDSHAKE = Duration.ofSeconds(10);
     /**
-     * Time for a client to send its proof, counted from its hello. Under TLS, also the time for its hello, counted from
-     * the challenge before TLS. With scarce cores, a rank may need half a minute for its TLS handshake or its proof. If
-     * rank 0 closed the connection earlier, the rank would start again, and would never be admitted.
+     * Time for a client to send its proof, counted from the client's hello. Under TLS, a client has the same time for
+     * its hello, counted from its proof before TLS. With scarce cores, a rank may need half a minute for its TLS
+     * handshake or its proof. If rank 0 closed the connection earlier, the rank would begin a new handshake, and would
+     * never be admitted.
      */
     private static final Duration PROOF = Duration.ofMinutes(2);
     /**
-     * Bounds of the time after which rank 0 admits a rank that started before rank 0 on the same machine, in
-     * milliseconds. Without {@code MILLRACE_RUN_ID} such a rank may be left over from an earlier run. The right rank
-     * then has time to arrive. {@link #HOLD_FACTOR} times the difference of the starts lies between the bounds.
+     * Bounds of the hold time, in milliseconds. Rank 0 holds a rank that started before rank 0 on the same machine, and
+     * admits the rank after the hold time. Without {@code MILLRACE_RUN_ID} such a rank may be left over from an earlier
+     * run, and the right rank then has time to arrive. The hold time is {@link #HOLD_FACTOR} times the difference of
+     * the starts, within these bounds.
      */
     private static final long MIN_HOLD_MILLIS = 200;
     private static final long MAX_HOLD_MILLIS = 1000;
@@ -63,9 +65,9 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
     /** Time that rank 0 of a failed group continues to accept. Ranks that still connect receive the reason at once. */
     private static final Duration LATECOMERS = Duration.ofSeconds(1);
     /**
-     * Maximum number of clients that have not yet proved that they know the secret. This is enough, because fewer ranks
-     * connect at the same time. If more clients connect, rank 0 drops some of them. Clients therefore cannot use up the
-     * process's file descriptors.
+     * Maximum number of clients that have not yet proved that they know the secret. The limit is enough, because fewer
+     * ranks connect at the same time. If more clients connect, rank 0 drops some of them. Clients therefore cannot use
+     * up the process's file descriptors.
      */
     private static final int MAX_UNPROVEN = 1024;
 
@@ -189,7 +191,8 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
         }
         if (contradiction != null) {
             refuse(peer, contradiction);
-            if (who.millisBeforeZero(group.self()) < 0) { // a rank that started before rank 0 may be of another run
+            // A rank that started before rank 0 may be of another run, and must not end this group.
+            if (who.millisBeforeZero(group.self()) < 0) {
                 host.contradicted(who.rank(), contradiction);
             }
         } else if (group.failure() != null) {
@@ -208,8 +211,8 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
 
     /**
      * Returns whether the peer may have its rank number. If another process also claims the number, refuses one of the
-     * two processes. The join fails if the peer should replace a member, or if the start times of the two have no
-     * order. The group could otherwise compute with the wrong process's data.
+     * two processes. The join fails if the peer should replace a member, or if the start times of the two processes
+     * have no order. The group could otherwise compute with the wrong process's data.
      */
     private boolean isRight(AcceptedConnection peer) {
         RankIdentity who = peer.identity();
@@ -307,7 +310,7 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
      */
     void stopAccepting() throws IOException {
         for (int waiting = 0; waiting < Rendezvous.BACKLOG && accept(); waiting += Admission.MAX_ACCEPTED) {
-            // The condition accepts further connections that already wait.
+            // The loop's condition does the work: it accepts further connections that already wait.
         }
         ended();
         // The socket of a registered channel is closed only when the selector removes the channel's key.

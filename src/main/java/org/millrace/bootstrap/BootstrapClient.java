@@ -78,9 +78,9 @@ final class BootstrapClient {
     private static final int DOUBTS = 7;
     private static final long DOUBT_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
     /**
-     * Time after a meeting with rank 0 of another run until this rank gives up. This rank waits, because the other run
-     * may be an earlier one that is about to end. It gives up, because the other run may be a later one, and this
-     * rank's own rank 0 will then never listen.
+     * Time from a meeting with rank 0 of another run until this rank gives up. The other run may be an earlier one that
+     * is about to end, so this rank waits. The other run may also be a later one, and this rank's own rank 0 will then
+     * never listen, so this rank gives up.
      */
     private static final Duration OTHER_RUN = Duration.ofSeconds(2);
     /**
@@ -94,7 +94,7 @@ final class BootstrapClient {
     private final int size;
     private final SocketOptions sockets;
     private Duration patience;
-    /** The first process that has answered as rank 0 of this rank's run; null before. */
+    /** The first process that has answered as rank 0 of this rank's run; null before the first answer. */
     private @Nullable RankIdentity met;
 
     BootstrapClient(Selector selector, RankIdentity self, int size, SocketOptions sockets) {
@@ -111,8 +111,8 @@ final class BootstrapClient {
     }
 
     /**
-     * Connects to rank 0. Returns this rank's end of the connection once rank 0 has answered the proof. Also returns it
-     * if the deadline passes while rank 0 has not answered. The caller's wait for the group then fails.
+     * Connects to rank 0. Returns this rank's end of the connection once rank 0 has answered the proof, or once the
+     * deadline has passed while rank 0 has not answered. In the second case, the caller's wait for the group fails.
      */
     Member connect(Rendezvous rendezvous, GroupState group, Deadline deadline) throws IOException {
         String what = self + " cannot join the group at " + rendezvous;
@@ -149,8 +149,8 @@ final class BootstrapClient {
                 if (e instanceof SocketTimeoutException) {
                     patience = patience.multipliedBy(2);
                 }
-                // The deadline cuts the last attempt short. The error of that attempt is less informative than the
-                // previous error.
+                // The deadline may cut the last attempt short. The error of such an attempt is less informative than
+                // the previous error, which is then kept.
                 if (why == null || !deadline.expired()) {
                     why = e;
                 }
@@ -192,7 +192,7 @@ final class BootstrapClient {
     /**
      * Checks that rank 0 belongs to this rank's run.
      *
-     * @throws OtherRunException if it states another run; rank 0 of this rank's run may still come
+     * @throws OtherRunException if rank 0 states another run; rank 0 of this rank's run may still come
      * @throws MillraceException if this rank has met another rank 0 before; the run of this rank has then ended
      */
     private void checkRun(RankZero rankZero, String what) throws OtherRunException {
@@ -227,8 +227,8 @@ final class BootstrapClient {
     }
 
     /**
-     * Waits for rank 0's answer to the proof. If rank 0 closes the connection instead, this is no refusal: rank 0 may
-     * have too many clients or no free file descriptor.
+     * Waits for rank 0's answer to the proof. A connection that rank 0 closes without an answer is no refusal: rank 0
+     * may have too many clients or no free file descriptor.
      *
      * @throws IOException if the connection ended without an answer; a retry may succeed
      */
@@ -275,7 +275,9 @@ final class BootstrapClient {
             try {
                 connection.serve(answers::add);
             } catch (IOException e) {
-                if (answers.isEmpty()) { // An answer that has arrived explains why the peer ended the connection.
+                // An answer that has arrived is used in spite of the error, because it explains why the peer ended the
+                // connection.
+                if (answers.isEmpty()) {
                     throw e instanceof ProtocolException
                             ? new NotRankZeroException("the process at " + server + " " + e.getMessage())
                             : e;

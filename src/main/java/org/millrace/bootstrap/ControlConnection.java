@@ -325,7 +325,8 @@ final class ControlConnection {
             try {
                 write();
             } catch (IOException e) {
-                // Thrown after the read, because messages that the peer sent before it closed are still to be read.
+                // The exception of the write is thrown after the read, because the peer may have sent messages before
+                // it closed the connection.
                 unwritable = e;
             }
         }
@@ -335,8 +336,8 @@ final class ControlConnection {
                 receiver.receive(message);
             }
         } catch (EOFException e) {
-            // The operating system reports a reset only once. If the write received this report, the read sees only the
-            // end of the stream.
+            // The operating system reports a reset only once. If the write received the report, the read sees only the
+            // end of the stream, so the exception of the write is thrown.
             throw unwritable == null ? e : unwritable;
         }
         if (unwritable != null && isOpen()) {

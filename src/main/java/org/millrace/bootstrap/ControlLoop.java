@@ -178,8 +178,8 @@ abstract class ControlLoop {
     abstract boolean finished();
 
     /**
-     * Releases the other resources of the subclass when the thread ends, also after a forced stop. The thread then
-     * closes all channels.
+     * Releases the other resources of the subclass when the thread ends, also after a forced stop. After this call, the
+     * thread closes all channels.
      */
     void ended() {}
 }

@@ -16,8 +16,8 @@ import org.millrace.bootstrap.Message.PeerMessage;
 import org.millrace.net.socket.SocketOptions;
 
 /**
- * Connection of one rank to the other ranks of its group. It carries everything except the data of operations. Over it,
- * ranks find each other, exchange set-up data, and report failures.
+ * Connection of one rank to the other ranks of its group. It carries everything except the data of operations. The
+ * ranks use the connection to find each other, to exchange set-up data, and to report failures.
  *
  * <p>
  * {@link #allGather} and {@link #barrier} are collective. All ranks must make the same calls in the same order, each
@@ -27,8 +27,8 @@ import org.millrace.net.socket.SocketOptions;
  * at any time.
  *
  * <p>
- * After rank 0 has closed its control plane, the others can no longer communicate. A program that needs all reports of
- * failures calls {@link #barrier} before {@link #close}.
+ * After rank 0 has closed its control plane, the other ranks can no longer communicate. A program that needs all
+ * reports of failures calls {@link #barrier} before {@link #close}.
  */
 public final class ControlPlane implements AutoCloseable {
 
@@ -39,8 +39,8 @@ public final class ControlPlane implements AutoCloseable {
     public static final int MAX_MESSAGE_BYTES = 4096;
 
     /**
-     * Maximum time that a leaving rank waits until the others have read its shutdown message. The other ranks read it
-     * at once, unless a signal has stopped their process.
+     * Maximum time that a leaving rank waits until the other ranks have read its shutdown message. The other ranks read
+     * the message at once, unless a signal has stopped their process.
      */
     private static final Duration SHUTDOWN = Duration.ofSeconds(2);
 
@@ -264,7 +264,10 @@ public final class ControlPlane implements AutoCloseable {
         }
     }
 
-    /** Reports a failure to the other ranks, unless another rank has already reported one to them. */
+    /**
+     * Reports a failure to the other ranks, unless they know of a failure already because another rank has reported
+     * one.
+     */
     private void tellOthers(MillraceException e) {
         if (failure() == null) {
             fail(e);

@@ -105,7 +105,8 @@ final class Coordinator extends ControlLoop implements Acceptor.Host {
     private void handleMember(AcceptedConnection peer, Message message) throws IOException {
         switch (message) {
             case Contribution part when part.rank() == peer.identity().rank() -> {
-                // The frame is encoded first, because a caller of this rank may receive the data next and change it.
+                // The frame is encoded before the group receives the data, because a caller of this rank may then
+                // change the data.
                 ByteBuffer frame = MessageCodec.encode(part);
                 group.contributed(part);
                 relay(frame, peer);

@@ -87,8 +87,8 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
     }
 
     /**
-     * Returns whether another group uses a rendezvous file. If a killed process left the file behind, no process that
-     * knows the file's secret listens at its address.
+     * Returns whether another group uses a rendezvous file. A killed process may have left the file behind. No process
+     * that knows the file's secret then listens at the address in the file.
      */
     private boolean isInUse(RendezvousFile found, RankIdentity self, int size) throws IOException {
         try (Selector selector = Selector.open()) {
@@ -141,7 +141,7 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
     /**
      * Content of the file that rank 0 writes for the others. It is text with one {@code name=value} per line.
      *
-     * @param secret random hexadecimal text; a rank that knows it could read the file
+     * @param secret random hexadecimal text; a rank that knows this text has shown that it can read the file
      * @param owner  identity of rank 0
      */
     record RendezvousFile(InetSocketAddress address, String secret, int size, RankIdentity owner) {
@@ -149,8 +149,8 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
         private static final String KIND = "millrace-rendezvous";
         private static final String VERSION = "1";
         /**
-         * Maximum number of bytes read from the file. A rendezvous file has about 150 bytes. If the file is another,
-         * longer one, only its beginning is read.
+         * Maximum number of bytes read from the file. A rendezvous file has about 150 bytes. A longer file is not a
+         * rendezvous file, and only its beginning is read.
          */
         private static final int MAX_BYTES = 4096;
         private static final int ROOT = 0;

@@ -11,8 +11,8 @@ import org.millrace.MillraceException;
 import org.millrace.PeerLostException;
 
 /**
- * First failure of a communicator. The failure is permanent. Each later call of the communicator throws it, and it is
- * reported to the other ranks. Safe from any thread.
+ * First failure of a communicator. The failure is permanent: each later call of the communicator throws it. The failure
+ * is also reported to the other ranks. Safe from any thread.
  */
 public class GroupFailure implements Supplier<@Nullable Throwable> {
 

@@ -21,8 +21,8 @@ import org.millrace.bootstrap.Message.Contribution;
 import org.millrace.bootstrap.Message.PeerMessage;
 
 /**
- * State of the group of ranks, as this rank knows it. The control thread writes the information from other ranks.
- * Callers of {@link ControlPlane} wait for it here.
+ * State of the group of ranks, as this rank knows it. The control thread writes into this state what other ranks
+ * report. Callers of {@link ControlPlane} wait here for such reports.
  *
  * <p>
  * One lock guards all fields except the failure. The failure is a volatile field, because callers poll
@@ -80,8 +80,8 @@ final class GroupState {
     }
 
     /**
-     * Sets the listener and calls it once. Each later message or failure calls it again, so that the listener misses
-     * none.
+     * Sets the listener and calls it once. Each later message or failure calls the listener again, so that it misses no
+     * event.
      */
     void onEvent(Runnable listener) {
         onEvent = listener;
@@ -128,7 +128,7 @@ final class GroupState {
 
     /**
      * Records the refusal of a client that is not part of the group. If the group cannot be formed, the error message
-     * contains the latest refusal, because it may be the reason.
+     * contains the latest refusal, because that client may be the missing rank.
      */
     void refused(String what) {
         update(() -> refusal = what);
@@ -344,7 +344,7 @@ final class GroupState {
     /**
      * Data that ranks have contributed to the collective calls in flight. At most two calls are in flight. A rank
      * begins the next call only when all ranks have contributed to the previous call. This rank takes the result of a
-     * call before it begins the next. The data of two calls is therefore the most that is stored, and a rank that
+     * call before it begins the next call. Room for the data of two calls is therefore enough, and a rank that
      * contributes to a third call violates the protocol.
      *
      * <p>

@@ -20,8 +20,9 @@ import org.millrace.net.socket.SocketOptions;
  *                       causes a warning
  * @param tls            identity of this process under TLS; null if ranks communicate without TLS
  * @param run            identity of the run, the same on all ranks; empty if runs cannot be distinguished
- * @param sockets        options of TCP. They select the addresses that this machine announces, also if its name has no
- *                       reachable address. They also limit the time to recover lost connections between hosts
+ * @param sockets        options of TCP. They select the addresses that this machine announces, also if the machine's
+ *                       name has no reachable address. They also limit the time to recover lost connections between
+ *                       hosts
  * @param listener       listener of the program for events of the communicator
  */
 public record JoinOptions(Duration deadline, @Nullable String secret, boolean secretRequired, @Nullable TlsIdentity tls,

@@ -7,9 +7,9 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.AbortedException;
 
 /**
- * Counts the operations that a rank has launched. A rank that closes sends its counts to the others. Another rank that
- * has launched more operations then fails at once, because an operation that the closed rank did not launch can never
- * complete.
+ * Counts the operations that a rank has launched. A rank that closes sends its counts to the other ranks. A rank that
+ * has launched more operations than the closed rank then fails at once. An operation that the closed rank did not
+ * launch can never complete.
  */
 public final class LaunchCounts {
 
@@ -99,8 +99,8 @@ public final class LaunchCounts {
     }
 
     /**
-     * Reads the counts of ranks that have closed, and reports a failure if such a rank lacks an operation of this rank.
-     * Must be called by one thread, after each event of the control plane.
+     * Reads the counts of ranks that have closed. Reports a failure if this rank has launched an operation that a
+     * closed rank has not launched. Must be called by one thread, after each event of the control plane.
      */
     public void watch() {
         for (int peer = 0; peer < control.size(); peer++) {

@@ -6,7 +6,7 @@ import org.millrace.file.ProcessIdentity;
 import org.millrace.net.connection.PeerText;
 
 /**
- * Identity of a rank: its number, process, host and run. Messages name a rank by the first three.
+ * Identity of a rank: its number, process, host and run. Messages name a rank by its number, process and host.
  *
  * @param run        {@code MILLRACE_RUN_ID} of the process; empty without one. Two runs may use one address
  * @param kernel     identifier of the Linux kernel that {@code startTicks} refers to; see {@link Machine#kernel}
@@ -29,7 +29,11 @@ record RankIdentity(int rank, long pid, String host, String run, String kernel, 
                 ProcessIdentity.CURRENT.startTicks());
     }
 
-    /** Returns whether only the start times of two processes can show whether both belong to the same run. */
+    /**
+     * Returns whether the order of two processes' starts is known and needed. The order is needed if neither process
+     * has a {@code MILLRACE_RUN_ID}, because only the start times can then show whether both belong to the same run.
+     * The order is known if both start times are known and count from the start of the same kernel.
+     */
     private boolean comparable(RankIdentity other) {
         return run.isEmpty() && other.run.isEmpty() && startTicks != 0 && other.startTicks != 0
                 && kernel.equals(other.kernel);
@@ -41,8 +45,8 @@ record RankIdentity(int rank, long pid, String host, String run, String kernel, 
     }
 
     /**
-     * Returns by how many milliseconds this process started before rank 0. Returns -1 if it started later, or if the
-     * run or the start time is irrelevant or unknown. Process ids give the order within one tick.
+     * Returns by how many milliseconds this process started before rank 0. Returns -1 if this process started later, or
+     * if the start times are not {@link #comparable}. Process ids give the order within one tick.
      */
     long millisBeforeZero(RankIdentity zero) {
         long before = millisBefore(zero);
@@ -50,11 +54,11 @@ record RankIdentity(int rank, long pid, String host, String run, String kernel, 
     }
 
     /**
-     * Returns whether this process rather than {@code first} belongs to the run of rank 0. Both claim the same rank
-     * number and have no {@code MILLRACE_RUN_ID}. On rank 0's machine, a process that started after rank 0 comes before
-     * a process that started earlier, and otherwise the start nearest to rank 0 decides. On another machine, the
-     * process that started later belongs to the run. In both cases the other process may be left over from an earlier
-     * run.
+     * Returns whether this process rather than {@code first} belongs to the run of rank 0. Both processes claim the
+     * same rank number and have no {@code MILLRACE_RUN_ID}. On rank 0's machine, a process that started after rank 0
+     * has priority over a process that started before rank 0. Otherwise the start nearest to the start of rank 0
+     * decides. On another machine, the process that started later belongs to the run. In both cases the other process
+     * may be left over from an earlier run.
      */
     boolean replaces(RankIdentity first, RankIdentity zero) {
         return comparable(first) && (comparable(zero) ? distance(zero) < first.distance(zero)
@@ -71,8 +75,9 @@ record RankIdentity(int rank, long pid, String host, String run, String kernel, 
     }
 
     /**
-     * Returns the distance of two starts. It is greater for each start before rank 0. A difference of one tick may be
-     * an effect of rounding. If the starts differ by one tick at most, process ids are more precise.
+     * Returns the distance of this process's start from the start of rank 0, for comparisons. Any start before rank 0
+     * has a greater distance than any start after rank 0. A difference of one tick may be an effect of rounding. If the
+     * starts differ by one tick at most, process ids are more precise.
      */
     private long distance(RankIdentity zero) {
         long ticks = Math.clamp(Math.abs(startTicks - zero.startTicks) - 1, 0, MAX_TICKS);

@@ -44,7 +44,7 @@ public record RemoteFailure(int rank, Kind kind, int peer, String operation, Str
             };
         }
 
-        /** Creates the exception of this kind. Its parameters are those of the exception's constructor. */
+        /** Creates the exception of this kind. The parameters are passed to the exception's constructor. */
         CommunicatorException exception(String message, int rank, int peer, @Nullable String operation) {
             return switch (this) {
                 case FAILED -> new CommunicatorException(message, rank, peer, operation, null);

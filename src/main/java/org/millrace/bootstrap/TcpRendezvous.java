@@ -87,8 +87,8 @@ record TcpRendezvous(String host, int port, JoinOptions options) implements Rend
     }
 
     /**
-     * Throws if the user demands a secret and any process can join. This includes a group on loopback, because all
-     * users of the host can reach its port.
+     * Throws if the user demands a secret and any process can join. The demand also applies to a group on loopback,
+     * because all users of the host can reach its port.
      */
     private void requireSecret() {
         if (options.secretRequired() && isOpenToAll()) {

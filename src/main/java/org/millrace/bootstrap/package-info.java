@@ -5,8 +5,8 @@
  * <p>
  * The topology is a star. Rank 0 listens, each other rank has one TCP connection to it, and rank 0 relays all messages.
  * The connections carry no data of operations. Each rank has one daemon thread, {@code millrace-control-RANK}. Only
- * this thread accesses the rank's sockets, and it ends with {@link org.millrace.bootstrap.ControlPlane#close()}. Rank 0
- * notices a lost rank in {@code Coordinator}, another rank notices rank 0 in {@code Member}.
+ * this thread accesses the rank's sockets, and it ends with {@link org.millrace.bootstrap.ControlPlane#close()}. {@code
+ * Coordinator} notices lost ranks on rank 0, and {@code Member} notices a lost rank 0 on the other ranks.
  * {@link org.millrace.bootstrap.GroupFailure} keeps the first failure and reports it.
  *
  * <h2>The protocol, version {@value org.millrace.bootstrap.MessageCodec#VERSION}</h2>
@@ -32,8 +32,8 @@
  * compare their runs ({@code MILLRACE_RUN_ID}) before the proof, and the rank of the other run is refused. Without
  * {@code MILLRACE_RUN_ID}, rank 0 compares the start times of processes on one machine. A rank that started before rank
  * 0 is admitted only after a delay of at most a second. If two processes claim one rank number, a process that started
- * after rank 0 has priority, and otherwise the start nearest to rank 0 decides. A rank that has met one rank 0 does not
- * join another one.
+ * after rank 0 has priority, and otherwise the start nearest to rank 0 decides. A rank that has met a rank 0 of its run
+ * does not join a group of another rank 0 later.
  *
  * <p>
  * An interrupted network between two hosts ends the stream of a connection. Rank r then makes a new stream with
