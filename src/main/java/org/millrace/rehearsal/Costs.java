@@ -17,9 +17,9 @@ import org.millrace.rehearsal.RecordedRun.Step;
 
 /**
  * Costs of frames in a recording. A frame passes through a network between two devices, and then through the kernel
- * that forwards it. The network and the kernel are each modeled as a server that works on one frame after another. The
- * server delivers each frame some time after its work. For a frame that arrived while the server was busy, the recorded
- * time is the work time. For any other frame, the recorded time is the total time.
+ * that forwards the frame. The network and the kernel are each modeled as a server that works on one frame after
+ * another. The server delivers a frame some time after the work on this frame. The recording shows the work time by
+ * frames that arrived while the server was busy, and the total time by all other frames.
  *
  * @param kernel    server of kernels: the time from the notification of the device about a received frame until the
  *                  proxy takes the frame that the kernel sends in response
@@ -28,7 +28,8 @@ import org.millrace.rehearsal.RecordedRun.Step;
  * @param slotBytes size of the longest frame in bytes
  * @param channels  number of channels of collectives
  * @param proxies   number of a rank's threads that serve connections
- * @param exchanges whether two ranks reduce short data by an exchange, as ranks of the engine do and NCCL's do not
+ * @param exchanges whether two ranks reduce short data by an exchange. Ranks of the engine do this, ranks of NCCL do
+ *                  not
  * @param skews     delays of ranks behind the first rank at the beginning of operations, in nanoseconds; shortest first
  */
 record Costs(Server kernel, Server wire, long slotBytes, int channels, int proxies, boolean exchanges, long[] skews) {
@@ -66,7 +67,8 @@ record Costs(Server kernel, Server wire, long slotBytes, int channels, int proxi
     }
 
     /**
-     * Observed times of frames at a server, by size: of frames that waited, and of frames that found the server free.
+     * Observed times of frames at a server, by size. The times of frames that waited are separate from the times of
+     * frames that found the server free.
      */
     private static final class Seen {
 
@@ -103,8 +105,8 @@ record Costs(Server kernel, Server wire, long slotBytes, int channels, int proxi
     }
 
     /**
-     * Returns the server of kernels. Within an operation, each sent frame is matched to the oldest received frame that
-     * is not matched yet.
+     * Returns the server that models the kernels. Within an operation, each sent frame is matched to the oldest
+     * received frame that is not matched yet.
      */
     private static Server kernels(RecordedRun run) {
         record Place(long hash, int rank, int channel, int kind) {
@@ -147,7 +149,7 @@ record Costs(Server kernel, Server wire, long slotBytes, int channels, int proxi
         return seen.server();
     }
 
-    /** Returns the server of networks, without the times that the link of the recorded run added. */
+    /** Returns the server that models the networks, without the times that the link of the recorded run added. */
     private static Server wires(RecordedRun run) {
         Map<Frame, Double> arrivals = new HashMap<>();
         Map<RecordedRun.Process, Double> lines = new HashMap<>();
@@ -250,7 +252,8 @@ record Costs(Server kernel, Server wire, long slotBytes, int channels, int proxi
         double mean = 0;
         double last = 0;
         double below = 0;
-        for (int i = 0; i < skews.length; i++) { // the expected maximum of one random draw for each rank
+        // Computes in `last` the expected maximum of random draws, one draw for each rank.
+        for (int i = 0; i < skews.length; i++) {
             double upTo = Math.pow((i + 1.0) / skews.length, ranks);
             last += skews[i] * (upTo - below);
             below = upTo;

@@ -27,8 +27,8 @@ public final class Forecast {
     private static final long MAX_EXCHANGED = 16 << 10;
     private static final int SLICES = 4;
     /**
-     * Divisor of the slot size. The quotient is the size of the longest chunk that is one frame. A longer chunk that
-     * fits into a slot is two frames.
+     * Divisor of the slot size. The quotient is the size of the longest chunk that is sent as one frame. A longer chunk
+     * that fits into a slot is sent as two frames.
      */
     private static final int SMALL = 16;
     private static final int TREES = 2;
@@ -339,7 +339,10 @@ public final class Forecast {
         block.sendTo(block);
     }
 
-    /** {@return total time of a rank's operations in nanoseconds, each by the algorithm with the shorter forecast} */
+    /**
+     * {@return total time of a rank's operations in nanoseconds} Each operation has the time of the algorithm with the
+     * shortest forecast.
+     */
     public static double total(List<Row> rows) {
         Map<Kind, Double> best = new HashMap<>();
         for (Row row : rows) {

@@ -108,7 +108,8 @@ final class RecordFile {
         LONG.setOpaque(MEMORY, at + 5 * Long.BYTES, fifth);
         LONG.setOpaque(MEMORY, at + 6 * Long.BYTES, sixth);
         LONG.setOpaque(MEMORY, at + 7 * Long.BYTES, seventh);
-        // pairs with the acquire in prepare() and in readers
+        // Pairs with the acquire in prepare(). A reader in another process reads the count again after its copy of a
+        // record.
         LONG.setRelease(MEMORY, header + RecordFormat.COUNT_OFFSET, ++count);
     }
 
@@ -118,7 +119,8 @@ final class RecordFile {
         for (long block = ready; block + blockRecords <= wanted; block += blockRecords) {
             long offset = (block & capacity - 1) * RecordFormat.RECORD_BYTES;
             long bytes = blockRecords * RecordFormat.RECORD_BYTES;
-            if (block < capacity) { // a store to unallocated bytes of a full disk would kill the process
+            // Allocates the block, because a store to unallocated bytes of a full disk would kill the process.
+            if (block < capacity) {
                 PrivateFile.fill(channel.position(RecordFormat.HEADER_BYTES + offset), bytes);
             }
             for (long page = 0; page < bytes; page += PAGE_BYTES) {

@@ -84,7 +84,8 @@ public record RecordedRun(List<Process> processes, List<Step> steps, List<Call> 
      *                 device
      * @param end      number of the first step after the frame
      * @param size     size of the frame in bytes
-     * @param idle     time before the frame without a ready frame, because the kernel or the peer had supplied none
+     * @param idle     time before this frame during which no frame was ready, because the kernel or the peer had
+     *                 supplied none
      * @param blocked  time between the availability of the frame and {@code taken}, for lack of room in the network or
      *                 in the device
      */

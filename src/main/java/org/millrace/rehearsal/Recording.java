@@ -75,7 +75,9 @@ public final class Recording implements Recorder {
         Files.createDirectories(directory);
         definitions = PrivateFile.create(directory.resolve(name + RecordFormat.DEFINITIONS_SUFFIX), 0);
         define("millrace-recording", RecordFormat.VERSION);
-        Instant now = Instant.now(); // both clocks are read together, so that readers can compare processes
+        // The wall clock and the clock of nanoTime are read together, so that readers can compare the times of
+        // processes.
+        Instant now = Instant.now();
         define("process", ProcessIdentity.HOST, self.pid(), now.getEpochSecond() * 1_000_000_000L + now.getNano(),
                 System.nanoTime());
         operations = newFile();

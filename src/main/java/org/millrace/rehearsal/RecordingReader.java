@@ -146,7 +146,7 @@ public final class RecordingReader {
             this.file = file;
             name = named(file).substring(0, named(file).length() - RecordFormat.DEFINITIONS_SUFFIX.length());
             String text = Files.readString(file, StandardCharsets.UTF_8);
-            // an incomplete last line is ignored: the process was killed, or still writes it
+            // An incomplete last line is ignored, because the process was killed or still writes the line.
             List<String[]> lines =
                     text.substring(0, text.lastIndexOf('\n') + 1).lines().map(line -> line.split("\t", -1)).toList();
             try {
@@ -193,7 +193,8 @@ public final class RecordingReader {
             try (FileChannel channel = FileChannel.open(records); Arena arena = Arena.ofConfined()) {
                 long length = channel.size();
                 if (length < RecordFormat.HEADER_BYTES) {
-                    return; // the file has no complete header yet, because the process had just created it
+                    // The file has no complete header yet, because the process had just created the file.
+                    return;
                 }
                 MemorySegment memory = channel.map(MapMode.READ_ONLY, 0, length, arena);
                 long magic = memory.get(LONG, RecordFormat.MAGIC_OFFSET);
@@ -215,7 +216,7 @@ public final class RecordingReader {
                 for (long number = Math.max(0, count - capacity); number < count; number++) {
                     long at = RecordFormat.HEADER_BYTES + number % capacity * RecordFormat.RECORD_BYTES;
                     MemorySegment.copy(memory, at, copy, 0, RecordFormat.RECORD_BYTES);
-                    // the copy is valid only if the writer has not overwritten the record meanwhile
+                    // The copy is valid only if the writer has not overwritten the record during the copy.
                     if (memory.get(LONG, RecordFormat.COUNT_OFFSET) - number < capacity) {
                         add(copy);
                     }

@@ -7,8 +7,8 @@ import org.millrace.net.link.LinkShape;
 
 /**
  * Simulates kernels that send frames to each other through the proxies and network lines of their ranks. One queue
- * holds all events. They are ordered by time, and at equal times by their creation. A time consists of components,
- * which add up along the chain of events that led to it. The components of the time at which the simulation ends are
+ * holds all events, ordered by time, and at equal times by their creation. A time is a sum of components. Each event
+ * adds to the components of the event that caused it. The components of the time at which the simulation ends are
  * therefore the components of the critical path.
  */
 final class Simulation {
@@ -43,7 +43,7 @@ final class Simulation {
 
         long tasks();
 
-        /** Returns the number of frames that must have arrived at the block before it can run a task. */
+        /** Returns the number of frames that must have arrived at the block before the block can run a task. */
         long needed(long task);
 
         boolean sends(long task);
