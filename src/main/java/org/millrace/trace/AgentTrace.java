@@ -12,10 +12,10 @@ import java.util.Arrays;
  *
  * <p>
  * Reading the clock and storing values cost as much as a small step. The first pass without other work therefore stores
- * the values of the connections. While data flows, they are stored after {@value #BUDGET} bytes. In this count, each
- * pass with work adds {@value #PASS_BYTES} bytes to the bytes that it moved. A reader thus sees the state of some
- * hundred microseconds ago. A store may miss the core's cache, but only after {@value #BUDGET} bytes of data have
- * passed through the cache anyway.
+ * the values of the connections. While data flows, every pass has other work. The values are then stored after
+ * {@value #BUDGET} bytes, where each pass counts as its moved bytes plus {@value #PASS_BYTES}. A reader thus sees the
+ * state of some hundred microseconds ago. A store may miss the core's cache, but only after {@value #BUDGET} bytes of
+ * data have passed through the cache anyway.
  *
  * <p>
  * The first pass after each heartbeat of the process publishes the counts and the clock. An idle agent sleeps between
@@ -53,7 +53,7 @@ public final class AgentTrace implements AutoCloseable {
         return number;
     }
 
-    /** Called when a connection without unstored values has changed. */
+    /** Called at the first change of a connection since its values were last stored. */
     void changed(ConnectionTrace connection) {
         if (changes == changed.length) {
             changed = Arrays.copyOf(changed, 2 * changes);

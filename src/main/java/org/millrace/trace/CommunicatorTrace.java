@@ -12,8 +12,8 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.trace.TraceLayout.CommunicatorFields;
 
 /**
- * Trace of a communicator and its last operations. The code that launches the operations writes it: the engine, or
- * NCCL's profiler. Callable from any thread.
+ * Trace of a communicator and its last operations. The code that launches the operations writes this trace: the engine,
+ * or NCCL's profiler. Callable from any thread.
  */
 public final class CommunicatorTrace implements AutoCloseable {
 
@@ -29,8 +29,8 @@ public final class CommunicatorTrace implements AutoCloseable {
     private long enqueued;
     private long launches;
     /**
-     * Numbers of operations that native code enqueues. All operations before {@code recorded} are recorded. The times
-     * of all operations before {@code timed} are recorded, too.
+     * Progress of the recording of operations that native code enqueues, as numbers of operations. All operations
+     * before {@code recorded} are recorded. The times of all operations before {@code timed} are recorded, too.
      */
     private long recorded;
     private long timed;
@@ -80,7 +80,7 @@ public final class CommunicatorTrace implements AutoCloseable {
         }
     }
 
-    /** Stores that the communicator has failed. Its program has not closed it yet. */
+    /** Stores that the communicator has failed. The program has not closed the communicator yet. */
     public synchronized void failed(String why) {
         if (!closed) {
             process.failed(index, why);
@@ -203,7 +203,7 @@ public final class CommunicatorTrace implements AutoCloseable {
     }
 
     /**
-     * Stores the oldest unfinished operation that the ring no longer holds, if it comes before the operation
+     * Stores the oldest unfinished operation that the ring no longer holds, if the number of this operation is below
      * {@code before}.
      */
     private void showOldest(long before) {
@@ -212,8 +212,9 @@ public final class CommunicatorTrace implements AutoCloseable {
         long oldest = ended;
         while (oldest < before && !backlog.has(oldest)) {
             if (++oldest - ended == OPERATIONS) {
-                // Too many successive operations are missing in the backlog. Not all of these operations can be
-                // transfers of the rank to itself, so the backlog had no room for them.
+                // The backlog lacks this many successive operations for one of two reasons: they are transfers of the
+                // rank to itself, or the backlog had no room. So many successive transfers to itself are not possible,
+                // so the backlog had no room.
                 return;
             }
         }
@@ -289,9 +290,9 @@ public final class CommunicatorTrace implements AutoCloseable {
     }
 
     /**
-     * Unfinished operations with entries in the file that other operations have reused. A program may enqueue thousands
-     * of operations ahead. The backlog grows to {@value #MAX} operations, and does not remember later ones. Used under
-     * the communicator's lock.
+     * Unfinished operations that are no longer in the file, because later operations have overwritten their entries. A
+     * program may enqueue thousands of operations ahead. The backlog grows to {@value #MAX} operations, and does not
+     * remember later ones. Used under the communicator's lock.
      */
     static final class OperationBacklog {
 

@@ -15,7 +15,7 @@ package org.millrace.trace;
 public record ConnectionIdentity(long communicator, int rank, int peer, int channel, Direction direction, int kind,
         long keyHigh, long keyLow, int order, long firstStep, String network, String peerText, String name) {
 
-    /** Kind of a connection with a network that reduces. It has no peer. */
+    /** Kind of a connection with a network that reduces. Such a connection has no peer. */
     public static final int COLLNET = 2;
 
     public enum Direction implements Labelled {

@@ -139,8 +139,8 @@ public final class ConnectionTrace implements AutoCloseable {
     }
 
     /**
-     * Called when a step is present but cannot be taken: the network has no room for it, or the receiver's slot is
-     * occupied or its operation not started. May be called repeatedly.
+     * Called when a step is present but cannot be taken. Either the network has no room for the step, or the receiver's
+     * slot is occupied, or the receiver has not started the operation. May be called repeatedly.
      */
     public void blocked(long step) {
         if (step != blocked) {
@@ -181,7 +181,8 @@ public final class ConnectionTrace implements AutoCloseable {
     /** Stores the changes since the last store with the given time. */
     private void store(long now) {
         if (closed) {
-            return; // Another connection may use the block.
+            // The connection is closed, and another connection may use its block.
+            return;
         }
         if (consumed != NOTHING) {
             TraceMemory.set(base + CONSUMED_OFFSET, consumed);
@@ -233,7 +234,8 @@ public final class ConnectionTrace implements AutoCloseable {
      */
     public void reached(long step) {
         synchronized (process) {
-            if (!closed && step != consumed) { // Another connection may use the closed trace's block of the file.
+            // A closed connection stores nothing, because another connection may use its block of the file.
+            if (!closed && step != consumed) {
                 consumed = step;
                 TraceMemory.set(base + CONSUMED_OFFSET, step);
                 TraceMemory.set(base + DONE_OFFSET, step);

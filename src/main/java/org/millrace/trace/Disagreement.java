@@ -30,8 +30,8 @@ final class Disagreement extends HangingGroup {
 
     /**
      * Returns a verdict if ranks have found that a send and its receive do not match, and no trace contains these
-     * operations any longer. The verdict names the rank that is involved in most of the mismatches, and the other rank
-     * of one of them.
+     * operations any longer. The verdict names the rank that is involved in most of the mismatches. The verdict also
+     * names the other rank of one of these mismatches.
      */
     private @Nullable Verdict forgotten(List<Link> waiting) {
         List<TracedRank> involved = new ArrayList<>(); // Pairs: the rank that found the mismatch, and the other rank.
@@ -64,10 +64,10 @@ final class Disagreement extends HangingGroup {
     }
 
     /**
-     * Returns a verdict if two ends of a connection have found that they run different collectives with the same
-     * number. The verdict names the end that is ahead if more than half of the ranks remember the collective of the end
-     * that is behind. Otherwise it names the end that is behind: ranks that no longer remember the collective are
-     * further ahead, and have completed the other end's collective.
+     * Returns a verdict about two ends of a connection that have found that they run different collectives with the
+     * same number. The verdict names the end that is ahead if more than half of the ranks remember the collective of
+     * the end that is behind. Otherwise the verdict names the end that is behind. The ranks that no longer remember the
+     * collective are then further ahead, and have completed the collective of the end that is ahead.
      */
     private Verdict found(TracedRank finder, TracedRank other, long number, List<Link> waiting) {
         TracedRank behind = other.lastCollective() < finder.lastCollective() ? other : finder;
@@ -97,8 +97,8 @@ final class Disagreement extends HangingGroup {
     /**
      * Compares the collectives that ranks remember with the same number. A rank is wrong if several other ranks
      * remember another collective. If only one other rank remembers the number, a rank that is behind all other ranks
-     * is wrong: those have completed the collective of the other rank. If only two ranks report collectives, the
-     * verdict names the first of the two.
+     * is wrong, because the other ranks have completed the collective of that one rank. If only two ranks report
+     * collectives, the verdict names the first of these two ranks.
      */
     private @Nullable Verdict remembered(List<Link> waiting) {
         List<TracedRank> knowing = links.members().stream().filter(TracedRank::knowsCollectives).toList();

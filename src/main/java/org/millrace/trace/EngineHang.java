@@ -20,8 +20,8 @@ final class EngineHang extends HangingGroup {
     }
 
     /**
-     * Returns whether a rank is in an operation and nothing has moved in the communicator for a long time. The result
-     * is false unless all processes had a core in this time, to make progress and to write their trace.
+     * Returns whether a rank is in an operation, and nothing has moved in the communicator for a long time although all
+     * processes had a core. A process without a core makes no progress and cannot write its trace.
      */
     boolean isStalled() {
         return links.members().stream().anyMatch(TracedRank::isInside) && now() - lastChange() >= quiet.toNanos()
@@ -93,7 +93,7 @@ final class EngineHang extends HangingGroup {
                 Duration.ofNanos(stuck.inFunction()));
     }
 
-    /** Returns a verdict about a rank that has not reached the operation that others are in. */
+    /** Returns a verdict about a rank that has not reached the operation that other ranks are in. */
     private @Nullable Verdict missing() {
         Missing missing = kernels.missing();
         if (missing == null) {
@@ -115,7 +115,7 @@ final class EngineHang extends HangingGroup {
                         : "; the last that it has launched is #" + missing.rank().lastCollective();
     }
 
-    /** Returns the connection of a rank that best shows that another rank waits for it. */
+    /** Returns one of the rank's connections: the one that shows best that another rank waits for this rank. */
     private @Nullable Link shows(TracedRank rank, @Nullable TracedRank waiting) {
         return links.all()
                 .stream()

@@ -13,8 +13,9 @@ import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads the traces of a directory repeatedly. The trace of an ended process does not change. After its first reading it
- * is read again only if that process had a communicator in common with this process. Used by one thread at a time.
+ * Reads the traces of a directory repeatedly. The trace of an ended process does not change. After its first reading,
+ * such a trace is read again only if the ended process had a communicator in common with this process. Used by one
+ * thread at a time.
  */
 final class GroupReading implements Hang.Reading {
 
@@ -55,8 +56,8 @@ final class GroupReading implements Hang.Reading {
     }
 
     /**
-     * Lists the directory if it has changed. Hundreds of dead processes may have left traces there. An idle process
-     * would use a percent of a core to list them repeatedly, mostly for the JIT compiler.
+     * Lists the directory if it has changed. Hundreds of dead processes may have left traces in the directory. If an
+     * idle process listed these traces repeatedly, it would use a percent of a core, mostly for the JIT compiler.
      */
     private void list() throws IOException {
         long now = System.currentTimeMillis();
@@ -64,7 +65,8 @@ final class GroupReading implements Hang.Reading {
         if (modified != listed) {
             files = TraceReader.list(directory);
             ended.keySet().retainAll(Set.copyOf(files));
-            // A file that is created in the same tick of the file system's clock does not change the date.
+            // A file that is created in the same tick of the file system's clock does not change the date. The
+            // directory is therefore listed again while its date is recent.
             listed = now - modified < CLOCK_MILLIS ? UNLISTED : modified;
         }
     }

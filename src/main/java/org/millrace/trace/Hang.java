@@ -17,9 +17,9 @@ import org.millrace.trace.Verdict.Cause;
 
 /**
  * Finds the reason why a communicator's ranks wait. If several problems exist, the verdict names the problem that
- * causes the others. A process that has ended or is stopped precedes a connection, and a connection precedes a kernel.
- * If several kernels do not take arrived data, the verdict names a kernel that could take its data. A kernel without
- * room to post its result is not named, because this kernel waits for the next rank.
+ * causes the others. A process that has ended or is stopped may cause a problem of a connection, and a connection may
+ * cause a problem of a kernel. If several kernels do not take arrived data, the verdict names a kernel that could take
+ * its data. A kernel without room to post its result is not named, because this kernel waits for the next rank.
  */
 public final class Hang extends HangingGroup {
 
@@ -160,7 +160,8 @@ public final class Hang extends HangingGroup {
                 .orElseThrow();
         long when = Objects.requireNonNull(first.communicator()).closed();
         if (now() - when < quiet.toNanos()) {
-            return null; // Another check may soon find a better cause.
+            // The failure is recent, so another check may soon find a better cause.
+            return null;
         }
         String words = first.process()
                 .messages()
@@ -191,8 +192,8 @@ public final class Hang extends HangingGroup {
     }
 
     /**
-     * Returns the operation in which other ranks wait for this rank, if they report it. Otherwise returns the operation
-     * in the rank's own trace.
+     * Returns the operation in which other ranks wait for this rank, if the other ranks report it. Otherwise returns
+     * the operation in this rank's own trace.
      */
     private @Nullable Operation missedIn(TracedRank member) {
         Operation waited = kernels.areReported() ? kernels.waitedIn(member) : null;
@@ -262,8 +263,8 @@ public final class Hang extends HangingGroup {
     private record Silence(TracedRank of, TracedSilence link) {
 
         /**
-         * Returns the longest silence of some ranks of this host. With {@code lost}, includes links of connections that
-         * have failed since.
+         * Returns the longest silence of some ranks of this host. With {@code lost}, the result may also be a link that
+         * was silent until its connections failed.
          */
         static @Nullable Silence longest(List<TracedRank> ranks, boolean lost, Duration quiet) {
             return ranks.stream()
@@ -276,8 +277,8 @@ public final class Hang extends HangingGroup {
         }
 
         /**
-         * Returns whether the silence can be a cause. If connections over the link were cut, it counts only after
-         * {@code quiet}, because they may soon be restored.
+         * Returns whether the silence can be a cause. If connections over the link were cut, the silence counts only
+         * after {@code quiet}, because the connections may soon be restored.
          */
         static boolean counts(TracedSilence link, long now, Duration quiet) {
             return !link.isCut() || now - link.since() >= quiet.toNanos();

@@ -122,8 +122,8 @@ class HangingGroup {
     }
 
     /**
-     * Returns a rank's operation. If it is known which operations have ended, this is the first one that has not ended;
-     * otherwise it is the last operation.
+     * Returns a rank's operation: the first operation that has not ended, if the ends of operations are known, and the
+     * last operation otherwise.
      */
     static @Nullable Operation operation(@Nullable TracedRank member) {
         return member == null || member.communicator() == null ? null : member.communicator().present();

@@ -9,16 +9,16 @@ import org.millrace.trace.TracedRank.ProcessState;
 
 /**
  * Finds the rank that kernels wait for, if all ranks report when each kernel begins and ends. Candidates are the ranks
- * that have not reached the oldest operation that others are in. A candidate that is in another operation also waits,
- * and is skipped.
+ * that have not reached the oldest operation that other ranks are in. A candidate that is in another operation is
+ * skipped, because it waits, too.
  */
 final class Kernels {
 
     /**
-     * A rank that others wait for.
+     * A rank that another rank waits for.
      *
      * @param operation awaited operation, as the waiting rank reports it
-     * @param enqueued  whether the rank has enqueued an operation and its kernel has not begun
+     * @param enqueued  whether the missing rank has an enqueued operation with a kernel that has not begun
      */
     record Missing(TracedRank rank, TracedRank waiting, Operation operation, boolean enqueued) {
     }
@@ -44,7 +44,9 @@ final class Kernels {
                 .orElse(Long.MIN_VALUE);
     }
 
-    /** Returns the first rank that others wait for and that does not wait itself; null if none was found. */
+    /**
+     * Returns the first rank that other ranks wait for and that does not wait itself; null if no such rank was found.
+     */
     @Nullable
     Missing missing() {
         List<Missing> all = new ArrayList<>();
@@ -62,9 +64,9 @@ final class Kernels {
     }
 
     /**
-     * Returns the only rank outside of any operation while all others are in one; null if not exactly one rank is
-     * outside. The method needs no operation numbers. It also works if the ranks have enqueued many operations since
-     * and no longer remember the awaited one.
+     * Returns the only rank outside of any operation while all other ranks are in an operation; null if the number of
+     * ranks outside is not 1. The method needs no operation numbers. It also works if the ranks have enqueued many
+     * operations since, and no longer remember the awaited operation.
      */
     @Nullable
     TracedRank outsider() {
@@ -90,7 +92,8 @@ final class Kernels {
         List<Missing> missing = new ArrayList<>();
         for (TracedRank other : members) {
             if (other != waiting && other.knowsCollectives() && other.lastCollective() < operation.sequence()) {
-                // The rank's earlier operations must run first.
+                // The other rank has not enqueued this operation. If operations of that rank are pending, they have to
+                // run first.
                 missing.add(new Missing(other, waiting, operation, other.hasPending()));
             } else if (other.pending()
                     .stream()
@@ -103,8 +106,8 @@ final class Kernels {
     }
 
     /**
-     * Returns the rank that has not begun its half of a transfer; an empty list if both halves have begun. The other
-     * half of a send is the receive of the same number, and vice versa.
+     * Returns a list with the other rank if that rank has not begun its half of a transfer, and an empty list
+     * otherwise. The other half of a send is the receive of the same number, and vice versa.
      */
     private List<Missing> transfer(TracedRank waiting, Operation half) {
         TracedRank other =

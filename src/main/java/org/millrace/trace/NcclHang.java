@@ -19,8 +19,8 @@ final class NcclHang extends HangingGroup {
     }
 
     /**
-     * Returns whether ranks have enqueued different numbers of operations for a long time. A rank then waits, although
-     * no connection shows it.
+     * Returns whether ranks have enqueued different numbers of operations for a long time. Some rank then waits,
+     * although the traces of the connections do not show a wait.
      */
     boolean waitsInOperations() {
         long newest = Long.MIN_VALUE;
@@ -58,10 +58,10 @@ final class NcclHang extends HangingGroup {
     }
 
     /**
-     * Returns whether a rank's kernels have ended, as far as the traces show it. Ranks enqueue different numbers of
-     * operations ahead of their kernels. A rank that has enqueued fewer operations may therefore still be in one of
-     * them. If kernels are not reported, the posted steps are used. A rank that has posted a step since it enqueued its
-     * last operation is at least in that operation.
+     * Returns whether a rank's kernels have ended, as far as the traces show this. Ranks enqueue different numbers of
+     * operations ahead of their kernels. A rank that has enqueued fewer operations than other ranks may therefore still
+     * be in one of its operations. If kernels are not reported, the posted steps are used: a rank that has posted a
+     * step since it enqueued its last operation is at least in that operation.
      */
     private boolean hasDoneAll(TracedRank member) {
         if (member.communicator() == null || member.communicator().last().isEmpty()) {
@@ -120,8 +120,8 @@ final class NcclHang extends HangingGroup {
     }
 
     /**
-     * Returns the rank that has enqueued fewer operations than the others; null if no rank has, or if several such
-     * ranks wait.
+     * Returns a rank that has enqueued the fewest operations. Returns null if all ranks have enqueued the same number,
+     * or if several ranks have enqueued the fewest operations and the first of these ranks waits.
      */
     private @Nullable TracedRank furthestBehind(long newest) {
         List<TracedRank> behind = links.members()

@@ -32,9 +32,9 @@ final class OwnerLock {
     private OwnerLock() {}
 
     /**
-     * Locks a file that this process keeps open as long as it lives. Uses the existing descriptor of that file, because
-     * child processes do not inherit it. They would inherit a new descriptor. Returns false if locks are not available
-     * here.
+     * Locks a file that this process keeps open as long as it lives. Locks by the existing descriptor of that file,
+     * because child processes do not inherit this descriptor. Child processes would inherit a new descriptor, and would
+     * then hold the lock, too. Returns false if locks are not available here.
      */
     public static boolean hold(Path file) {
         try {

@@ -277,7 +277,7 @@ public final class ProcessTrace {
     }
 
     /**
-     * Stores that a connection has lost its last stream and waits for another.
+     * Stores that a connection has lost its last stream and waits for another stream.
      *
      * @return trace of the outage until the connection has a stream again or is lost; null if the file has no room
      */
@@ -297,8 +297,8 @@ public final class ProcessTrace {
     }
 
     /**
-     * Closes a block, and shows it as closed even if it has failed. The code that closes it was informed of the
-     * failure.
+     * Closes a block, and shows the block as closed even if it has failed. The code that closes the block has already
+     * learned of the failure.
      */
     synchronized void closeFailed(int index) {
         blocks.reopen(index);
@@ -340,7 +340,7 @@ public final class ProcessTrace {
     }
 
     /**
-     * Stores that a connection has lost its last stream, or has one again.
+     * Stores that a connection has lost its last stream, or has a stream again.
      *
      * @param what  description of the event
      * @param nanos duration without a stream, in nanoseconds; 0 at its beginning

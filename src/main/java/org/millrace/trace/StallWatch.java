@@ -36,8 +36,8 @@ public final class StallWatch {
     private final Duration quiet;
     private final Consumer<Verdict> report;
     /**
-     * Time of the next check, as {@link System#nanoTime()}. The first check comes {@link #quiet} after the start,
-     * because only then can a stall have lasted so long.
+     * Time of the next check, as {@link System#nanoTime()}. The first check is due when {@link #quiet} has passed since
+     * the start, because a stall cannot have lasted that long before.
      */
     private long next;
     private int silencesSeen;

@@ -111,7 +111,7 @@ final class TraceBlocks {
 
     /**
      * Marks a communicator's blocks as closed for readers, because no rank waits for the communicator any longer.
-     * Threads may still write to some of them.
+     * Threads may still write to some of these blocks.
      */
     void settle(long communicator) {
         for (long at : used()) {

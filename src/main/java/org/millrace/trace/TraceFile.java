@@ -12,8 +12,8 @@ import org.millrace.file.FileName;
 import org.millrace.file.PrivateFile;
 
 /**
- * A file that is mapped piece by piece as it grows. All bytes of a piece are allocated before it is mapped. A store to
- * a page without room in the file system would end the process.
+ * A file that is mapped piece by piece as it grows. All bytes of a piece are allocated before it is mapped. Otherwise
+ * the file system might have no room for a page, and a store to this page would end the process.
  */
 final class TraceFile {
 

@@ -229,8 +229,9 @@ public final class TraceLayout {
         public static final int DONE_OFFSET = 152;
         public static final int LAST_CHANGE_OFFSET = 160;
         /**
-         * A step that was present but could not be taken: the network had no room for it, or the receiver's slot was
-         * occupied or its operation not started. Meaningful only while it is not below {@code taken}.
+         * A step that was present but could not be taken. Either the network had no room for the step, or the
+         * receiver's slot was occupied, or the receiver had not started the operation. Meaningful only if it is {@code
+         * taken} or more.
          */
         public static final int BLOCKED_OFFSET = 168;
         /** On the receiving side, the first step that the device has not consumed. */
@@ -411,9 +412,9 @@ public final class TraceLayout {
     }
 
     /**
-     * The block of a silent link: a pair of hosts' addresses between which no data arrives any longer. It is open while
-     * the link is silent, and closed once data has arrived again. It is failed if the connections over the link were
-     * lost.
+     * The block of a silent link: a pair of hosts' addresses between which no data arrives any longer. The block is
+     * open while the link is silent, and closed once data has arrived again. The block is failed if the connections
+     * over the link were lost.
      *
      * <pre>
      *   64       72         128     136       192         256          352

@@ -47,7 +47,9 @@ final class TraceMemory {
         return (long) LONG.getOpaque(MEMORY, address);
     }
 
-    /** Loads with acquire. It pairs with native code's release of a count, and makes the counted entries visible. */
+    /**
+     * Loads with acquire. The load pairs with native code's release of a count, and makes the counted entries visible.
+     */
     static long getAcquire(long address) {
         return (long) LONG.getAcquire(MEMORY, address);
     }

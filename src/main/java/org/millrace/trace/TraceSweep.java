@@ -33,7 +33,10 @@ final class TraceSweep {
     public static final String GLOB = "millrace-*." + FileName.TRACE;
 
     private static final Duration KEPT = Duration.ofHours(1);
-    /** Maximum size of the traces of dead processes, in bytes. They occupy memory that living processes may need. */
+    /**
+     * Maximum size of the traces of dead processes, in bytes. These traces occupy memory that living processes may
+     * need.
+     */
     private static final long MAX_BYTES = 16 << 20;
 
     private record DeadTrace(Path path, long diedMillis, long bytes) {
@@ -94,7 +97,7 @@ final class TraceSweep {
         try {
             Runtime.getRuntime().addShutdownHook(new Thread(() -> leave(trace), "millrace-own-trace"));
         } catch (IllegalStateException ending) {
-            // Another process deletes the trace later.
+            // The JVM already shuts down, so this process runs no hook. Another process deletes the trace later.
         }
     }
 
@@ -106,7 +109,7 @@ final class TraceSweep {
                 trace.touch();
             }
         } catch (IOException left) {
-            // Another process deletes the trace later.
+            // The trace stays after this error. Another process deletes it later.
         }
     }
 

@@ -49,8 +49,8 @@ public record TracedCommunicator(long hash, int rank, int size, int nodes, Strin
     }
 
     /**
-     * Returns the current operation. If it is known which operations have ended, this is the first one that has not
-     * ended; otherwise it is the last operation. Returns null if no operation is known.
+     * Returns the current operation: the first operation that has not ended, if the ends of operations are known, and
+     * the last operation otherwise. Returns null if no operation is known.
      */
     public @Nullable Operation present() {
         if (last.isEmpty()) {

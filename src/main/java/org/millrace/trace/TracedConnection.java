@@ -83,8 +83,8 @@ public record TracedConnection(int block, long generation, TracedState state, Co
     }
 
     /**
-     * Returns the frames that were certainly not overwritten during the read. Frames that are in the ring but not
-     * counted yet may also have overwritten some of the oldest.
+     * Returns the frames that were certainly not overwritten during the read. New frames that are in the ring but not
+     * counted yet may also have overwritten some of the oldest frames.
      */
     private static List<Frame> frames(TraceBytes block, long frames, long framesAfterwards) {
         long first = Math.max(0,

@@ -117,7 +117,10 @@ public record TracedLink(TracedProcess process, TracedConnection connection, int
         KERNEL, WIRE, PEER;
     }
 
-    /** Returns the time without any event, in seconds; 0 if there never was one. */
+    /**
+     * Returns the time since the last event, or since the opening of a connection without events, in seconds; 0 if the
+     * trace has neither time.
+     */
     public double standsSeconds() {
         long since = connection.lastChange() == 0 ? connection.opened() : connection.lastChange();
         return since == 0 ? 0 : Math.max(0, (process.read() - since) / 1e9);

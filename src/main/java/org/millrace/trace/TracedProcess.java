@@ -16,7 +16,7 @@ import org.millrace.file.ProcessIdentity;
  * @param late        time of the last heartbeat that was late, because the process had no core; 0 if none was late
  * @param epochMillis milliseconds since 1970 at a reference moment
  * @param epochNanos  time of the host's clock at the same reference moment
- * @param connections open connections, and those that were closed last
+ * @param connections open connections, and the connections that were closed last
  */
 public record TracedProcess(Path file, ProcessIdentity identity, boolean alive, String host, String program, int rank,
         int size, boolean failed, long read, long heartbeat, long late, long epochMillis, long epochNanos,

@@ -209,8 +209,8 @@ public record TracedRank(TracedProcess process, ProcessState state, long hash, i
         }
 
         /**
-         * Parses {@code /proc/PID/status}. A process with a pending SIGKILL counts as dead, because where cores are
-         * scarce, it takes time to end.
+         * Parses {@code /proc/PID/status}. A process with a pending SIGKILL counts as dead, because such a process may
+         * take time to end where cores are scarce.
          */
         static ProcessState of(List<String> lines, boolean silent) {
             char state = 'R';

@@ -33,7 +33,7 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
         /** A rank has enqueued the operation, and its kernel has not begun because of earlier work. */
         NOT_BEGUN,
         GONE,
-        /** The processes of all ranks have ended. The verdict names the first. */
+        /** The processes of all ranks have ended. The verdict names the first rank. */
         ENDED,
         STOPPED,
         /** No data arrives from another host any longer. */
@@ -116,7 +116,7 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
         } + (still.isZero() ? "" : ". Nothing has " + (silence == null ? "moved" : "come") + " for " + seconds(still));
     }
 
-    /** Returns how the culprit is stopped, and how it continues. */
+    /** Returns a text about the way in which the culprit was stopped, and about the way to continue it. */
     private String stoppedWords() {
         return switch (Objects.requireNonNull(culprit).state()) {
             case TRACED -> " is stopped by a debugger";
