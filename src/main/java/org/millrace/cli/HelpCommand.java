@@ -10,7 +10,7 @@ import picocli.CommandLine.Spec;
 
 /**
  * {@code millrace help}. Picocli's own help command is not used, because it declares an option -h, and all commands
- * here inherit one already.
+ * here already inherit an option -h.
  */
 @Command(name = "help", description = "Show the help of a command, as its --help does.")
 final class HelpCommand implements Runnable {

@@ -64,7 +64,8 @@ public final class Main {
     }
 
     /**
-     * Runs a command. Returns its exit status; the status of a failure if the command's results could not be written.
+     * Runs a command. Returns its exit status. If the command's results could not be written, returns at least the
+     * status of a failure.
      */
     static int run(StandardOutput out, PrintWriter err, String... arguments) {
         PrintWriter writer = out.writer();
@@ -86,8 +87,8 @@ public final class Main {
     /** Runs a command. {@code commands} contains further commands by name. */
     public static int run(Map<String, ?> commands, PrintWriter out, PrintWriter err, String... arguments) {
         try {
-            Millrace.requireNativeAccess(); // called first, because commands and their options initialize layouts of
-                                            // native memory
+            // Called first, because commands and their options initialize layouts of native memory.
+            Millrace.requireNativeAccess();
         } catch (MillraceException denied) {
             err.println(FailureText.prefix() + denied.getMessage());
             return ExitCode.SOFTWARE;
@@ -96,8 +97,8 @@ public final class Main {
         CommandLine line = new CommandLine(command);
         COMMANDS.forEach(line::addSubcommand);
         commands.forEach(line::addSubcommand);
-        line.getSubcommands().get("run").setStopAtPositional(true); // options behind the user's command of run belong
-                                                                    // to the user's command
+        // All options after the user's command belong to this command, and not to `millrace run`.
+        line.getSubcommands().get("run").setStopAtPositional(true);
         return line.setOut(out)
                 .setExpandAtFiles(false)
                 .setUsageHelpAutoWidth(true)

@@ -20,7 +20,7 @@ final class UsageErrors {
 
     private UsageErrors() {}
 
-    /** Writes the message to standard error, and how to get help. Returns the exit status. */
+    /** Writes to standard error the message and the command line that prints the help. Returns the exit status. */
     static int report(ParameterException failure, String[] arguments) {
         CommandLine commandLine = failure.getCommandLine();
         PrintWriter err = commandLine.getErr();
@@ -66,7 +66,7 @@ final class UsageErrors {
 
     /**
      * Returns the first word that looks like an option and is not an option of the command; null if all options are
-     * known. Picocli's own message is not used, because it may name a later word.
+     * known. Picocli's own message is not used, because that message may name a later word.
      */
     private static @Nullable String unknownOption(CommandLine commandLine, List<String> arguments) {
         CommandSpec spec = commandLine.getCommandSpec();

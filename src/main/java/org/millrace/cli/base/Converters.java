@@ -34,8 +34,8 @@ public final class Converters {
         }
 
         /**
-         * Returns the allowed values if they are names, for suggestions after a misspelled name. Returns an empty list
-         * if they are numbers.
+         * Returns the allowed values if these are names, for suggestions after a misspelled name. If the allowed values
+         * are numbers, returns an empty list.
          */
         private List<String> names() {
             List<String> names = List.of(type.allowed().split(", "));

@@ -23,8 +23,8 @@ public final class FailureText {
     }
 
     /**
-     * Returns whether a failure is unexpected. Only its stack trace then explains it. Failures that Millrace reports on
-     * purpose have known types and a message.
+     * Returns whether a failure is unexpected. The user needs the stack trace of an unexpected failure to understand
+     * it. Failures that Millrace reports on purpose have known types and a message.
      */
     public static boolean isUnexpected(Throwable failure) {
         return failure.getMessage() == null

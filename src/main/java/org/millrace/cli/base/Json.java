@@ -99,7 +99,7 @@ public final class Json {
         @Override
         public void write(JsonWriter out, Double value) throws IOException {
             if (Double.isFinite(value)) {
-                // without an exponent, so that people can read times in nanoseconds
+                // Numbers are written without an exponent, so that people can read times in nanoseconds.
                 String plain = new BigDecimal(value.toString()).toPlainString();
                 out.jsonValue(
                         Math.abs(value) < LONGEST ? plain.contains(".") ? plain : plain + ".0" : value.toString());

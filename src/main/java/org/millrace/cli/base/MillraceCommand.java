@@ -67,7 +67,8 @@ public final class MillraceCommand implements Runnable {
             Configuration read = Configuration.load(settings);
             configureLogging(read.get(Settings.LOG_LEVEL), read.get(Settings.LOG_SUBSYSTEMS));
         } catch (IllegalArgumentException refused) {
-            // the command itself reports unusable settings: it reads them again
+            // Unusable settings are not reported here. The command reads the settings again and reports the error
+            // itself.
             configureLogging(Settings.LOG_LEVEL.defaultValue(), Settings.LOG_SUBSYSTEMS.defaultValue());
         }
     }

@@ -7,8 +7,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A table of results. It is printed line by line during the measurement. It also keeps the lines as values, for a JSON
- * document. Callable from any thread.
+ * A table of results. The table is printed line by line during the measurement. This object also keeps the lines as
+ * values, for a JSON document. Callable from any thread.
  */
 public final class ResultTable {
 

@@ -54,7 +54,7 @@ public final class Units {
         return String.format(Locale.ROOT, "%.1f", nanos / 1e3);
     }
 
-    /** Returns a part as a percentage of the whole, without the sign; empty if the whole is 0. */
+    /** Returns a part as a percentage of the whole, without the percent sign; empty if the whole is 0. */
     public static String percent(double part, double whole) {
         return whole <= 0 ? "" : String.format(Locale.ROOT, "%.0f", 100 * part / whole);
     }

@@ -83,7 +83,7 @@ final class GpuChecks {
         }
     }
 
-    /** Checks UCX and names the transports that it offers here. */
+    /** Checks UCX and names the transports that UCX offers on this machine. */
     static CheckResult ucx(@Nullable String path) {
         try {
             return CheckResult.works(UcxNetwork.describe(Optional.ofNullable(path).map(Path::of)));
@@ -178,7 +178,8 @@ final class GpuChecks {
     }
 
     /**
-     * Compares the GPUs that the driver lists with those that the CUDA runtime offers to this process, perhaps fewer.
+     * Compares the GPUs that the driver lists with the GPUs that this process can use. The CUDA runtime may offer fewer
+     * GPUs to this process than the driver lists.
      *
      * @param report report of the runtime; empty if the runtime must not be loaded
      */
@@ -211,7 +212,7 @@ final class GpuChecks {
                         + gpu.getFileName());
             }
         } catch (IOException absent) {
-            // treated like a driver that lists no GPU
+            // Without a directory of GPUs, the result is the same as for a driver that lists no GPU.
         }
         gpus.sort(null);
         return gpus;

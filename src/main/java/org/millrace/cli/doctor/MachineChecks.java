@@ -39,7 +39,7 @@ final class MachineChecks {
     private static final long MANY_FILES = 65536;
     private static final Path INTERFACES = Path.of("/sys/class/net");
     private static final int JUMBO_BYTES = 9000;
-    /** Speed in Mbit/s from which small packets cost throughput. */
+    /** Minimum speed of an interface, in Mbit/s, at which small packets cost throughput. */
     private static final int FAST = 10_000;
     /**
      * Variables of rank and size of each launcher. A program joins by the first pair that is set, as
@@ -49,7 +49,10 @@ final class MachineChecks {
             List.of(new String[] {"RANK", "WORLD_SIZE"}, new String[] {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
                     new String[] {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"}, new String[] {"PMI_RANK", "PMI_SIZE"},
                     new String[] {"SLURM_PROCID", "SLURM_NTASKS"});
-    /** Docker's default size of a container's shared memory, in bytes. A few connections need all of it. */
+    /**
+     * Docker's default size of a container's shared memory, in bytes. A few connections of ranks fill a memory of this
+     * size.
+     */
     private static final long LITTLE = 64L << 20;
     private static final String MORE =
             "in a container: start it with --shm-size=1g or more, or with --ipc=host; else: mount -o "
@@ -183,7 +186,8 @@ final class MachineChecks {
                     "until then processes of one host talk over TCP, and there is no trace for millrace top, unless "
                             + "MILLRACE_TRACE_DIRECTORY names another directory");
         }
-        // not from the FileStore, which Java cannot find if the root is not a mount point (chroot)
+        // The free space does not come from the FileStore. Java cannot find the FileStore if the root is not a mount
+        // point (chroot).
         long free = directory.toFile().getUsableSpace();
         String summary = directory + ": " + amount(free) + " free of " + amount(directory.toFile().getTotalSpace());
         return free <= LITTLE ? CheckResult.unusable(summary + ", which is too little", MORE)
@@ -292,7 +296,8 @@ final class MachineChecks {
     }
 
     /**
-     * Checks the addresses for connections to other hosts. Usually there is one. If there are several, each is a rail.
+     * Checks the addresses for connections to other hosts. Usually a host has one such address. If a host has several,
+     * each address is a rail.
      */
     static CheckResult rails(Map<String, String> settings) {
         Configuration configuration = Configuration.load(settings);
@@ -358,8 +363,8 @@ final class MachineChecks {
     }
 
     /**
-     * Checks that the variables of several launchers do not contradict each other. An outer launcher's variables remain
-     * in the environment of a shell, and of a launcher that is started in it.
+     * Checks that the variables of several launchers do not contradict each other. A process may have the variables of
+     * two launchers if one launcher was started in a shell, or by a rank, of the other launcher.
      */
     static CheckResult launcher(Map<String, String> environment) {
         List<String> found = new ArrayList<>();

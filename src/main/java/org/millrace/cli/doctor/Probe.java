@@ -50,8 +50,8 @@ enum Probe {
     }
 
     /**
-     * Returns the library's path in the settings; null if they contain no path, or if a setting is not usable. Another
-     * check reports unusable settings.
+     * Returns the library's path in the settings; null if the settings contain no path, or if a setting is not usable.
+     * Another check reports unusable settings.
      */
     @Nullable
     String path(Map<String, String> overrides) {

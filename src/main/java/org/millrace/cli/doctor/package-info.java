@@ -1,6 +1,6 @@
 /**
- * {@code millrace doctor} reports the parts of this machine that Millrace can use, with one
- * {@link org.millrace.cli.doctor.Check} for each. It changes nothing.
+ * {@code millrace doctor} reports which parts of this machine Millrace can use. One
+ * {@link org.millrace.cli.doctor.Check} examines each part. The command changes nothing.
  */
 @NullMarked
 package org.millrace.cli.doctor;

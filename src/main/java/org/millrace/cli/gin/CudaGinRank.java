@@ -32,8 +32,8 @@ public final class CudaGinRank implements RankWorker {
     private static final Duration DEADLINE = TIMEOUT.multipliedBy(2);
     private static final int WARMUP_SHARE = 5;
     /**
-     * Minimum number of warm-up rounds of the first line, if its puts are small. Without them, the line would be up to
-     * 50 % slower, because the agents' code would not be compiled.
+     * Minimum number of warm-up rounds of the first line, if its puts are small. Without these rounds, the times of the
+     * line would be up to 50 % longer, because the agents' code would not be compiled.
      */
     private static final int FIRST_WARMUP = 30_000;
     private static final long FIRST_WARMUP_BYTES = 64 << 10;
@@ -71,7 +71,8 @@ public final class CudaGinRank implements RankWorker {
                 measure(member, reporter);
             } catch (Throwable thrown) {
                 reporter.fail(thrown);
-                member.fail(thrown); // the other ranks then do not wait for this rank
+                // The failure is sent to the other ranks, so that they do not wait for this rank.
+                member.fail(thrown);
                 throw thrown;
             }
         }
@@ -139,7 +140,8 @@ public final class CudaGinRank implements RankWorker {
                     double nanos = end.millisSince(begin) * 1e6 / line.iterations() / (all ? 1 : 2);
                     reporter.tell(new GinEvent.Measured(rank, index, takesPart() ? nanos : 0, wrong(line.bytes())));
                 }
-                barrier(); // a peer's kernel may still put to this rank's windows, which are closed next
+                // A peer's kernel may still put to this rank's windows. The windows are closed after this barrier.
+                barrier();
                 await();
             }
         }

@@ -188,7 +188,8 @@ public final class GinCommand extends Subcommand {
             return onGpus(plan, settings);
         }
         require(device.equals("host"), "--device " + device + ": there are host and cuda");
-        // checked here, so that this process reports an error once, instead of every rank
+        // The settings are checked here, so that this process reports an error once. Otherwise every rank would report
+        // the error.
         EngineProvider.requireUsable(Configuration.load(settings));
         ResultTable table = new ResultTable(spec.commandLine().getOut());
         table.say(

@@ -20,8 +20,8 @@ import org.millrace.cuda.PinnedMemory;
 import org.millrace.nccl.NcclDeviceCommunicator;
 
 /**
- * The loaded kernels of {@code gin.cu}. Each launch passes a maximum wait. A kernel that has waited for so long stores
- * the number of the awaited signal in pinned memory (the outcome) and ends.
+ * The loaded kernels of {@code gin.cu}. Each launch passes the maximum time that the kernel waits for a signal. A
+ * kernel that has waited for so long stores the number of the awaited signal in pinned memory (the outcome) and ends.
  */
 final class GinKernels implements AutoCloseable {
 
@@ -29,7 +29,7 @@ final class GinKernels implements AutoCloseable {
     private static final LaunchShape ONE_THREAD = LaunchShape.of(1, 1);
     private static final LaunchShape ONE_WARP = LaunchShape.of(1, 32);
     private static final int OUTCOME_WORDS = 4;
-    /** First word of the outcome if the kernel waited for the barrier's signal. */
+    /** Value of the outcome's first word if the awaited signal was the barrier's signal. */
     private static final int BARRIER = 2;
     private static final VarHandle WORD = ValueLayout.JAVA_LONG.varHandle();
 
@@ -140,7 +140,8 @@ final class GinKernels implements AutoCloseable {
     }
 
     /**
-     * Allocates pinned host memory, so that the device copies at full speed. It is valid until this object is closed.
+     * Allocates pinned host memory, so that the device copies at full speed. The memory is valid until this object is
+     * closed.
      */
     MemorySegment pinned(CudaDevice device, long bytes) {
         return PinnedMemory.allocate(device, bytes, arena).host();

@@ -92,8 +92,8 @@ abstract class GinMeasurement {
     }
 
     /**
-     * Tells the peers that this rank has checked its data. Returns when all ranks have done so and puts may change the
-     * data again.
+     * Tells the peers that this rank has checked its data. Returns when all ranks have called this method. Puts may
+     * then change the data again.
      */
     void checked() {
         barrier.sync();

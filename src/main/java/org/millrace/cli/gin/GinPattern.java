@@ -12,7 +12,7 @@ import org.millrace.engine.GinRank;
 enum GinPattern {
     /** Rank 0 puts with a signal, and rank 1 answers with a put and a signal. */
     PUT,
-    /** Rank 0 sends a signal, and rank 1 answers with one. */
+    /** Rank 0 sends a signal, and rank 1 answers with a signal. */
     SIGNAL,
     /** Every rank puts a part to each rank. */
     ALLTOALL,
@@ -74,8 +74,8 @@ enum GinPattern {
                     gins[to % gins.length].put(world, to, target.window(), world.rank() * bytes, source.window(),
                             to * bytes, bytes, RemoteAction.increment(0), -1);
                 }
-                HostGin mine = gins[world.rank() % gins.length]; // puts to a rank use the context whose index is the
-                                                                 // rank's number modulo the number of contexts
+                // Puts to a rank use the context with the index: the rank's number modulo the number of contexts.
+                HostGin mine = gins[world.rank() % gins.length];
                 mine.waitSignalFollowShadow(0, plan.ranks());
                 meet();
             }
@@ -225,14 +225,16 @@ enum GinPattern {
                     }
                 }
                 if (!moved) {
-                    Thread.yield(); // the agent's thread may have only this core
+                    // Gives up the core, because the agent's thread may have no other core.
+                    Thread.yield();
                 }
             }
             signals += peers;
             for (int block = 0; block < blocks; block++) {
                 int context = block % gins.length;
-                if (block < gins.length) { // the blocks of a context share a signal, and the first block waits for all
-                                           // of them
+                // The blocks of a context share one signal. The first block of a context waits for the signals of all
+                // its blocks.
+                if (block < gins.length) {
                     int sharing = (blocks - block + gins.length - 1) / gins.length;
                     gins[context].waitSignal(0, signals * sharing);
                 }

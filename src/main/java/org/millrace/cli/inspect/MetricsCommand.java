@@ -64,8 +64,8 @@ public final class MetricsCommand extends InspectCommand {
         int colon = text.lastIndexOf(':');
         try {
             if (colon < 1) {
-                throw new IllegalArgumentException("no address"); // otherwise an empty address would stand for this
-                                                                  // host
+                // An empty address is refused, because it would otherwise stand for this host.
+                throw new IllegalArgumentException("no address");
             }
             return new InetSocketAddress(
                     LocalAddress.NamedHost.of(text.substring(0, colon), SocketOptions.defaults()).listenAt(),

@@ -123,7 +123,7 @@ public final class TopCommand extends InspectCommand {
                     quit.countDown();
                 }
             } catch (IOException noKeys) {
-                // the user can still press Ctrl-C
+                // Without keys from the terminal, the user can still press Ctrl-C.
             }
         }
 

@@ -104,7 +104,10 @@ public final class WhyCommand extends InspectCommand {
         return status;
     }
 
-    /** Runs the command with the stall as its standard input. A failure of the command is reported, and not fatal. */
+    /**
+     * Runs the command with the stall as its standard input. If the command fails, the failure is reported, and this
+     * process continues.
+     */
     private void execute(Verdict verdict) throws IOException, InterruptedException {
         if (exec == null) {
             return;
@@ -159,7 +162,10 @@ public final class WhyCommand extends InspectCommand {
         return told.stream().anyMatch(WhyCommand::isStall) ? STALL_FOUND : ExitCode.OK;
     }
 
-    /** Returns the communicators with a living process, or those of the named processes. */
+    /**
+     * Returns the communicators with a living process. If the user has named processes, returns the communicators of
+     * these processes.
+     */
     private List<List<TracedRank>> communicators() {
         return Hang.communicators(all)
                 .stream()

@@ -68,7 +68,7 @@ public final class CheckedCollectives implements AutoCloseable {
 
     /**
      * Runs an operation once, on new operands. The result of an earlier operation therefore cannot be mistaken for the
-     * result of this one.
+     * result of this operation.
      *
      * @return number of wrong elements in this rank's result
      */
@@ -89,8 +89,8 @@ public final class CheckedCollectives implements AutoCloseable {
 
     /**
      * Returns a condition that is true on all ranks if the given condition is true on any rank. All ranks must evaluate
-     * the returned condition together. Ranks need it to stop together, because an operation that only some ranks begin
-     * never completes.
+     * the returned condition together. The ranks use the returned condition to stop at the same operation, because an
+     * operation that only some ranks begin never completes.
      */
     BooleanSupplier forAny(BooleanSupplier question) {
         return () -> memory.exchange(question.getAsBoolean() ? 1 : 0,

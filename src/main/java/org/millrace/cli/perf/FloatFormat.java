@@ -123,7 +123,9 @@ enum FloatFormat {
         return roundoff;
     }
 
-    /** Returns the smallest number above zero. Half of it is the largest rounding error of results near zero. */
+    /**
+     * Returns the smallest number above zero. Half of this number is the largest rounding error of results near zero.
+     */
     double smallest() {
         return smallest;
     }

@@ -118,7 +118,10 @@ final class Measurement {
         }
     }
 
-    /** Runs operations. If each operation is checked, waits for each, otherwise only for the last. */
+    /**
+     * Runs operations. Waits for each operation if each operation is checked. Otherwise waits only for the last
+     * operation.
+     */
     private void run(OperandBuffers buffers, int index, int operations) {
         if (plan.checking() != PerfPlan.Checking.EVERY) {
             collectives.run(buffers, operations);
@@ -148,7 +151,9 @@ final class Measurement {
                     between(complete));
         }
 
-        /** Returns the average time from the end of a kernel to the beginning of the next one on the same channel. */
+        /**
+         * Returns the average time from the end of a kernel to the beginning of the next kernel on the same channel.
+         */
         private static String between(List<ChannelWork> works) {
             long sum = 0;
             int pairs = 0;

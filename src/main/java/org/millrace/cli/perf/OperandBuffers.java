@@ -13,8 +13,8 @@ record OperandBuffers(CollectiveCall call, DataType type, Reduction reduction, l
         MemorySegment receive, boolean inPlace) {
 
     /**
-     * Returns the operands for an operation whose larger operand has the given number of elements. They are in place if
-     * {@code send} and {@code receive} are the same segment.
+     * Returns the operands for an operation whose larger operand has the given number of elements. The operation is in
+     * place if {@code send} and {@code receive} are the same segment.
      */
     static OperandBuffers of(CollectiveCall call, DataType type, Reduction reduction, long elements, int rank,
             MemorySegment send, MemorySegment receive) {

@@ -57,8 +57,9 @@ public final class PerfCommand extends Subcommand {
         Configuration configuration = Configuration.load(settings);
         long seed = options.seed == null ? ThreadLocalRandom.current().nextLong(Integer.MAX_VALUE) : options.seed;
         PerfPlan plan = options.plan(seed, configuration.get(Settings.FAULT).isPresent());
-        Fault.PlantedFaults.leaveToCaller(); // not checked at the end of each process, because a fault may have
-                                             // happened in another rank's process
+        // Planted faults are not checked at the end of each process, because a fault may have happened in another
+        // rank's process.
+        Fault.PlantedFaults.leaveToCaller();
         if (options.workerRank != null) {
             RankMain.run(options.workerRank,
                     new PerfWorker(plan, options.workerRank, options.workerRendezvous, settings));
@@ -67,8 +68,9 @@ public final class PerfCommand extends Subcommand {
         String device = requireDevice(settings);
         processes = options.processes || device.equals(GPU);
         if (device.equals(EMULATED)) {
-            EngineProvider.requireUsable(configuration); // checked here, so that this process reports an error once,
-                                                         // instead of every rank
+            // The settings are checked here, so that this process reports an error once. Otherwise every rank would
+            // report the error.
+            EngineProvider.requireUsable(configuration);
         }
 
         PerfResults results = new PerfResults(plan);
@@ -156,7 +158,7 @@ public final class PerfCommand extends Subcommand {
 
     /**
      * Returns the environment variables that set a rank's host id. On GPUs each rank has a separate host id by default.
-     * On other devices it has one only if the user asks for it.
+     * On other devices a rank has a separate host id only if the user asks for it.
      */
     private Map<String, String> variables(int rank, Map<String, String> settings) {
         boolean emulated = !requireDevice(settings).equals(GPU);

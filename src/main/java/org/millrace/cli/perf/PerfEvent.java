@@ -38,7 +38,7 @@ public sealed interface PerfEvent extends RankEvent {
         static final CaseResult NONE = new CaseResult(0, UNCHECKED);
 
         /**
-         * Combines the results of two ranks: the sum of their wrong elements and the time of the slower one. A
+         * Combines the results of two ranks: the sum of their wrong elements, and the time of the slower rank. A
          * collective is complete when the last rank has its result.
          */
         CaseResult with(CaseResult other) {

@@ -23,7 +23,7 @@ import picocli.CommandLine.Spec.Target;
 import picocli.CommandLine.Spec;
 import picocli.CommandLine.TypeConversionException;
 
-/** The options of {@code perf}. Options that nccl-tests has too have nccl-tests' names. */
+/** The options of {@code perf}. An option that nccl-tests has, too, has the same name as in nccl-tests. */
 final class PerfOptions {
 
     private static final int DEFAULT_FACTOR = 2;
@@ -227,8 +227,8 @@ final class PerfOptions {
                         sizes, collective.parts(ranks), iterations == null ? 0 : iterations,
                         warmup == null ? -1 : warmup),
                 checking(faultPlanted), data, deadline, profile, register,
-                // In an automatic warm-up, ranks agree by an operation to end it, and a planted fault may falsify
-                // this operation.
+                // The ranks use an operation to agree on the end of an automatic warm-up, and a planted fault may
+                // falsify this operation.
                 warmup == null && !faultPlanted);
     }
 

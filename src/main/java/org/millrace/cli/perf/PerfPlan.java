@@ -13,14 +13,14 @@ import org.millrace.Operation;
 public record PerfPlan(Operation collective, int ranks, List<Case> cases, Checking checking, long seed,
         Duration deadline, boolean profile, boolean register, boolean warmsUp) {
 
-    /** The operations with results that are compared with a reference. */
+    /** Selection of the operations that are checked: their results are compared with a reference. */
     public enum Checking {
         /** No operation: the run only measures times. */
         NONE,
-        /** One additional operation after the timed ones, on separate operands. */
+        /** One additional operation after the timed operations, on separate operands. */
         AFTERWARDS,
         /**
-         * Every operation, each on separate operands, because a planted fault may hit any of them. The times then
+         * Every operation, each on separate operands, because a planted fault may hit any operation. The times then
          * include filling and comparing the operands.
          */
         EVERY
@@ -31,7 +31,7 @@ public record PerfPlan(Operation collective, int ranks, List<Case> cases, Checki
      *
      * @param count  number of elements of one rank's larger operand. The call receives a smaller count if the other
      *               operand has only the size of a part
-     * @param warmup number of operations before the timed ones; an upper bound if the plan warms up automatically
+     * @param warmup number of operations before the timed operations; an upper bound if the plan warms up automatically
      */
     public record Case(int index, DataType type, Reduction reduction, long count, int warmup, int iterations) {
 
@@ -75,7 +75,7 @@ public record PerfPlan(Operation collective, int ranks, List<Case> cases, Checki
     private static final int MAX_ITERATIONS = 20_000;
     private static final int FEWEST_ITERATIONS = 4;
     /**
-     * Number of warm-up operations of the first line, during which the JIT compiler is busy. Without them, small
+     * Number of warm-up operations of the first line, during which the JIT compiler is busy. Without the warm-up, small
      * operations would run in the interpreter during the measurement.
      */
     private static final int WARMUP_OF_THE_FIRST = 10_000;
@@ -91,7 +91,8 @@ public record PerfPlan(Operation collective, int ranks, List<Case> cases, Checki
     private static final int STARTERS = 300;
     /**
      * Number of operations of the automatic warm-up before the first line, if small operations are measured. The JIT
-     * compiler compiles their code only after so many operations. Compiled operations take a tenth of the time.
+     * compiler compiles the code of small operations only after this number of operations. Compiled operations take a
+     * tenth of the time.
      */
     private static final int STARTERS_OF_SMALL = 30_000;
 
@@ -117,7 +118,7 @@ public record PerfPlan(Operation collective, int ranks, List<Case> cases, Checki
      * have one line.
      *
      * @param parts  number of equal parts of the larger operand
-     * @param warmup number of operations before the timed ones; negative for the default
+     * @param warmup number of operations before the timed operations; negative for the default
      */
     static List<Case> cases(List<DataType> types, List<Reduction> reductions, Sizes sizes, int parts, int iterations,
             int warmup) {

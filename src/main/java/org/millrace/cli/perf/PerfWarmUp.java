@@ -35,7 +35,7 @@ final class PerfWarmUp {
 
     /**
      * Runs at least one operation, so that connections and memory are used before a line is measured. The number of
-     * operations in a round doubles, so that a warm-up of slow operations ends soon after its time.
+     * operations in a round doubles, so that a warm-up of slow operations ends soon after its time limit.
      *
      * @param operations number of operations to run if the time suffices
      * @param bytes      size of an operation

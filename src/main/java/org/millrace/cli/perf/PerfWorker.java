@@ -89,7 +89,9 @@ public final class PerfWorker implements RankWorker {
                 new CheckedCollectives(communicator, stream, arena, plan.largestBytes(), deadline, plan.register())) {
             new Measurement(plan, communicator, collectives).run(reporter);
         } catch (Throwable failure) {
-            reporter.fail(failure); // reported first, because the abort makes the peers fail and report too
+            // The failure is reported before the abort, because the abort makes the peers fail and report failures,
+            // too.
+            reporter.fail(failure);
             communicator.abort();
             throw failure;
         }

@@ -133,9 +133,9 @@ abstract class Reference {
     }
 
     /**
-     * Reference for floating-point numbers. It computes in double precision. A collective rounds to the type after
-     * every step and may combine ranks in any order. The reference therefore accepts results within the error of this
-     * rounding.
+     * Reference for floating-point numbers. The reference computes in double precision. A collective rounds to the type
+     * after every step and may combine ranks in any order. The reference therefore accepts results within the error of
+     * this rounding.
      */
     static final class FloatReference extends Reference {
 
@@ -173,7 +173,7 @@ abstract class Reference {
                 case MAX, MIN -> 0;
                 case SUM, PROD -> ranks - 1;
                 case MULSUM -> 2 * ranks - 1;
-                // 1/ranks is rounded too
+                // One more than for MULSUM, because the factor 1/ranks is rounded, too.
                 case AVG -> 2 * ranks;
             };
         }

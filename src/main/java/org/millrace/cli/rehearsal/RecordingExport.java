@@ -13,8 +13,8 @@ import org.millrace.rehearsal.RecordedRun.Step;
 import org.millrace.rehearsal.RecordedRun;
 
 /**
- * Writes a recording in a format that other programs read. It is written line by line, because a recording may have
- * millions of steps. Times are microseconds since the recording began.
+ * Writes a recording in a format that other programs read. The output is written line by line, because a recording may
+ * have millions of steps. Times are microseconds since the recording began.
  */
 final class RecordingExport {
 

@@ -133,8 +133,9 @@ public final class ReplayCommand extends Subcommand {
             RankMain.run(workerRank, new Worker(plan, settings));
             return ExitCode.OK; // the parent process determines the exit status
         }
-        LinkNetwork.require(Configuration.load(settings), // checked here, so that this process reports an error once,
-                                                          // instead of every rank
+        // The settings are checked here, so that this process reports an error once. Otherwise every rank would report
+        // the error.
+        LinkNetwork.require(Configuration.load(settings),
                 IntStream.range(0, plan.size())
                         .mapToObj(rank -> ProcessRanks.hostName(rank / ranksPerHost))
                         .distinct()
@@ -306,7 +307,9 @@ public final class ReplayCommand extends Subcommand {
                 replay.warmUp(plan.warmUp());
                 replay.run(plan.launches(workerRank));
             } catch (Throwable failure) {
-                reporter.fail(failure); // reported first, because the abort makes the peers fail and report too
+                // The failure is reported before the abort, because the abort makes the peers fail and report failures,
+                // too.
+                reporter.fail(failure);
                 made.abort();
                 throw failure;
             }

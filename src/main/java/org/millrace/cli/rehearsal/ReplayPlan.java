@@ -24,8 +24,8 @@ final class ReplayPlan {
      * Operations of one kernel, after a pause of the program.
      *
      * @param afterEnd whether the program waited for its previous operations before the pause
-     * @param nanos    duration of the pause, in nanoseconds. It begins with the end of the previous operations if
-     *                 {@code afterEnd}, otherwise with their call
+     * @param nanos    duration of the pause, in nanoseconds. If {@code afterEnd}, the pause begins at the end of the
+     *                 previous operations, and otherwise at the call of the previous operations
      */
     public record Launch(List<Call> calls, boolean afterEnd, long nanos) {
     }
@@ -57,7 +57,8 @@ final class ReplayPlan {
      * Creates a plan to repeat a recording.
      *
      * @param which   communicator; empty for the communicator with the most operations
-     * @param overlap whether the program continues while its operations run; its pauses then overlap with them
+     * @param overlap whether the program continues while its operations run. The pauses of the program then overlap
+     *                with its operations
      * @throws MillraceException if required records are missing; the message names them
      */
     public static ReplayPlan of(RecordedRun run, Optional<Long> which, boolean overlap) {

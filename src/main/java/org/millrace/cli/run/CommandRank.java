@@ -81,7 +81,8 @@ final class CommandRank {
             }
             ranks.ended(this, status);
         } catch (InterruptedException spurious) {
-            Thread.currentThread().interrupt(); // impossible: only this object has this thread and could interrupt it
+            // Impossible: only this object has a reference to this thread, and does not interrupt it.
+            Thread.currentThread().interrupt();
         }
     }
 
@@ -96,7 +97,7 @@ final class CommandRank {
             input.write((name + "\n").getBytes(StandardCharsets.US_ASCII));
             input.flush();
         } catch (IOException gone) {
-            // the rank has ended, and the thread "end" reports this
+            // The rank has ended, and the thread "end" reports the end.
         }
     }
 
@@ -115,7 +116,7 @@ final class CommandRank {
         process.destroyForcibly();
     }
 
-    /** Waits until the rank has ended and this is reported. Returns false on a timeout. */
+    /** Waits until the rank has ended and its end is reported. Returns false on a timeout. */
     boolean awaitEnd(Duration timeout) throws InterruptedException {
         return end.join(timeout);
     }

@@ -95,8 +95,8 @@ final class CommandRanks implements Ranks {
         int number = rank.rank();
         if (code == 0) {
             events.accept(new RankEvent.Finished(number));
-        } else if (ending != null && code == ExitStatus.of(ending)) { // the signal that was passed on has ended the
-                                                                      // rank
+        } else if (ending != null && code == ExitStatus.of(ending)) {
+            // The rank was ended by the signal that was passed on to it, which is no failure of the rank.
             status = status == 0 ? code : status;
             events.accept(new RankEvent.Finished(number));
         } else {
@@ -126,8 +126,8 @@ final class CommandRanks implements Ranks {
     }
 
     /**
-     * Passes a signal on to all ranks. After a second ending signal, or the time of grace after the first, the ranks
-     * are killed.
+     * Passes a signal on to all ranks. The ranks are killed after a second ending signal, or when the time of grace
+     * after the first ending signal has passed.
      */
     void pass(String signal) {
         synchronized (this) {
@@ -217,7 +217,7 @@ final class CommandRanks implements Ranks {
                     }
                 }
             } catch (ReflectiveOperationException absent) {
-                // without handlers the signals end this process, and the ranks end with it
+                // Without handlers, the signals end this process. The ranks end when this process ends.
             }
         }
 

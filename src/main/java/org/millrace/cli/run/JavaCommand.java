@@ -21,9 +21,9 @@ public final class JavaCommand {
     private static final String MAIN = "org.millrace.cli.Main";
 
     /**
-     * System property with further options, separated by blanks, for every JVM that this class starts. Tests use it,
-     * because they start many JVMs that run for about a second: too short for the JIT compiler C2. The name is not
-     * {@code millrace.*}, because that prefix marks settings.
+     * System property with further options, separated by blanks, for every JVM that this class starts. Tests set this
+     * property, because they start many JVMs that run for about a second. A second is too short for the JIT compiler
+     * C2. The name is not {@code millrace.*}, because that prefix marks settings.
      */
     public static final String OPTIONS = "org.millrace.cli.java.options";
 
@@ -33,9 +33,9 @@ public final class JavaCommand {
     public static List<String> of(List<String> arguments) {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-        // a JVM without memory could not report its failure, and the parent would wait
+        // Without this option, a JVM without memory could not report its failure, and the parent would wait.
         command.add("-XX:+ExitOnOutOfMemoryError");
-        // drops debuggers and profilers, because this process already uses their ports
+        // The options of debuggers and profilers are dropped, because this process already uses their ports.
         ManagementFactory.getRuntimeMXBean()
                 .getInputArguments()
                 .stream()

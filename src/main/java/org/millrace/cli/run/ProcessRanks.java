@@ -182,7 +182,7 @@ public final class ProcessRanks implements Ranks {
                 try {
                     return process.waitFor();
                 } catch (InterruptedException spurious) {
-                    // impossible: only this object has this thread and could interrupt it
+                    // Impossible: only this object has a reference to this thread, and does not interrupt it.
                 }
             }
         }

@@ -39,8 +39,8 @@ final class RankCache {
 
     private static final int MAX_CACHES = 8;
     /**
-     * Time limit of the process that creates a cache, and time after which an unfinished cache is created anew. It is
-     * long, because this process has the lowest priority.
+     * Time limit of the process that creates a cache, and time after which an unfinished cache is created anew. The
+     * limit is long, because this process has the lowest priority.
      */
     private static final Duration DEADLINE = Duration.ofMinutes(10);
 

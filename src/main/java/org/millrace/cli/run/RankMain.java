@@ -19,7 +19,8 @@ public final class RankMain {
     /** Runs the rank until it ends or the parent process ends. Does not throw: a failure is reported as an event. */
     public static void run(int rank, RankWorker worker) {
         PrintStream events = System.out;
-        System.setOut(System.err); // standard output carries only events, which other output would corrupt
+        // Standard output must carry only events. Other output would corrupt the events.
+        System.setOut(System.err);
         Thread.ofPlatform().daemon().name("parent-watch").start(() -> {
             awaitEnd(System.in);
             endEarly(worker);
@@ -39,14 +40,15 @@ public final class RankMain {
         } catch (InterruptedException ended) {
             Thread.currentThread().interrupt();
         }
-        System.exit(1); // the rank may be in a wait that an abort does not end, as in join
+        // Ends the process, because an abort does not end every wait of the rank, for instance in join.
+        System.exit(1);
     }
 
     /** Returns when the parent process has closed the stream or has ended. */
     private static void awaitEnd(InputStream parent) {
         try {
             while (parent.read() >= 0) {
-                // the parent writes nothing
+                // The content does not matter, because the parent writes nothing before it closes the stream.
             }
         } catch (IOException gone) {
             // a read error is treated like the end of the stream

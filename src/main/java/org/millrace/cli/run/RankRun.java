@@ -120,7 +120,7 @@ public final class RankRun<E extends RankEvent> {
                 .toList();
     }
 
-    /** Handles one event. Returns false if none arrived within the given time. */
+    /** Handles one event. Returns false if no event arrived within the given time. */
     private boolean hear(Duration patience) throws InterruptedException {
         RankEvent event = queue.poll(patience.toNanos(), TimeUnit.NANOSECONDS);
         switch (event) {

@@ -40,7 +40,7 @@ public final class RunCommand extends Subcommand {
 
     private static final int SECRET_BYTES = 32;
     /**
-     * Deadline of a run without a deadline of the user's: longer than any run, and short enough for arithmetic without
+     * Deadline of a run if the user has set no deadline: longer than any run, and short enough for arithmetic without
      * overflow.
      */
     private static final Duration NO_LIMIT = Duration.ofDays(36_500);
@@ -112,7 +112,9 @@ public final class RunCommand extends Subcommand {
         Map<String, String> settings = settings();
         require(port == null || port > 0 && port < 1 << Short.SIZE, "--master-port: a number from 1 to 65535");
         List<String> hosts = hosts();
-        LinkNetwork.require(Configuration.load(settings), hosts); // checked here, so that the error is reported once
+        // The links are checked here, so that this process reports an error once. Otherwise every rank would report the
+        // error.
+        LinkNetwork.require(Configuration.load(settings), hosts);
         Map<String, String> common = common(settings);
         RankCache cache = cache(common);
         CommandRanks.Command command = new CommandRanks.Command(cache == null ? words : cache.words(),

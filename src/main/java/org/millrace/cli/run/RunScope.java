@@ -133,7 +133,7 @@ final class RunScope implements AutoCloseable {
         try {
             Runtime.getRuntime().removeShutdownHook(hook);
         } catch (IllegalStateException shuttingDown) {
-            // the process is ending, so the shutdown hook runs too; it finds nothing to clean
+            // The JVM already shuts down, so the shutdown hook runs, too. The hook then finds nothing to clean.
         }
     }
 
