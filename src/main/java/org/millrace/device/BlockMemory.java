@@ -15,10 +15,10 @@ import org.millrace.element.ElementKernel;
  *                   multiplication.
  * @param among      arithmetic that combines elements from several other ranks; the same as {@code own}, but without
  *                   the operator's first step
- * @param readInput  whether the input is registered. The devices of peers may then read sent elements there instead of
- *                   in slots
- * @param readOutput whether the output is registered. The devices of peers may then read sent elements there instead of
- *                   in slots
+ * @param readInput  whether the input is registered. The devices of peers may then read sent elements in the input
+ *                   instead of in slots
+ * @param readOutput whether the output is registered. The devices of peers may then read sent elements in the output
+ *                   instead of in slots
  */
 record BlockMemory(MemorySegment input, MemorySegment output, int elementBytes, ElementKernel own, ElementKernel among,
         boolean readInput, boolean readOutput) {
@@ -30,7 +30,7 @@ record BlockMemory(MemorySegment input, MemorySegment output, int elementBytes, 
                 own.hasPreOp() ? ElementKernel.of(type, ReduceOp.SUM, ranks) : own, false, false);
     }
 
-    /** Returns memory for an operation that does not change the elements. They are moved as bytes. */
+    /** Returns memory for an operation that does not change the elements. The elements are moved as bytes. */
     public static BlockMemory copied(MemorySegment input, MemorySegment output) {
         ElementKernel bytes = ElementKernel.of(DataType.UINT8, ReduceOp.SUM, 1);
         return new BlockMemory(input, output, 1, bytes, bytes, false, false);

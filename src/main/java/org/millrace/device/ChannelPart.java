@@ -8,7 +8,7 @@ package org.millrace.device;
  * @param first     index of the share's first element in the operation
  * @param elements  number of elements of the share; if it is 0, there is one round of empty chunks
  * @param fullChunk number of elements of a chunk that fills its slots
- * @param alignment number of elements in 16 bytes; each chunk's number of elements is a multiple of it
+ * @param alignment number of elements in 16 bytes; the number of elements of each chunk is a multiple of this number
  */
 record ChannelPart(long first, long elements, long fullChunk, long alignment) {
 

@@ -9,7 +9,7 @@ import org.millrace.device.LineFormat.LLFormat;
  * The form of a chunk in a connection: its number of steps, the number of steps of each slice, and the layout of the
  * data in the slots.
  *
- * @param chunkSteps number of steps of a chunk; an operation begins at a step that is a multiple of it
+ * @param chunkSteps number of steps of a chunk; an operation begins at a step that is a multiple of this number
  * @param sliceSteps number of steps of a slice
  * @param protocol   protocol of the slots; a chunk of LL or LL128 has one step
  * @param userBytes  size of a chunk in bytes if chunks stay in the user's memory (mode PTR); 0 if chunks pass through

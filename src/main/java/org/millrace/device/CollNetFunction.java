@@ -10,8 +10,8 @@ import org.millrace.proxy.ProxyOp;
 
 /**
  * A collective that a collective network carries out. This rank sends its elements to the network and receives the
- * result from it, one slot at a time. Sending does not wait for receiving. It continues as long as slots are free. Each
- * slot transfers one range of bytes.
+ * result from it, one slot at a time. Sending does not wait for receiving, and continues as long as slots are free.
+ * Each slot transfers one range of bytes.
  *
  * <pre>
  *                   each slot sent                       each slot received

@@ -53,7 +53,7 @@ public abstract class CollectiveFunction implements FunctionTable.DeviceFunction
 
     /**
      * Returns the shape of a channel's chunks. Null if the function moves no chunks between ranks, or if the collective
-     * network determines their size.
+     * network determines the size of the chunks.
      */
     @Nullable
     ChunkShape shape(int number, CollectiveWork work, DeviceCommunicator communicator, DeviceChannel channel) {

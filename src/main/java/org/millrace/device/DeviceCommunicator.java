@@ -183,8 +183,8 @@ public final class DeviceCommunicator {
     }
 
     /**
-     * Returns the time when a work item was complete, or -1, as {@link #started} does for the beginning. Callable from
-     * any thread.
+     * Returns the time when a work item was complete, as a value of {@link System#nanoTime}. Returns -1 if the work
+     * item is not complete, or if later work items have overwritten its time. Callable from any thread.
      */
     public long completed(int channel, long number) {
         return completed[channel].timestamp(number);

@@ -54,7 +54,7 @@ public final class EmulatedDevice implements Device, Agent {
     private @Nullable Thread running;
     private volatile long functionSince;
     private volatile boolean stopped;
-    /** Heap of this process that other processes map, for allocations; null if no process maps one. */
+    /** Heap of this process that other processes map, for allocations; null if this process has no such heap. */
     private volatile @Nullable SharedHeap heap;
     /** Agent that lets a waiting thread run the streams; null if waiting threads do not run them. */
     private volatile @Nullable HelpedAgent helped;
@@ -88,7 +88,7 @@ public final class EmulatedDevice implements Device, Agent {
         heap = mapped;
     }
 
-    /** Returns the heap of this process that other processes map; null if no process maps one. */
+    /** Returns the heap of this process that other processes map; null if this process has no such heap. */
     public @Nullable SharedHeap heap() {
         return heap;
     }
@@ -284,7 +284,7 @@ public final class EmulatedDevice implements Device, Agent {
      * Returns whether all the given streams are being captured.
      *
      * @throws MillraceException if only some of the streams are captured, or if they belong to different captures. An
-     *                           operation on all of them would then neither become part of one plan nor run now.
+     *                           operation on all these streams would then neither become part of one plan nor run now.
      */
     public boolean isCapturing(List<DeviceStream> all) {
         // The loop uses an index and no iterator. Each operation calls this method, so it must not allocate.

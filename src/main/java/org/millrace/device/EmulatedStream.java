@@ -263,8 +263,8 @@ public final class EmulatedStream implements DeviceStream {
     public interface CapturedOperation {
 
         /**
-         * Checks that the operation can be enqueued. A launch of the plan calls it for all operations before it
-         * enqueues the first.
+         * Checks that the operation can be enqueued. A launch of the plan first calls this method for all operations,
+         * and then enqueues them.
          *
          * @throws RuntimeException if the operation can no longer be enqueued
          */

@@ -120,8 +120,8 @@ public final class KernelPlan implements AutoCloseable {
     }
 
     /**
-     * Returns the kind of memory that contains the work items. It depends on their size, and on whether the plan runs
-     * more than once.
+     * Returns the kind of memory that contains the work items. The kind depends on the size of the items, and on
+     * whether the plan runs more than once.
      */
     public KernelArguments.WorkStorage storage() {
         return storage;
@@ -144,7 +144,7 @@ public final class KernelPlan implements AutoCloseable {
         }
     }
 
-    /** Returns whether {@link #free} would free nothing, because the plan has no memory or it is freed. */
+    /** Returns whether {@link #free} would free nothing, because the plan never had memory or has already freed it. */
     public boolean isFree() {
         return own == null || !own.scope().isAlive();
     }

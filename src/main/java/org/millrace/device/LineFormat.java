@@ -37,8 +37,8 @@ interface LineFormat {
     void pack(Piece data, int bytes, MemorySegment lines, long at, long step);
 
     /**
-     * Returns the size of the lines that a step posts, in bytes. In some steps it is larger than {@code lineBytes},
-     * because more lines are written than the data needs.
+     * Returns the size of the lines that a step posts, in bytes. In some steps this size is larger than {@code
+     * lineBytes}, because more lines are written than the data needs.
      */
     long postedBytes(long slotBytes, long lineBytes, long step);
 

@@ -45,8 +45,8 @@ public final class PlanBuilder {
     }
 
     /**
-     * Returns whether another work item fits into the plan, even if each of its channels needs a new batch for it. The
-     * maximum sizes of the builder must allow at least one work item.
+     * Returns whether another work item fits into the plan, even if the item needs a new batch on each of its channels.
+     * The maximum sizes of the builder must allow at least one work item.
      */
     public boolean hasRoom(WorkType type, int channelCount) {
         int batchBytes = (batches + channelCount) * WorkBatch.BYTES;
@@ -252,7 +252,7 @@ public final class PlanBuilder {
             }
             for (int i = 0; i < transfers; i++) {
                 // Two transfers of one round would use the same connection. In addition, all ranks must begin a new
-                // batch at the same rounds. Otherwise they would wait for each other forever.
+                // batch at the same rounds. Otherwise the ranks would wait for each other forever.
                 if (rounds[i] == round
                         || rounds[i] / WorkBatch.MAX_POINT_TO_POINT != round / WorkBatch.MAX_POINT_TO_POINT) {
                     return true;

@@ -109,8 +109,8 @@ final class SimplePrimitives extends Primitives {
     }
 
     /**
-     * Returns whether all peers have finished reading this rank's memory. The kernel must not end before, because the
-     * user may then reuse the memory.
+     * Returns whether all peers have finished reading this rank's memory. The kernel must not end earlier, because the
+     * user may reuse the memory after the kernel's end.
      */
     @Override
     public boolean drained() {
@@ -155,7 +155,7 @@ final class SimplePrimitives extends Primitives {
     }
 
     /**
-     * Records for each peer whether it reads the slice directly from this rank's memory or from its slot.
+     * Tells each peer whether to read the slice directly from this rank's memory or from the peer's slot.
      *
      * @param read   for each sending connection: whether the peer can read this rank's memory directly
      * @param where  memory that contains the slice
@@ -174,7 +174,7 @@ final class SimplePrimitives extends Primitives {
 
     /**
      * Returns the index of the first sending connection, from a given index on, that needs the slice in its slot.
-     * Returns the number of sending connections if none needs it.
+     * Returns the number of sending connections if no such connection exists.
      */
     private int notIn(boolean[] read, int begin) {
         int i = begin;

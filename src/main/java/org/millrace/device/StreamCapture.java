@@ -92,7 +92,8 @@ final class StreamCapture {
     }
 
     /**
-     * Adds a stream's wait for an event of this capture. The stream joins the capture if it does not belong to it yet.
+     * Adds a stream's wait for an event of this capture. A stream that is not part of this capture yet joins the
+     * capture.
      */
     synchronized void waitFor(EmulatedStream stream, CapturedMark mark) {
         if (over) {
@@ -227,7 +228,7 @@ final class StreamCapture {
 
     /**
      * The captured operations. A launch enqueues them in the order of their capture. The stream of the launch replaces
-     * the first captured stream, and a new stream replaces each of the others.
+     * the first captured stream. A new stream replaces each other captured stream.
      */
     private final class CapturedPlan implements Plan {
 

@@ -51,8 +51,8 @@ final class TaskQueue {
     private volatile long completed;
     private volatile @Nullable Throwable failure;
     /**
-     * Task that is running. Only the device's thread writes it. Other threads read it for messages and may see an
-     * outdated value.
+     * Task that is running. Only the device's thread writes this field. Other threads read the field for messages and
+     * may see an outdated value.
      */
     private @Nullable StreamTask current;
 

@@ -19,7 +19,8 @@ import org.millrace.device.ChunkShape.Slices;
  * arrive only after the rank's own elements have traveled around the whole ring.
  *
  * <p>
- * The kernel ends only when the proxies have sent everything, because the user may reuse the memory after its end.
+ * The kernel ends only when the proxies have sent everything, because the user may reuse the memory after the kernel's
+ * end.
  */
 final class UserMemoryPrimitives extends Primitives {
 

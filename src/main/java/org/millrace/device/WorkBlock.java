@@ -11,8 +11,8 @@ import org.millrace.abi.WorkType;
 /**
  * A block of a kernel. It reads its work from the kernel's arguments and serves one channel. The channel's collectives
  * run one after another. The channel's sends and receives all run at the same time, beside the collectives. On a GPU,
- * the warps of a block run one batch of sends and receives at a time. This class runs all batches at once, so no
- * transfer waits for another one that waits for a peer.
+ * the warps of a block run one batch of sends and receives at a time. This class runs all batches at once, so a
+ * transfer that waits for its peer delays no other transfer.
  *
  * <p>
  * If a plan runs more than once and its arguments do not change, each run uses the same blocks. A block then keeps the
@@ -73,8 +73,8 @@ final class WorkBlock implements Block {
     }
 
     /**
-     * Returns whether all work items can be rewound, that is, started again. All are checked before the first is
-     * rewound, because a rewound item at once reserves its steps on its connections.
+     * Returns whether all work items can be rewound, that is, started again. This method checks all work items before
+     * any item is rewound, because an item reserves its steps on its connections as soon as it is rewound.
      */
     @Override
     public boolean canRewind() {

@@ -15,10 +15,10 @@ import org.millrace.abi.WorkFifoCounters;
  */
 public final class WorkFifo {
 
-    /** Unit of sizes and positions in bytes. The sizes of work items and all positions are multiples of it. */
+    /** Unit of sizes and positions in bytes. The sizes of work items and all positions are multiples of this unit. */
     public static final int UNIT = 16;
     /**
-     * Maximum size of a FIFO in bytes. Positions of 32 bits would allow twice as much, but NCCL has this limit, too.
+     * Maximum size of a FIFO in bytes, as in NCCL. Positions of 32 bits would allow a FIFO of twice this size.
      */
     public static final int MAX_BYTES = 1 << 30;
 

@@ -156,8 +156,9 @@ public final class WorkLauncher implements AutoCloseable {
     }
 
     /**
-     * Returns the exception for a launch after launching has stopped. The abort flag may be reset by now. If the caller
-     * was waiting for room before, it therefore gets the reason that was found when launching stopped.
+     * Returns the exception for a launch after launching has stopped. A caller that was waiting for room gets the
+     * reason for which launching stopped, as recorded at that time. The abort flag does not show this reason, because
+     * the flag may be reset by now.
      */
     private MillraceException refusal(KernelPlan plan) {
         boolean waited = waiting;

@@ -9,7 +9,8 @@ import org.millrace.abi.WorkType;
 
 /**
  * Reader of a block's work. It iterates over the batches of the block's channel. It copies the work items to its own
- * memory, as NCCL's kernels load them into shared memory. Several blocks of one thread may use it, one after another.
+ * memory, as NCCL's kernels load them into shared memory. Several blocks of one thread may use one reader, one block
+ * after another.
  */
 final class WorkReader {
 

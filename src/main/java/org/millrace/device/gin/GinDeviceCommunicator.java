@@ -22,7 +22,7 @@ public final class GinDeviceCommunicator implements AutoCloseable {
      */
     private final int[] epochs;
     private final AtomicBoolean closed = new AtomicBoolean();
-    /** Number of signals of each context that are reserved for users: the signals with the lowest numbers. */
+    /** Number of signals of each context that users have reserved so far: the signals with the lowest numbers. */
     private int takenSignals;
 
     /**

@@ -108,8 +108,8 @@ final class GinPoster {
     }
 
     /**
-     * Raises a peer's index to {@code value}. Does nothing if another block has raised the index to this value or a
-     * later one.
+     * Raises a peer's index to {@code value}. Does nothing if another block has raised the index to this value or to a
+     * later value.
      */
     private static void raise(GinIndices indices, int peer, int value) {
         int current = indices.acquire(peer);

@@ -11,7 +11,7 @@ import org.millrace.abi.GinDescriptorFormat;
  * @param worldBarriers number of barriers of all ranks, in each context
  * @param railBarriers  number of barriers of the ranks of each rail, in each context
  * @param lsaSize       number of consecutive ranks that are near each other (that share memory); the number of ranks
- *                      must be a multiple of it
+ *                      must be a multiple of this number
  * @param firstIndex    initial value of the indices of all queues; not 0 in tests of the wrap
  * @param deadline      maximum duration of a single wait of a block
  */

@@ -185,7 +185,7 @@ public final class HostGin {
     }
 
     /**
-     * Waits until a condition is true. Other ranks of this process make it true.
+     * Waits until a condition is true. Other ranks of this process make the condition true.
      *
      * @param what description of the condition in messages
      */

@@ -79,14 +79,14 @@ public final class LsaMemory implements AutoCloseable {
         return (long) ranks * WORDS * Long.BYTES;
     }
 
-    /** Returns the number of signals that {@link #connect} uses, once. */
+    /** Returns the number of signals that one call of {@link #connect} uses. The call does not reset the signals. */
     public static int signals() {
         return SIGNALS;
     }
 
     /**
-     * Exchanges the locations of windows between the ranks near this rank. All near ranks must call it. If they belong
-     * to several processes, the window's memory must come from {@link #allocate}.
+     * Exchanges the locations of windows between the ranks near this rank. All near ranks must call this method. If the
+     * near ranks belong to several processes, the window's memory must come from {@link #allocate}.
      *
      * @param memory this rank's memory of the window, of the same length on every rank
      * @param offset offset in the window of {@link #bytes} bytes that have no other use during this call
