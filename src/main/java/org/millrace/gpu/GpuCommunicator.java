@@ -56,8 +56,9 @@ final class GpuCommunicator implements Communicator {
     private final Duration patience;
     private final LaunchCounts launched;
     /**
-     * Whether {@link #launched} counts all operations. It becomes false when the first plan is recorded, because the
-     * operations of a repeated graph are not counted. A count that is too low does not cause a failure.
+     * Whether {@link #launched} counts all operations. The value becomes false when the first plan is recorded, because
+     * the operations of a repeated graph are not counted. This rank then does not send its counts when it closes. Its
+     * own count, which is then too low, does not make this rank fail.
      */
     private volatile boolean counts = true;
     private final AtomicBoolean closed = new AtomicBoolean();
@@ -311,8 +312,8 @@ final class GpuCommunicator implements Communicator {
                 failure.fail(new AbortedException(what, rank(), CommunicatorException.NO_RANK, null, null));
                 givenUp = new DeadlineException(what, rank(), CommunicatorException.NO_RANK, null, null);
             }
-            // All ranks leave together. If one rank left at once, slower peers could not distinguish it from a lost
-            // rank.
+            // This rank waits, so that all ranks leave together. If it left at once, slower peers could not distinguish
+            // it from a lost rank.
             MillraceException alone = failure.get() != null ? null : member.control().leaveTogether(patience, begun);
             if (alone instanceof DeadlineException late) {
                 givenUp = late;
@@ -329,8 +330,8 @@ final class GpuCommunicator implements Communicator {
     /**
      * Stops the watch and frees NCCL's communicator.
      *
-     * @param together whether the other ranks also leave now; NCCL waits for them when it destroys a communicator. If
-     *                 false, NCCL's communicator is aborted instead.
+     * @param together whether the other ranks also leave now. When NCCL destroys a communicator, it waits for the other
+     *                 ranks. If false, NCCL's communicator is aborted instead
      */
     private void tearDown(boolean together) {
         boolean isQuiet = watch.stop();

@@ -175,7 +175,7 @@ final class GpuDevice implements Device {
         streams.remove(stream);
     }
 
-    /** Waits until all streams are idle. Returns false if the deadline passes before. */
+    /** Waits until all streams are idle. Returns false if the deadline passes first. */
     boolean awaitIdle(Duration deadline) {
         long end = System.nanoTime() + deadline.toNanos();
         boolean idle = true;
@@ -284,7 +284,7 @@ final class GpuDevice implements Device {
             cuda.call(function);
         }
 
-        /** Waits until the stream is idle, without reporting a failure. Returns false if the deadline passes before. */
+        /** Waits until the stream is idle, without reporting a failure. Returns false if the deadline passes first. */
         boolean awaitIdle(Duration deadline) {
             try {
                 return Waiting.until(cuda::query, deadline);
@@ -340,7 +340,7 @@ final class GpuDevice implements Device {
                 prepared = true;
                 try (StagingMemory.Lease _ = pinned.take(PIECE_BYTES);
                         StagingMemory.Lease _ = pinned.take(PIECE_BYTES)) {
-                    // When the leases close, both pinned buffers are available for copies.
+                    // Nothing else is necessary: when the leases close, both pinned buffers are available for copies.
                     return;
                 }
             }

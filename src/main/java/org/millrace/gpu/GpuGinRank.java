@@ -56,7 +56,7 @@ public final class GpuGinRank implements AutoCloseable {
         return member.device();
     }
 
-    /** Returns the CUDA runtime. The program loads its kernels with it. */
+    /** Returns the CUDA runtime, by which the program loads its kernels. */
     public CudaRuntime cuda() {
         return member.libraries().cuda();
     }

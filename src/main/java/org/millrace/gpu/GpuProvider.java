@@ -22,7 +22,7 @@ public final class GpuProvider implements CommunicatorProvider {
 
     /**
      * Loads the CUDA runtime and NCCL, and counts the GPUs. Does not initialize a GPU, and does not change a setting
-     * that NCCL reads. Returns the reason why the provider cannot be used; empty if it can.
+     * that NCCL reads. Returns the reason why the provider cannot be used; empty if the provider can be used.
      */
     @Override
     public Optional<String> whyUnusable(Map<String, String> settings) {

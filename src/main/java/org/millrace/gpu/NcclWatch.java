@@ -49,7 +49,7 @@ final class NcclWatch implements Runnable {
     private volatile boolean ended;
     /**
      * Start time of the NCCL call in progress, a value of {@link System#nanoTime()}; 0 if no call is in progress. The
-     * user's thread writes it, and the watching thread reads it.
+     * user's thread writes this field, and the watching thread reads the field.
      */
     private volatile long callSince;
     /**
@@ -128,8 +128,8 @@ final class NcclWatch implements Runnable {
     }
 
     /**
-     * The calls of libnccl in a thread's group of operations, for one or more communicators. It uses NCCL's own group,
-     * which prepares all plans before it launches the first.
+     * The calls of libnccl in a thread's group of operations, for one or more communicators. This class opens a group
+     * of NCCL, which prepares all plans before it launches the first plan.
      */
     private static final class Group implements OperationGroup.Part {
 
