@@ -144,8 +144,8 @@ final class CopyBatch {
 
     /**
      * Returns the length of the numbers that a copy can consist of: 8, 4 or 1 byte. A short copy from host memory is
-     * divided between its numbers, and a kernel may poll a number. A copy of 8 bytes that became longer by 4 would be
-     * divided into numbers of 4 bytes.
+     * divided only between its numbers, because a kernel may poll a number. If a copy of 8 bytes became longer by 4, it
+     * would be divided into numbers of 4 bytes. A kernel could then see a half of its number of 8 bytes.
      */
     private static int unit(long address, long length) {
         long both = address | length;

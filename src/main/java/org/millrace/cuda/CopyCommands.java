@@ -31,8 +31,8 @@ import org.millrace.agent.Waiting;
  *
  * <p>
  * Commands are posted one after another and then sealed together. A kernel can leave at any time, so a posted command
- * may never be read. Sealing them determines how many of them the current kernel reads. Several {@link CopyQueue}s can
- * use one kernel. The posted commands of one queue are sealed before another queue posts.
+ * may never be read. Sealing determines how many of the posted commands the current kernel reads. Several
+ * {@link CopyQueue}s can use one kernel. The posted commands of one queue are sealed before another queue posts.
  *
  * <p>
  * Only one thread at a time may call a method, unless the method states otherwise.
@@ -46,8 +46,8 @@ final class CopyCommands {
     private static final int LOADS = 32 * 4;
     private static final int WIDEST_LOAD = 16;
     /**
-     * Maximum length of a copy for the workers, in bytes. A copy engine makes longer copies, because it alone has the
-     * bandwidth of all workers.
+     * Maximum length of a copy for the workers, in bytes. A copy engine makes longer copies, because one copy engine
+     * has as much bandwidth as all workers together.
      */
     private static final int MAX_BYTES = 32 << 10;
     /**
@@ -72,7 +72,7 @@ final class CopyCommands {
 
     private final CopyMailbox mailbox;
     private final Runnable launcher;
-    /** For each worker, from 1: total number of copies that were given to it. Wraps. */
+    /** For each worker, from 1: total number of copies that were given to the worker. The number wraps. */
     private final int[] given;
     private int next;
     /** Number of the first command that is posted but not sealed. */
@@ -155,7 +155,8 @@ final class CopyCommands {
     void invite() {
         if (!launched || mailbox.stateAcquire() == CopyMailbox.GONE) {
             if (unsealed != next) {
-                // The next kernel begins with the first command after the sealed commands.
+                // The next kernel begins with the first command after the sealed commands. The commands posted so far
+                // are therefore sealed before its launch.
                 poster.seal();
             }
             mailbox.stateAbsentRelease();
@@ -261,10 +262,11 @@ final class CopyCommands {
 
     /**
      * Seals the posted commands: determines how many of them the kernel reads. If the kernel is still present after the
-     * commands were posted, it reads all of them. Otherwise this method waits for the end of the kernel's last read of
-     * the commands.
+     * commands were posted, the kernel reads all of them. Otherwise this method waits for the end of the kernel's last
+     * read of the commands.
      *
-     * @return number of commands that the kernel does not read, counted from the last posted one; they are withdrawn
+     * @return number of commands that the kernel does not read: the last ones of the posted commands. They are
+     *         withdrawn
      */
     int seal() {
         int unseen = 0;
@@ -292,9 +294,9 @@ final class CopyCommands {
             return warp ? 0 : anyWorker();
         }
         int own = own(order);
-        // The warp passes later commands to workers only after its own copies are complete, so a later copy of a
-        // worker follows them. But the warp does not wait for copies of a worker, so the worker of this sequence must
-        // be idle.
+        // The warp passes later commands to workers only after its own copies are complete, so a later copy of a worker
+        // follows the warp's copies. But the warp does not wait for copies of a worker, so the worker of this sequence
+        // must be idle.
         if (warp && isIdle(own)) {
             return 0;
         }

@@ -366,7 +366,8 @@ final class CopyEngine implements CopyQueue.Engine {
      * <p>
      * A copy engine makes row copies of any size. A plain copy of less than 32 KiB from host memory to a GPU does not
      * use a copy engine: the driver puts its bytes into a command for the compute engine. If a kernel of another
-     * context runs there, the command waits for the end of that context's time slice, 2.4 ms (two H100s, driver 580).
+     * context runs on the compute engine, the command waits for the end of that context's time slice, 2.4 ms (two
+     * H100s, driver 580).
      */
     static final class RowCopies {
 
@@ -431,8 +432,8 @@ final class CopyEngine implements CopyQueue.Engine {
      */
     static final class BatchCopies {
 
-        // Signature of CUDA 12.8. Newer drivers export it under this name, too, and a newer signature as
-        // cuMemcpyBatchAsync_v2.
+        // Name of the function with the signature of CUDA 12.8. Newer drivers export this function under the same name,
+        // and export a function with a newer signature as cuMemcpyBatchAsync_v2.
         private static final String FUNCTION = "cuMemcpyBatchAsync";
         private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG;
         /**

@@ -23,14 +23,15 @@ import org.millrace.agent.Waiting;
 
 /**
  * A kernel that makes short copies. It makes a few copies in half of the time that a copy engine needs to start one
- * copy. It makes many copies at once. The kernel reads commands from host memory and reports completed copies there. It
- * stays on the GPU while such copies arrive, and for a while after the last one; see {@code src/main/cuda/copy.cu}.
+ * copy. It makes many copies at once. The kernel reads commands from host memory, and reports completed copies in host
+ * memory. It stays on the GPU while such copies arrive, and for a while after the last copy; see {@code
+ * src/main/cuda/copy.cu}.
  *
  * <p>
- * The kernel runs in the program's context, beside the program's kernels. The program's progress does not depend on it.
- * A launch may have to wait for a kernel of the program, or while the program allocates or frees memory. Therefore a
- * separate thread makes the launches. Until the kernel and all its workers have started, the copy engine makes all
- * copies.
+ * The kernel runs in the program's context, beside the program's kernels. The program's progress does not depend on
+ * this kernel. A launch may have to wait for a kernel of the program, or while the program allocates or frees memory.
+ * Therefore a separate thread makes the launches. Until the kernel and all its workers have started, the copy engine
+ * makes all copies.
  *
  * <p>
  * A thread that waits for all work of the device also waits for this kernel. A launch that needs room for a block on
@@ -149,8 +150,8 @@ public final class CopyKernel implements AutoCloseable {
     }
 
     /**
-     * Loads the kernel and runs it once. Only the first run makes CUDA load the kernel's code, and CUDA cannot always
-     * do this while other kernels run.
+     * Loads the kernel and runs it once. CUDA loads the kernel's code at the first run, and cannot always do this while
+     * other kernels run.
      *
      * @param device device that runs the kernel; it must be current
      * @param stay   time limits of each later stay

@@ -16,7 +16,7 @@ public final class CopyOrder {
 
     /**
      * Returns the order of a strict copy. A strict copy is made after all earlier copies of the same sequence,
-     * including relaxed ones.
+     * including relaxed copies.
      *
      * @param sequence number of the sequence, 0 or more. Copies of different sequences rarely wait for each other.
      */

@@ -5,10 +5,10 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Copies that are made while the caller continues. A copy engine makes them. If there is a {@link CopyKernel}, the
- * kernel makes the short copies. Both may have copies without an order in flight at the same time. If a copy for the
- * kernel must follow copies of the engine, or the reverse, the later copy begins after the earlier copies are complete.
- * The kernel completes its copies within microseconds, and the engine takes longer. A short copy that must follow
- * incomplete copies of the engine is therefore made by the engine, too.
+ * kernel makes the short copies. Engine and kernel may both have copies without an order in flight at the same time. If
+ * a copy for the kernel must follow copies of the engine, or the reverse, the later copy begins after the earlier
+ * copies are complete. The kernel completes its copies within microseconds, and the engine takes longer. A short copy
+ * that must follow incomplete copies of the engine is therefore made by the engine, too.
  *
  * <p>
  * Only one thread at a time may call a method, except {@link #settle}. After construction, no method allocates.
@@ -86,9 +86,9 @@ public final class CopyQueue implements AutoCloseable {
     private static final int POSTED = 16;
 
     /**
-     * Maximum number of copies in flight in the engine while the kernel is starting. A copy that must follow them would
-     * reach the kernel only after they are complete. With more copies in the engine, the kernel would find no work
-     * until then and leave again.
+     * Maximum number of copies in flight in the engine while the kernel is starting. A copy that must follow the
+     * engine's copies reaches the kernel only after these are complete. With more copies in the engine, the kernel
+     * would have no work during this time and would leave again.
      */
     private static final int MAX_BEFORE_KERNEL = 32;
 
@@ -116,8 +116,8 @@ public final class CopyQueue implements AutoCloseable {
     private boolean atKernel;
     private boolean ordered;
     /**
-     * Number of the last copy that was given to the kernel with another order than {@link CopyOrder#IN_TURN}. Workers
-     * never have a later copy than this one.
+     * Number of the last copy that was given to the kernel with another order than {@link CopyOrder#IN_TURN}. No worker
+     * has a copy with a larger number, because workers make no copy with that order.
      */
     private long lastUnordered;
     /**
@@ -178,7 +178,7 @@ public final class CopyQueue implements AutoCloseable {
                 && (ordered && kernel.isReady() || begun - done >= MAX_BEFORE_KERNEL && kernel.isStarting());
     }
 
-    /** Requests a copy with order {@link CopyOrder#IN_TURN}: after all earlier copies and before all later ones. */
+    /** Requests a copy with order {@link CopyOrder#IN_TURN}: after all earlier copies and before all later copies. */
     public long copy(long to, long from, long bytes) {
         return copy(to, from, bytes, CopyOrder.IN_TURN);
     }
@@ -253,8 +253,8 @@ public final class CopyQueue implements AutoCloseable {
     }
 
     /**
-     * Seals the copies that this queue has posted to the kernel. If the kernel leaves without reading some of them,
-     * passes these copies to the engine after the kernel's other copies are complete.
+     * Seals the copies that this queue has posted to the kernel. If the kernel leaves and has not read some of these
+     * copies, passes the unread copies to the engine. Before that, waits until the kernel's other copies are complete.
      */
     void seal() {
         if (kernel == null || kernel.unsealed(this) == 0) {
@@ -275,7 +275,8 @@ public final class CopyQueue implements AutoCloseable {
 
     /**
      * Returns whether the kernel can make the copy now. If the copy must follow copies of the kernel's workers, first
-     * waits for those copies. Neither the kernel's warp nor the worker that would make this copy waits for them.
+     * waits for the workers' copies. The part of the kernel that would make this copy, its warp or a worker, does not
+     * wait for the workers' copies.
      */
     private boolean isKernelsTurn(int order) {
         if (!kernel.isReady() || !isEngineDone()) {

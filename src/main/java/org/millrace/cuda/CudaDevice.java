@@ -173,8 +173,8 @@ public record CudaDevice(CudaRuntime runtime, int index) {
 
         static Properties of(CudaRuntime runtime, int device) {
             CudaFunction function = CudaFunction.GET_DEVICE_PROPERTIES;
-            // The unversioned name always returns the oldest structure. If the library has a newer one, the name of
-            // its function ends in _v2.
+            // The unversioned name always returns the oldest structure. If the library also has a function for a newer
+            // structure, the name of that function ends in _v2.
             MemorySegment address = runtime.library()
                     .find(function.symbol() + "_v2")
                     .or(() -> runtime.library().find(function.symbol()))

@@ -81,7 +81,7 @@ public final class CudaEvent implements Event {
     }
 
     /**
-     * {@return the time from an earlier mark to this one, in milliseconds with a resolution of about half a
+     * {@return the time from an earlier mark to this mark, in milliseconds with a resolution of about half a
      * microsecond; streams must have reached both marks, and both events must be {@linkplain #timing timing} events}
      */
     public float millisSince(CudaEvent earlier) {
@@ -106,8 +106,8 @@ public final class CudaEvent implements Event {
     }
 
     /**
-     * Returns the event as a CUDA event. Throws an {@link IllegalArgumentException} if it belongs to another kind of
-     * device.
+     * Returns the event as a CUDA event. Throws an {@link IllegalArgumentException} if the event belongs to another
+     * kind of device.
      */
     static CudaEvent of(Event event) {
         if (event instanceof CudaEvent cuda) {

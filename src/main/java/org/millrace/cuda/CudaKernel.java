@@ -62,7 +62,7 @@ public final class CudaKernel {
     }
 
     /**
-     * Allows the kernel to use more than 48 KiB of shared memory, the limit without this call.
+     * Raises the kernel's limit of shared memory. Without this call, the limit is 48 KiB.
      *
      * @param bytes maximum dynamic shared memory of a block, in bytes
      */

@@ -126,8 +126,8 @@ public final class CudaRuntime {
     }
 
     /**
-     * Copies between host and device or between devices. When the method returns, the copy is complete, or the host
-     * memory may at least be reused.
+     * Copies between host and device or between devices. When the method returns, a copy to the host is complete. Any
+     * other copy may still run, but the host memory may be reused.
      *
      * @param target memory to copy to; native
      * @param source memory to copy from; native, of the same size
@@ -180,7 +180,7 @@ public final class CudaRuntime {
 
     /**
      * Clears the calling thread's last error, which CUDA stores. Otherwise other code that checks for a last error
-     * would report it.
+     * would report this error.
      */
     void forgetLastError() {
         cudart_h.cudaGetLastError();

@@ -150,7 +150,8 @@ public final class CudaStream implements DeviceStream {
     /**
      * Enqueues a call of a Java function. CUDA calls it on one of CUDA's own threads.
      *
-     * @param function function to call; it must not call CUDA. Later work of the stream waits until it returns.
+     * @param function function to call; it must not call CUDA. Later work of the stream waits until the function
+     *                 returns.
      */
     public void call(HostFunction function) {
         runtime.check(CudaFunction.LAUNCH_HOST_FUNC,

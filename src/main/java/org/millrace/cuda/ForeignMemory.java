@@ -59,7 +59,7 @@ public final class ForeignMemory implements AutoCloseable {
     }
 
     /**
-     * Information about memory that its process sends to other processes, so that they can map it.
+     * Description of memory of a process. The process sends the description to other processes that map the memory.
      *
      * @param process    number of the process that owns the memory
      * @param descriptor file descriptor of the memory in that process; stays open until no process will map the memory
@@ -98,8 +98,8 @@ public final class ForeignMemory implements AutoCloseable {
     }
 
     /**
-     * Passes a DMA-BUF file descriptor for memory of this process to a function. Another driver, for example a
-     * network's, can access the memory through it.
+     * Passes a DMA-BUF file descriptor for memory of this process to a function. Through this descriptor, another
+     * driver can access the memory, for example the driver of a network card.
      *
      * @param driver the driver's functions; the memory's device must be current
      * @param use    function that receives the descriptor, which is closed when the function returns

@@ -50,8 +50,8 @@ public final class HostFunction implements AutoCloseable {
     }
 
     /**
-     * {@return the exception of the last call that threw one, or null if no call did; CUDA does not learn of it, and
-     * the stream continues}
+     * {@return the exception of the last call that threw an exception, or null if no call did} CUDA does not learn of
+     * the exception, and the stream continues.
      */
     public @Nullable Throwable failure() {
         return failure;
