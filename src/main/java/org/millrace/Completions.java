@@ -55,7 +55,8 @@ public final class Completions implements Runnable {
         boolean isOver() {
             try {
                 if (!done.getAsBoolean()) {
-                    return stage.isDone(); // true if the program has cancelled the stage
+                    // The stage may be complete before its condition is true, because the program has cancelled it.
+                    return stage.isDone();
                 }
                 stage.completeAsync(() -> null);
             } catch (RuntimeException | Error failure) {

@@ -65,7 +65,7 @@ public enum DataType {
     }
 
     /**
-     * {@return the type of a code}
+     * {@return the type with a code}
      *
      * @param code a value of {@code ncclDataType_t}
      * @throws IllegalArgumentException if NCCL has no such type

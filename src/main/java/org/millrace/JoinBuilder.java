@@ -317,7 +317,8 @@ public final class JoinBuilder {
      * @throws MillraceException        see {@link #join} and {@link Communicator#close}
      */
     public <X extends Exception> void run(RankProgram<X> program) throws X {
-        Objects.requireNonNull(program, "the program is null"); // before other ranks wait for this rank
+        // Refused before the join, so that no other rank waits for this rank.
+        Objects.requireNonNull(program, "the program is null");
         try (Communicator communicator = join()) {
             try {
                 program.run(communicator);

@@ -22,7 +22,7 @@ public final class OperationGroup {
     public interface Part {
 
         /**
-         * Prepares the enqueued operations for their launch. All parts of a group are prepared before the first one is
+         * Prepares the enqueued operations for their launch. All parts of a group are prepared before the first part is
          * launched.
          *
          * @param alone whether the group has no other part

@@ -111,8 +111,8 @@ final class BootstrapClient {
     }
 
     /**
-     * Connects to rank 0. Returns this rank's end of the connection once rank 0 has answered the proof, or once the
-     * deadline has passed while rank 0 has not answered. In the second case, the caller's wait for the group fails.
+     * Connects to rank 0. Returns this rank's end of the connection once rank 0 has answered the proof. If the deadline
+     * passes before the answer, returns the end as well, and the caller's wait for the group fails.
      */
     Member connect(Rendezvous rendezvous, GroupState group, Deadline deadline) throws IOException {
         String what = self + " cannot join the group at " + rendezvous;

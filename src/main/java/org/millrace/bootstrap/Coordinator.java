@@ -205,7 +205,10 @@ final class Coordinator extends ControlLoop implements Acceptor.Host {
         }
     }
 
-    /** Reports the failure of a member. Only the first report counts, because later ones are consequences. */
+    /**
+     * Reports the failure of a member. Only the first report counts, because later reports are consequences of the
+     * first failure.
+     */
     private void fail(AcceptedConnection peer, RemoteFailure fate) {
         if (peer.stage == Stage.MEMBER) {
             peer.stage = Stage.FAILED;

@@ -366,8 +366,8 @@ final class CopyEngine implements CopyQueue.Engine {
      * <p>
      * A copy engine makes row copies of any size. A plain copy of less than 32 KiB from host memory to a GPU does not
      * use a copy engine: the driver puts its bytes into a command for the compute engine. If a kernel of another
-     * context runs on the compute engine, the command waits for the end of that context's time slice, 2.4 ms (two
-     * H100s, driver 580).
+     * context runs on the compute engine, the command waits for the end of that context's time slice. A time slice
+     * takes 2.4 ms (two H100s, driver 580).
      */
     static final class RowCopies {
 

@@ -71,7 +71,7 @@ final class CopyLaunches {
 
     /**
      * Launches the kernel in one free stream after another, as long as no launched kernel has started. If CUDA refuses
-     * a launch and no earlier launch is unfinished, sets the mailbox's state to {@link CopyMailbox#GONE}. The kernel
+     * a launch and all earlier launches have ended, sets the mailbox's state to {@link CopyMailbox#GONE}. The kernel
      * may then be requested again. After {@link #MAX_REFUSALS} refusals the state stays {@link CopyMailbox#ABSENT}, and
      * the copy engine makes all copies.
      *

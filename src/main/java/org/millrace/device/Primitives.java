@@ -82,8 +82,8 @@ abstract class Primitives {
     public abstract boolean complete();
 
     /**
-     * Returns whether no peer and no proxy still reads this rank's elements. Called after the last primitive. The
-     * kernel may end only if the result is true.
+     * Returns whether all peers and proxies have finished reading this rank's elements. Called after the last
+     * primitive. The kernel may end only if the result is true.
      */
     public boolean drained() {
         return true;

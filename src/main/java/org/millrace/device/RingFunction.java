@@ -178,8 +178,8 @@ abstract class RingFunction extends CollectiveFunction {
             return new ChunkSchedule(part, ranks, 2 * ranks - 1, 2 * (ranks - 1), 2 * (ranks - 1)) {
                 @Override
                 void choose(int primitive) {
-                    // The first primitive only sends, and the last one only stores the result. At primitive ranks - 1,
-                    // in the middle, the sum is complete.
+                    // The first primitive only sends, and the last primitive only stores the result. At primitive ranks
+                    // - 1, in the middle, the sum is complete.
                     int kind = (primitive > 0 ? Primitives.RECEIVE : 0) | (primitive < ranks ? Primitives.INPUT : 0)
                             | (primitive == ranks - 1 ? Primitives.LAST : 0)
                             | (primitive >= ranks - 1 ? Primitives.OUTPUT : 0)

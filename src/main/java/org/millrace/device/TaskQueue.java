@@ -153,9 +153,9 @@ final class TaskQueue {
     }
 
     private void complete() {
-        // The fields completed and waiters are volatile. This thread stores completed and then reads waiters. A
-        // waiting thread adds itself to waiters and then reads completed. At least one of the two therefore sees the
-        // other's store (Dekker).
+        // The fields completed and waiters are volatile. This thread stores completed and then reads waiters. A waiting
+        // thread adds itself to waiters and then reads completed. At least one of the two threads therefore sees the
+        // other thread's store (Dekker).
         long now = completed + 1;
         completed = now;
         for (Waiter waiter : waiters) {

@@ -76,7 +76,8 @@ final class CollNet {
 
     /**
      * Adds the members of both networks to the connections as peer groups, and writes the numbers of these groups into
-     * the device's channels. Returns null unless all ranks offer the networks. The result is the same on all ranks.
+     * the device's channels. Returns null if some rank does not offer the networks. The result is the same on all
+     * ranks.
      *
      * @param nodes host of each rank, numbered from 0
      */

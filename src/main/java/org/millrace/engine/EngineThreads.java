@@ -20,11 +20,11 @@ import org.millrace.proxy.ProxyAgent;
 import org.millrace.proxy.ProxyConnection;
 
 /**
- * Threads of a rank. One polling thread runs device and proxies alternately, or each of the two has a polling thread.
- * One thread is better if there are as many ranks as cores: two threads would take the core from each other just when
- * one waits for the other. A further thread makes connections, and sleeps while no connection is requested. A
- * communicator shares its threads with the communicators that are split from it. The communicator that is closed last
- * stops the threads.
+ * Threads of a rank. Either one polling thread runs device and proxies alternately, or device and proxies have one
+ * polling thread each. One thread is better if there are as many ranks as cores: two threads would take the core from
+ * each other just when one waits for the other. A further thread makes connections, and sleeps while no connection is
+ * requested. A communicator shares its threads with the communicators that are split from it. The communicator that is
+ * closed last stops the threads.
  */
 final class EngineThreads implements AutoCloseable {
 

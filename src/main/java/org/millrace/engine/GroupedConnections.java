@@ -113,8 +113,8 @@ final class GroupedConnections {
         }
 
         /**
-         * Abandons a pending connection for all members. A communicator fails unless all its connections are made, so
-         * no member needs this one any longer.
+         * Abandons a pending connection for all members. A communicator fails if one of its connections is not made, so
+         * no member needs this connection any longer.
          */
         private synchronized void giveUp() {
             if (group == null && !givenUp) {

@@ -405,9 +405,9 @@ final class LaunchQueue implements OperationGroup.Part {
     /**
      * Launch of one communicator's kernels at the end of a group of operations, on one stream. This stream waits for
      * the earlier work of all streams that the operations name. The named streams then wait for this stream. If the
-     * group contains other communicators, this stream is a separate one. On a stream of the program, one communicator's
-     * kernels would wait for another communicator's kernels. On a peer that names the communicators in another order,
-     * the kernels would wait in the opposite order: a deadlock.
+     * group contains other communicators, this stream is none of the named streams, but a separate stream. On a named
+     * stream, one communicator's kernels would wait for another communicator's kernels. On a peer that names the
+     * communicators in another order, the kernels would wait in the opposite order: a deadlock.
      */
     static final class GroupLaunch {
 

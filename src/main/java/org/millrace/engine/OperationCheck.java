@@ -28,7 +28,7 @@ import org.millrace.proxy.ProxyOp;
  */
 final class OperationCheck {
 
-    /** Maximum number of operations that one side may announce before the other without losing records. */
+    /** Maximum number of operations by which one side may be ahead of the other side without the loss of records. */
     private static final int RECORDS = 256;
     private static final long RECORD_BYTES = 32;
     private static final long NUMBER = 0;

@@ -200,7 +200,9 @@ final class P2pTransport implements Transport {
         public void close() {
             if (closed.compareAndSet(false, true)) {
                 if (OFFERED.remove(block.number(), block)) {
-                    block.release(); // also releases the block on behalf of the peer, which has not opened it
+                    // The peer has not opened the block and will not release it, so this rank releases the block for
+                    // the peer, too.
+                    block.release();
                 }
                 block.release();
             }

@@ -152,7 +152,8 @@ final class PendingConnection implements Pending<TransportConnection> {
     }
 
     private long tag(boolean ofSender) {
-        // tags of a peer group's connections must differ from all tags of connections between two of the group's ranks
+        // The tags of a peer group's connections must differ from all tags of connections between two of the group's
+        // ranks.
         long index = request.group() == null ? request.index() : GROUPS + request.group().number();
         return index << Integer.SIZE | (long) request.channel() << 1 | (ofSender ? SENDER : 0);
     }

@@ -113,7 +113,7 @@ final class RecordFile {
         LONG.setRelease(MEMORY, header + RecordFormat.COUNT_OFFSET, ++count);
     }
 
-    /** Prepares memory for records that follow the appended ones, in blocks of pages. Recorder's thread only. */
+    /** Prepares memory for the next records, after the appended records, in blocks of pages. Recorder's thread only. */
     void prepare() throws IOException {
         long wanted = (long) LONG.getAcquire(MEMORY, header + RecordFormat.COUNT_OFFSET) + ahead;
         for (long block = ready; block + blockRecords <= wanted; block += blockRecords) {

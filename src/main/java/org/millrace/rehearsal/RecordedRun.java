@@ -141,7 +141,7 @@ public record RecordedRun(List<Process> processes, List<Step> steps, List<Call> 
         }
     }
 
-    /** Kind and size of operations. Tables have one row for each. */
+    /** Kind and size of operations. Tables have one row for each kind and size. */
     public record Kind(String name, long bytes) implements Comparable<Kind> {
 
         @Override

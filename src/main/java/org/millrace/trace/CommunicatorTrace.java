@@ -304,7 +304,7 @@ public final class CommunicatorTrace implements AutoCloseable {
         /** Number of each entry's operation, plus 1; 0 if the entry is empty. */
         private long[] numbers = {};
 
-        /** Remembers the operation that is stored at an address, unless too many operations have not ended. */
+        /** Remembers the operation that is stored at an address. Does nothing if too many operations have not ended. */
         void add(long operation, long ended, long address) {
             while (operation - ended >= numbers.length) {
                 if (numbers.length == MAX) {

@@ -575,7 +575,8 @@ public final class ProcessTrace {
         /** Stores the number of executed descriptors of a kind. */
         public synchronized void served(GinFields.Kind kind, long count) {
             if (closed) {
-                return; // Another object may use the block.
+                // The context is closed, and another object may use its block.
+                return;
             }
             long at = base + GinFields.KINDS_OFFSET + (long) kind.ordinal() * Long.BYTES;
             long before = TraceMemory.get(at);

@@ -81,8 +81,8 @@ public final class StallWatch {
      * other traces.
      */
     private void check(int silences) {
-        if (silences != silencesSeen) { // check at once: a new silence is recorded only after the link has been silent
-                                        // for long enough
+        // A new silence is checked at once, because it is recorded only after the link has been silent for long enough.
+        if (silences != silencesSeen) {
             silencesSeen = silences;
             next = System.nanoTime();
         }
@@ -160,8 +160,8 @@ public final class StallWatch {
 
         /**
          * Returns whether the traces of other processes must be read, for one of three reasons. First, a failed
-         * connection, or an open one with posted or unconsumed data, has made no progress for {@code nanos}. Second, no
-         * connection at all has made progress for {@code nanos}. Third, a link is silent.
+         * connection has made no progress for {@code nanos}, or an open connection with posted or unconsumed data has
+         * made none. Second, no connection at all has made progress for {@code nanos}. Third, a link is silent.
          */
         static boolean of(ProcessTrace trace, long nanos) {
             long now = System.nanoTime();

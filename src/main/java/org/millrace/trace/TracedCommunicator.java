@@ -64,7 +64,10 @@ public record TracedCommunicator(long hash, int rank, int size, int nodes, Strin
                 : last.getLast();
     }
 
-    /** @param afterwards beginning of the block, read once more after the block */
+    /**
+     * @param afterwards beginning of the block, read once more after the block. It shows which entries may have been
+     *                   overwritten during the first reading
+     */
     static @Nullable TracedCommunicator parse(TraceBytes block, TraceBytes afterwards) {
         TracedState state = TracedState.of(block.intAt(TraceLayout.STATE_OFFSET));
         if (state == null) {

@@ -326,7 +326,8 @@ final class MachineChecks {
                 }
             }
         } catch (ConnectionException | SocketException none) {
-            return List.of(); // the check of the rails reports the reason
+            // No names: the check of the rails reports the reason.
+            return List.of();
         }
         return names;
     }

@@ -294,7 +294,8 @@ public final class GinCommand extends Subcommand {
                         reporter.tell(new GinEvent.Noted(number, rank.communicator().served().toString()));
                     } catch (Throwable thrown) {
                         reporter.fail(thrown);
-                        rank.communicator().fail(thrown); // the other ranks then do not wait for this rank
+                        // The failure is sent to the other ranks, so that they do not wait for this rank.
+                        rank.communicator().fail(thrown);
                         throw thrown;
                     }
                 }

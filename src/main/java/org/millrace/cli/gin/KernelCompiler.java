@@ -97,8 +97,8 @@ final class KernelCompiler {
             places.add(Path.of(home, "include"));
         }
         if (library.getParent() != null) {
-            places.add(library.getParent().resolve("../include").normalize()); // where Python's packages of NCCL have
-                                                                               // the headers
+            // Python's packages of NCCL have the headers in this directory.
+            places.add(library.getParent().resolve("../include").normalize());
         }
         places.add(Path.of("/usr/include"));
         places.add(Path.of("/usr/local/include"));

@@ -81,7 +81,7 @@ final class CommandRank {
             }
             ranks.ended(this, status);
         } catch (InterruptedException spurious) {
-            // Impossible: only this object has a reference to this thread, and does not interrupt it.
+            // An interrupt is impossible: only this object has a reference to this thread, and does not interrupt it.
             Thread.currentThread().interrupt();
         }
     }
@@ -108,7 +108,7 @@ final class CommandRank {
         try {
             process.getOutputStream().close();
         } catch (IOException gone) {
-            // the rank has ended
+            // The rank has ended already, so it needs no notification.
         }
     }
 

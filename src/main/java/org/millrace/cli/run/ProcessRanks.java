@@ -182,7 +182,8 @@ public final class ProcessRanks implements Ranks {
                 try {
                     return process.waitFor();
                 } catch (InterruptedException spurious) {
-                    // Impossible: only this object has a reference to this thread, and does not interrupt it.
+                    // An interrupt is impossible: only this object has a reference to this thread, and does not
+                    // interrupt it.
                 }
             }
         }

@@ -241,7 +241,7 @@ final class RankCache {
                     .redirectError(ProcessBuilder.Redirect.DISCARD)
                     .start();
         } catch (IOException none) {
-            // ranks start without a cache
+            // After an error, ranks start without a cache.
         }
     }
 

@@ -48,7 +48,7 @@ public final class RankMain {
     private static void awaitEnd(InputStream parent) {
         try {
             while (parent.read() >= 0) {
-                // The content does not matter, because the parent writes nothing before it closes the stream.
+                // Ignores all bytes, because only the end of the stream has a meaning. The parent writes nothing.
             }
         } catch (IOException gone) {
             // a read error is treated like the end of the stream

@@ -20,8 +20,8 @@ import org.millrace.file.PrivateFile;
 import org.millrace.file.SharedDirectory;
 
 /**
- * Resources that a run creates on the machine: the ranks, and a private directory where they meet. They are removed at
- * the end of the run, also after a failure or a signal.
+ * Resources that a run creates on the machine: the ranks, and a private directory where they meet. At the end of the
+ * run, the ranks are stopped and the directory is deleted, also after a failure or a signal.
  */
 final class RunScope implements AutoCloseable {
 
@@ -98,7 +98,7 @@ final class RunScope implements AutoCloseable {
                 }
             }
         } catch (IOException | DirectoryIteratorException unreadable) {
-            // this run does not depend on the cleanup of other runs' directories
+            // Errors are ignored, because this run does not depend on the cleanup of other runs' directories.
         }
     }
 
@@ -145,7 +145,7 @@ final class RunScope implements AutoCloseable {
         try {
             owner.close();
         } catch (IOException closed) {
-            // the end of the process releases the lock
+            // Errors are ignored, because the end of the process releases the lock.
         }
     }
 
