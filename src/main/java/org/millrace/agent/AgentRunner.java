@@ -93,7 +93,8 @@ public final class AgentRunner implements AutoCloseable {
     public void close() {
         running = false;
         LockSupport.unpark(thread);
-        idleStrategy.wake(thread); // needed if the strategy does not sleep by a park
+        // A strategy may sleep in another way than by a park, so that an unpark does not wake the thread.
+        idleStrategy.wake(thread);
         if (Thread.currentThread() == thread) {
             return;
         }

@@ -23,10 +23,10 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * At most one waiting thread is the helper, which runs passes. Each other waiting thread, and each virtual thread,
- * parks in {@link #await}. The pass that completes the thread's result unparks it. If only parked threads wait, the
- * agent's own thread runs the passes. The agent thus has at most one polling thread, and other waiting threads cost no
- * core time. A virtual thread never runs passes: a pass and a sleep between two passes make native calls, which pin the
- * carrier thread.
+ * parks in {@link #await}. The pass that completes the result of a parked thread unparks that thread. If only parked
+ * threads wait, the agent's own thread runs the passes. The agent thus has at most one polling thread, and other
+ * waiting threads cost no core time. A virtual thread never runs passes: a pass and a sleep between two passes make
+ * native calls, which pin the carrier thread.
  *
  * <p>
  * While a helper exists, the agent's own thread leaves the turn to the helper, and parks for short times (naps). The
@@ -91,7 +91,7 @@ public final class HelpedAgent implements Agent, IdleStrategy {
     private volatile boolean ownThreadNeeded;
     private volatile boolean closing;
 
-    // Accessed by the own thread only.
+    // The following three fields are accessed by the own thread only.
     private long visitsSeen;
     private boolean helped;
     private long napNanos = FIRST_NAP_NANOS;
@@ -174,7 +174,7 @@ public final class HelpedAgent implements Agent, IdleStrategy {
     private void wakeOwn() {
         Thread thread = own;
         if (thread == null) {
-            return; // The own thread has not made its first pass.
+            return; // The own thread has not made its first pass yet, so it does not sleep.
         }
         if (naps) {
             LockSupport.unpark(thread);
@@ -202,7 +202,8 @@ public final class HelpedAgent implements Agent, IdleStrategy {
     public void onClose() {
         closing = true;
         while (!TURN.compareAndSet(this, FREE, CLOSED)) {
-            Waiting.pause(FIRST_NAP_NANOS); // Waits until the current pass has ended.
+            // Another thread has the turn. Waits until its current pass has ended.
+            Waiting.pause(FIRST_NAP_NANOS);
         }
         agent.onClose();
     }

@@ -25,7 +25,10 @@ import org.millrace.foreign.CFunction;
  * </pre>
  */
 public enum IdleProfile {
-    /** For a program's thread that waits for the completion of its enqueued work, for a short or a long time. */
+    /**
+     * For a program's thread that waits for the completion of the work that it has enqueued. The wait may be short or
+     * long.
+     */
     COMPLETION(() -> new Backoff(null, 1_000, 100, 10_000, 1_000_000, Sleeper.PARK, PollingThreads.OF_PROCESS)),
     /**
      * For a thread that waits until another thread makes room or leaves. The waiting thread should offer its core to
@@ -47,8 +50,8 @@ public enum IdleProfile {
     /**
      * Returns a strategy for a proxy thread that serves libnccl's connections. A pass may serve one connection or
      * hundreds. The strategy therefore measures time, and counts passes only if the user sets a count. The proxy thread
-     * need not spin until the next operation of a training step. A thread that enqueues the operation wakes the proxy
-     * thread, and so does a thread that waits for the proxy thread.
+     * need not spin until the next operation of a training step, because other threads wake it. These are a thread that
+     * enqueues an operation, and a thread that waits for the proxy thread.
      *
      * @param ownCore      whether no other thread needs the core meanwhile. On a shared core the thread yields at once,
      *                     like the program's own threads that wait for a GPU.
@@ -335,8 +338,8 @@ public enum IdleProfile {
         private static final int SLOW_HINTS = 12;
         /**
          * Duration of a short park, in nanoseconds. It is the shortest park that frees the core. If the timer expires
-         * before the thread has left its core (5 us and less), Linux keeps the thread there. The thread still pays the
-         * price of a park.
+         * before the thread has left its core (5 us and less), Linux keeps the thread on the core. Such a park costs
+         * its full price and does not free the core.
          */
         static final long SHORT_PARK_NANOS = 20_000;
         /** Number of short parks without work before longer parks. Together they take some 400 microseconds. */
@@ -408,9 +411,9 @@ public enum IdleProfile {
         private long avoidanceNanos;
 
         /**
-         * Whether the idle thread parks after each pass without work. Also true between two parks. Otherwise a wake at
-         * that moment would be missed until the next park has ended. Written by the idle thread, read by the threads
-         * that wake the idle thread.
+         * Whether the idle thread parks after each pass without work. Also true between two parks, so that a wake
+         * between two parks is not missed until the next park has ended. Written by the idle thread, read by the
+         * threads that wake the idle thread.
          */
         private volatile boolean parks;
         /**
@@ -499,7 +502,8 @@ public enum IdleProfile {
             }
             long before = scheduler.nanoTime();
             if (avoidsSpins && before - lostCoreAt >= spinAvoidanceNanos) {
-                avoidsSpins = false; // The thread spins again after the next work.
+                // The avoidance of spins is over. The thread spins again after the next work.
+                avoidsSpins = false;
             }
             if (avoidsYields && before - avoidsSince < avoidanceNanos) {
                 if (shortParks == 0) {

@@ -21,11 +21,11 @@ public interface IdleStrategy {
      * thread.
      */
     default void pause() {
-        // Only a strategy that counts polling threads has something to do.
+        // Only a strategy that counts polling threads needs to do something here.
     }
 
     /** Discards all observations of the load on the thread's core, and begins anew. Callable from any thread. */
     default void forget() {
-        // Most strategies observe nothing.
+        // Most strategies have no observations that they could discard.
     }
 }

@@ -133,8 +133,8 @@ public final class PollSchedule<T> {
         int work = 0;
         boolean quiet = quietPasses == QUIET_PASSES;
         boolean all = quiet || wakingPolls > 0;
-        // A poll may exchange the positions of its connection and another one. The indexes decrease, so the other
-        // connection was polled already, or misses only this pass.
+        // A poll may exchange the positions of the polled connection and another connection. The indexes decrease, so
+        // the other connection was polled already, or misses only this pass.
         for (int i = (all ? size : busy) - 1; i >= 0; i--) {
             work += poll(i);
         }

@@ -10,8 +10,8 @@ import java.util.concurrent.TimeUnit;
 
 /**
  * Commands and requests of other threads for one agent. Commands run before a pass. Requests are attempted after each
- * pass until they are answered. Any thread may add, and may call {@link #wakeBy}. The other methods are called on the
- * agent's thread.
+ * pass until they are answered. Any thread may add commands and requests, and may call {@link #wakeBy}. The other
+ * methods are called on the agent's thread.
  */
 public final class RequestQueue {
 
@@ -79,8 +79,8 @@ public final class RequestQueue {
         protected abstract boolean attempt();
 
         /**
-         * Ends the request. {@code done} is true if the request was carried out, and false if it was given up. Returns
-         * true.
+         * Ends the request. {@code done} is true if the request was carried out, and false if it was given up. Always
+         * returns true, as the result of {@link #attempt}.
          */
         protected final boolean answer(boolean done) {
             fulfilled = done;

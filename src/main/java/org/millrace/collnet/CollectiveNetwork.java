@@ -26,9 +26,9 @@ public interface CollectiveNetwork extends AutoCloseable {
     MemoryRegion register(MemorySegment memory);
 
     /**
-     * Begins an all-reduce. It reduces the elements of all ranks, and stores the result in the memory of each rank.
-     * Send and receive memory may be the same. Neither memory may be accessed until {@link #test} reports that the
-     * request is done. Count, type and operator are the same on all ranks.
+     * Begins an all-reduce: reduces the elements of all ranks, and stores the result in the memory of each rank. Send
+     * and receive memory may be the same. Neither memory may be accessed until {@link #test} reports that the request
+     * is done. Count, type and operator are the same on all ranks.
      *
      * @return a handle for {@link #test}, 0 or more; or {@link #NO_REQUEST}
      * @throws org.millrace.net.ConnectionException if the connection to the network is lost
@@ -37,7 +37,7 @@ public interface CollectiveNetwork extends AutoCloseable {
             DataType type, ReduceOp.BuiltIn op);
 
     /**
-     * Begins an all-gather of a window. A window is here a range of a buffer in which the parts of all ranks follow
+     * Begins an all-gather of a window. Here, a window is a range of a buffer in which the parts of all ranks follow
      * each other. Each rank receives the bytes of this range.
      *
      * @param sendOffset    offset in the send memory. The bytes of this rank's part that lie in the window begin there
@@ -51,7 +51,7 @@ public interface CollectiveNetwork extends AutoCloseable {
             long windowOffset, long windowBytes);
 
     /**
-     * Begins a reduce-scatter of a window. Each rank has a buffer with a part for each rank. A window is here a range
+     * Begins a reduce-scatter of a window. Each rank has a buffer with a part for each rank. Here, a window is a range
      * of this buffer. The bytes of each part that lie in the window are reduced over all ranks. The result is stored in
      * the memory of the rank to which the part belongs.
      *
@@ -68,8 +68,8 @@ public interface CollectiveNetwork extends AutoCloseable {
 
     /**
      * Makes progress, and checks whether a request is done. The results of a completed request are visible, and no
-     * thread or peer reads this rank's memory for it. The handle of the completed request may be reused for another
-     * request.
+     * thread or peer reads this rank's memory for the request any longer. The handle of the completed request may be
+     * reused for another request.
      *
      * @return length of the request in bytes, or {@link #PENDING}
      * @throws org.millrace.net.ConnectionException if the connection to the network is lost

@@ -40,7 +40,7 @@ final class MeshFrame {
 
     private MeshFrame() {}
 
-    /** Returns the second word of a frame, which is never 0. */
+    /** Returns the second word of a frame: its kind and the request's operator, type and function. Never 0. */
     static long what(int kind, MeshRequest request) {
         return (long) kind << KIND_SHIFT | (long) request.op.code() << OP_SHIFT
                 | (long) request.type.code() << TYPE_SHIFT | request.function.ordinal() + 1;

@@ -91,8 +91,8 @@ public final class MeshNetwork implements CollectiveNetwork {
     }
 
     /**
-     * {@return whether requests may reduce with an operator} True for the operators that change no elements before or
-     * after the reduction.
+     * {@return whether requests may reduce with an operator} An operator that changes the elements before or after the
+     * reduction is not possible.
      */
     public static boolean reduces(ReduceOp op) {
         return op instanceof ReduceOp.BuiltIn && op != ReduceOp.AVG;

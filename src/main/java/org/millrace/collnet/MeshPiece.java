@@ -99,10 +99,10 @@ final class MeshPiece {
     }
 
     /**
-     * Returns whether results overwrite data that this rank sends. That data must then have left this rank's memory
-     * before the reduction. Only all-reduces with one hop overwrite it. In the other cases, a rank writes its own
-     * result only to its own range. It sends that range to no other rank as a contribution. A peer sends a result only
-     * after it has received this rank's contribution to the same range.
+     * Returns whether results overwrite data that this rank still sends. If so, that data must have left this rank's
+     * memory before the reduction. Only an all-reduce with one hop in the same memory overwrites such data. In all
+     * other cases, a rank writes its own result only to its own range, which it does not send as a contribution. A peer
+     * sends a result only after it has received this rank's contribution to the same range.
      */
     boolean overwritesWhatItSends() {
         return exchanged && request.isInPlace();

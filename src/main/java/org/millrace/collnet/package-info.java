@@ -6,7 +6,7 @@
  * <pre>
  *   all-reduce, small    each rank sends all of its elements to each other rank, and reduces all elements: one hop
  *   all-reduce           each rank sends to each other rank the part that the other rank reduces, and then sends its
- *                        result to all: two hops, and no rank moves or adds more than another
+ *                        result to all: two hops, and no rank moves or adds more than another rank
  *   reduce-scatter       the first of these two hops
  *   all-gather           each rank sends its part to each other rank
  * </pre>

@@ -58,7 +58,8 @@ final class FrameDispatcher {
             work = receiver.progress();
             work += accept();
         } finally {
-            // Also after a PeerClosedException: the pass that throws it may have received the final payloads.
+            // Also runs after a PeerClosedException, because the pass that throws it may have received the final
+            // payloads.
             work += frames.arrive(receiver.framesCompleted()) + frames.settle();
         }
         return work;
@@ -268,7 +269,7 @@ final class FrameDispatcher {
      */
     private @Nullable Window window(FrameHeader header, long bytes) {
         long handle = GinHeader.window(header);
-        // Read before the lookup, because another thread may register the window between the two calls.
+        // isYetToCome is called before find, because another thread may register the window between the two calls.
         boolean mayCome = rank.windows().isYetToCome(handle);
         Window window = rank.windows().find(handle);
         if (window == null) {

@@ -61,7 +61,8 @@ final class GetPath extends Path {
         get.queue = drain.queue;
         get.index = drain.finish();
         get.target.hold();
-        asked++; // the peer counts the gets that it receives in the same way
+        // The peer counts the gets that it receives, so both ranks have the same number for this get.
+        asked++;
         return true;
     }
 

@@ -11,10 +11,10 @@ import org.millrace.net.FrameSender;
  * {@link GinAgent#add} an agent carries out the descriptors in the contexts' queues.
  *
  * <p>
- * All ranks create windows and contexts in the same order. A peer may create one earlier than this rank and send frames
- * that name it. These frames wait until this rank has created the window or context. The first failure makes this
- * communicator unusable, but no other communicator. All methods are safe from any thread, except where stated
- * otherwise.
+ * All ranks create windows and contexts in the same order. A peer may create a window or context earlier than this
+ * rank, and send frames that name it. These frames wait until this rank has created the window or context, too. The
+ * first failure makes this communicator unusable, but no other communicator. All methods are safe from any thread,
+ * except where stated otherwise.
  */
 public final class GinCommunicator {
 
@@ -26,12 +26,12 @@ public final class GinCommunicator {
 
         /**
          * Called on the agent's thread when operations are in flight and none has made progress for the communicator's
-         * patience. Called again each time that the same period passes without progress.
+         * patience. Called again after each further period of the same length without progress.
          *
          * @param what description of the stall and of the oldest operation in flight
          */
         default void stalled(String what) {
-            // threads that wait for an operation have their own deadlines
+            // by default, only the threads that wait for an operation detect the stall, by their own deadlines
         }
 
         /**
@@ -58,7 +58,7 @@ public final class GinCommunicator {
     private long workless;
     private long passes;
     private Runnable upkeep = () -> {};
-    /** Agent that serves the communicator; null if no agent does. */
+    /** Agent that serves the communicator; null if no agent serves it. */
     private volatile @Nullable GinAgent agent;
     /**
      * Whether all connections are closed. The network then no longer accesses any window. Transfers may still be open.
@@ -349,7 +349,8 @@ public final class GinCommunicator {
             try {
                 peer.close(failed);
             } catch (Throwable e) {
-                first = first == null ? e : first; // the loop closes the other connections, too
+                // The failure must not prevent the close of the other connections.
+                first = first == null ? e : first;
             }
         }
         if (first == null) {

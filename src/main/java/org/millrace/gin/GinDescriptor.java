@@ -32,7 +32,8 @@ final class GinDescriptor {
 
     void decode(GinDescriptorFormat format) {
         op = format.op(words);
-        size = has(GinOp.VA_SIGNAL) || has(GinOp.FLUSH) ? 0 : format.size(words); // these operations transfer no bytes
+        // A VA signal and a flush transfer no bytes.
+        size = has(GinOp.VA_SIGNAL) || has(GinOp.FLUSH) ? 0 : format.size(words);
         versionKnown = format.isVersionKnown(words);
         if (has(GinOp.INLINE)) {
             inlineValue = format.inlineValue(words);

@@ -80,7 +80,10 @@ public record GinServed(long puts, long values, long signals, long gets, long fl
             return descriptor.has(GinOp.INLINE) ? VALUES : PUTS;
         }
 
-        /** Increments a counter with an opaque store: a reader eventually sees each value, and always a whole one. */
+        /**
+         * Increments a counter with an opaque store. A reader never sees half of a value, and eventually sees the
+         * newest value.
+         */
         private void increment(int index) {
             COUNT.setOpaque(counts, index, counts[index] + 1);
         }

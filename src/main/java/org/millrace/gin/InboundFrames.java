@@ -13,7 +13,7 @@ final class InboundFrames {
     private long added;
     private long arrived;
     private long settled;
-    /** Number of arrived frames at the latest request of {@link #settle} to begin the batched copies. */
+    /** Number of arrived frames when {@link #settle} last requested the begin of the batched copies. */
     private long asked;
 
     InboundFrames(int depth) {
@@ -76,7 +76,8 @@ final class InboundFrames {
 
     int settle() {
         int work = 0;
-        if (asked != arrived) { // begins the batched copies of all arrived frames
+        // New frames have arrived. The window's memory must begin their batched copies.
+        if (asked != arrived) {
             asked = arrived;
             at(arrived - 1).begin();
         }
@@ -88,8 +89,8 @@ final class InboundFrames {
     }
 
     /**
-     * Begins the adds directly after the oldest frame, while that frame is an add in flight. Several adds are kept in
-     * flight, because each needs two transfers to the memory. Returns the number of begun adds.
+     * Begins the adds that directly follow the oldest frame, if the oldest frame is an add in flight. Several adds are
+     * kept in flight, because each needs two transfers to the memory. Returns the number of begun adds.
      */
     private int addAhead() {
         int begun = 0;
@@ -128,10 +129,13 @@ final class InboundFrames {
         private @Nullable GinContext signalled;
         private int signal;
         private long value;
-        /** Window that contains the frame's VA signal; null if the frame has none, or if its add has begun. */
+        /**
+         * Window that contains the frame's VA signal; null if the frame has no VA signal, or if the add to the signal
+         * has begun.
+         */
         private @Nullable Window signalWindow;
         private long signalOffset;
-        /** Whether the frame has no other effect than an add to a window. */
+        /** Whether an add to a window is the frame's only effect. */
         private boolean adds;
         /** Queue of the descriptor that completes when this frame is settled; null if none. */
         private @Nullable PeerQueue queue;
@@ -182,7 +186,8 @@ final class InboundFrames {
         }
 
         void vaSignal(Window window, long offset, long amount) {
-            window.hold(); // prevents the close of the window until the add begins
+            // The hold prevents the close of the window until the add begins.
+            window.hold();
             signalWindow = window;
             signalOffset = offset;
             value = amount;

@@ -17,8 +17,8 @@ final class OutboundFrames {
     private final OutboundFrame[] ring;
     private long added;
     /**
-     * Number of the newest entry with an open transfer, from 1 on. {@link #asked} is the value of this field at the
-     * latest check of such an entry. A window's memory may delay its copies until an entry is checked.
+     * Number of the newest entry with an open transfer, from 1 on. A window's memory may delay its copies until an
+     * entry is checked. {@link #asked} is the value of this field at the latest check.
      */
     private long newest;
     private long asked;
@@ -88,7 +88,9 @@ final class OutboundFrames {
     int progress() {
         int work = 0;
         try {
-            if (asked != newest) { // begins the batched copies of all added entries
+            // New entries were added. The check of the newest entry makes the window's memory begin their batched
+            // copies.
+            if (asked != newest) {
                 asked = newest;
                 at(newest - 1).isReadable();
             }
@@ -98,7 +100,8 @@ final class OutboundFrames {
             }
             work += sender.progress();
         } finally {
-            work += complete(); // sender.progress() may throw after it has sent frames
+            // Also runs if sender.progress() throws, because the sender may have sent frames before.
+            work += complete();
         }
         return work;
     }

@@ -52,8 +52,9 @@ final class PathOrder {
         /** Number of the newest entry, from 1 on; 0 if there was none, or if all entries have taken effect. */
         private long last;
         /**
-         * Number of frames offered to the network when a check first found the newest entry offered; 0 until such a
-         * check. When the peer has settled these frames, all entries have taken effect. Always 0 for copies.
+         * Number of frames that were offered to the network, at the first check that found the newest entry offered; 0
+         * before that check. When the peer has settled this number of frames, all entries have taken effect. Always 0
+         * for copies.
          */
         private long sentByThen;
         /**
@@ -88,7 +89,9 @@ final class PathOrder {
             }
             if (sentByThen == 0 && frames.isOffered(last)) {
                 sentByThen = areFrames ? frames.count() : 0;
-                last = areFrames ? last : 0; // the entry of a copy counts as offered only when the copy is complete
+                // An entry of a copy counts as offered only when the copy is complete, so its effect needs no further
+                // check.
+                last = areFrames ? last : 0;
             }
             if (sentByThen > 0 && near != null && near.isSettled(sentByThen)) {
                 last = 0;
@@ -160,8 +163,8 @@ final class PathOrder {
     }
 
     /**
-     * Increases the signal in a frame's header directly in the peer's memory. Returns false if the frame must be sent,
-     * because this is not possible now.
+     * Increases the signal that a frame's header names, directly in the peer's memory. Returns false if that is not
+     * possible now, so that the frame must be sent.
      *
      * @param sent number of frames that this rank has offered to the peer
      */

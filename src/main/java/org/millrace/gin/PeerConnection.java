@@ -88,7 +88,8 @@ final class PeerConnection extends GinPeer {
             work += watch().pull(quiet);
             return work + frames.progress();
         } catch (PeerClosedException closed) {
-            sendingOver = true; // frames that the peer sent before its close must still be received
+            // Only the sending ends. Frames that the peer sent before its close must still be received.
+            sendingOver = true;
             return 1;
         }
     }
@@ -113,7 +114,8 @@ final class PeerConnection extends GinPeer {
     private void requireNothing() {
         answers.abandon();
         if (frames.owesPeer() && frames.listen()) {
-            return; // the peer may have received the frames, and may still acknowledge them
+            // The peer may have received the frames before its close, and its acknowledgements may still arrive.
+            return;
         }
         if (frames.owesPeer() || receivingOver && !getPath.isEmpty() || isWanted()) {
             throw new GinException("rank " + rank.rank() + ": rank " + peer + " has closed its end" + underWay());
@@ -135,7 +137,8 @@ final class PeerConnection extends GinPeer {
             return directPath.reaches(descriptor.sourceHandle) && order.canCopy() ? directPath : getPath;
         }
         if (descriptor.has(GinOp.FLUSH)) {
-            return null; // nothing to wait for: a get completes only when its bytes are visible
+            // A flush need not wait for gets, because a get completes only when its bytes are visible.
+            return null;
         }
         if (descriptor.size == 0) {
             return descriptor.signals() ? framePath : null;
@@ -169,7 +172,8 @@ final class PeerConnection extends GinPeer {
         } finally {
             inbound.close();
         }
-        frames.abandon(); // skipped if close() has thrown, because the network may still access staging buffers
+        // If close() throws, the entries are not abandoned, because the network may still access staging buffers.
+        frames.abandon();
         inbound.abandon();
     }
 }

@@ -48,7 +48,10 @@ final class PeerQueue {
         return context;
     }
 
-    /** Returns whether a descriptor is current. Takes the next one from the queue first if no descriptor is current. */
+    /**
+     * Returns whether a descriptor is current. If no descriptor is current, first takes the next descriptor from the
+     * queue.
+     */
     public boolean hasCurrent() {
         return hasCurrent || take();
     }
@@ -151,7 +154,8 @@ final class PeerQueue {
     }
 
     /**
-     * Returns whether there is a descriptor that is not completely passed to a path: the current one, or one to take.
+     * Returns whether a descriptor is not completely passed to a path: the current descriptor, or a posted descriptor
+     * that is not taken yet.
      */
     public boolean isWaiting() {
         return hasCurrent

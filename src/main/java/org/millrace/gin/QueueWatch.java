@@ -17,8 +17,8 @@ import org.millrace.abi.GinQueueMemory;
 final class QueueWatch {
 
     /**
-     * Number of passes within which each idle queue is checked once. It bounds the delay of the first descriptor in an
-     * idle queue.
+     * Number of passes within which each idle queue is checked once. This number bounds the delay of the first
+     * descriptor in an idle queue.
      */
     static final int IDLE_CYCLE = 8;
     /**
@@ -53,7 +53,8 @@ final class QueueWatch {
     /** Creates a watch. All queues are busy at first. */
     QueueWatch(QueueDrain[] drains) {
         this.drains = drains;
-        next = new long[drains.length]; // zeros: the first pass drains every queue without a check
+        // The elements are 0, so the first pass drains every queue without a check.
+        next = new long[drains.length];
         used = new long[drains.length];
         busy = drains.length;
     }

@@ -4,8 +4,8 @@ import org.millrace.abi.GinOp;
 import org.millrace.gin.InboundFrames.InboundFrame;
 
 /**
- * Descriptors of this rank for itself: copies between this rank's own windows. They are carried out in order, as the
- * frames of a peer are.
+ * Descriptors of this rank for itself: copies between this rank's own windows. The descriptors are carried out in
+ * order, like the frames of a peer.
  */
 final class SelfPath extends Path {
 

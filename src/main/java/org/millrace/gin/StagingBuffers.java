@@ -99,7 +99,7 @@ public final class StagingBuffers {
     }
 
     private int take(int purpose) {
-        // the last free buffer stays reserved for an add while no add uses one
+        // The last free buffer is reserved for an add, unless an add already uses a buffer.
         int others = purpose == TO_ADD ? 0 : Math.max(0, RESERVED_FOR_ADDS - taken[TO_ADD]);
         if (taken[purpose] == limit[purpose] || freeCount == others) {
             return takeBack() ? take(purpose) : -1;
@@ -120,7 +120,7 @@ public final class StagingBuffers {
      * the buffer.
      */
     public void abandon(int buffer) {
-        copies.mark(); // one mark for all abandoned buffers: their newest copy completes last
+        copies.mark(); // A single mark serves all abandoned buffers, because the newest of their copies completes last.
         abandoned[abandonedCount++] = buffer;
     }
 

@@ -16,9 +16,9 @@ public final class WaitRelease {
 
     /**
      * Increment of signals. A kernel compares the lowest 64, 32 or 16 bits of a signal with the value that it waits
-     * for. The comparison is modulo 2⁶⁴, 2³² or 2¹⁶: a signal up to half of this range ahead has reached the value. For
-     * each width the increment is about an eighth of the range. After one, two or three increments the signal is
-     * therefore ahead of the value.
+     * for. The comparison is modulo 2⁶⁴, 2³² or 2¹⁶. A signal counts as past the value if it is ahead of the value by
+     * at most half of this range. For each width the increment is about an eighth of the range. One, two or three
+     * increments therefore end the wait.
      */
     private static final long STEP = 1L << 61 | 1L << 29 | 1L << 13;
     private static final long PERIOD_NANOS = 10_000_000;

@@ -49,8 +49,8 @@ public abstract class AbstractProxy implements ProxyConnection {
     }
 
     /**
-     * Makes a pass, unless the abort flag is raised. The flag is read first in each call. The flag is never lowered,
-     * and kernels that read it exit, too.
+     * Makes a pass, unless the abort flag is raised. The flag is read first in each call. A raised flag is never
+     * lowered. Kernels that read the raised flag exit, too.
      */
     @Override
     public final int progress() {

@@ -164,7 +164,7 @@ public final class CopyProxy extends AbstractProxy {
          */
         final class InPieces implements SlotCopies {
 
-            /** Number of bytes after which a pass ends. Their copy takes tens of microseconds. */
+            /** Number of bytes after which a pass ends. A copy of this number of bytes takes tens of microseconds. */
             static final long BYTES_A_PASS = 256 << 10;
 
             private final MemorySegment from;
@@ -196,8 +196,8 @@ public final class CopyProxy extends AbstractProxy {
                 int pieces = 0;
                 while (completed != begun && left > 0) {
                     int index = ConnectionLayout.slot(completed);
-                    // Lines must be copied in order, so all lines of a slot are copied in one pass. They are at most a
-                    // few times longer than the bytes of a pass.
+                    // Lines must be copied in order, so all lines of a slot are copied in one pass. The lines of a slot
+                    // are at most a few times longer than BYTES_A_PASS.
                     long piece =
                             protocols[index] == Protocol.SIMPLE ? Math.min(sizes[index] - copied, left) : sizes[index];
                     copy(protocols[index], offsets[index] + copied, piece);

@@ -23,9 +23,9 @@ import org.millrace.proxy.AbstractProxy.DeviceAbortedException;
  * <li>It is an LL128 step if its lines contain the flag of s, for the same reason as for LL.
  * <li>Otherwise it is a Simple step.
  * </ul>
- * A step that tail has passed may have the size {@code EMPTY}, for two reasons. A Simple slice of two steps has only
- * one size, although its second step also belongs to it. Or the device skipped the step when it rounded up the first
- * step of an operation. Such a step is covered by the frame before it, or by a frame without data.
+ * A step that tail has passed may have the size {@code EMPTY}, for two reasons. A Simple slice of two steps has a size
+ * only at its first step. Or the device skipped the step when it rounded up the first step of an operation. Such a step
+ * is covered by the frame of the step before, or by a frame without data.
  *
  * <p>
  * After an abort of its communicator, a kernel stops waiting for credits and executes the rest of its operation. It
@@ -40,7 +40,7 @@ final class MemorySendSource extends SendStepSource {
     private final SendMem sendMem;
     private final RecvMem recvMem;
     private final LineFlags flags;
-    /** First step that is not covered by a frame that was offered. */
+    /** First step after the newest frame that was offered. */
     private long covered;
     /** Whether the device posted a size for the step; false if the frame only forwards tail. */
     private boolean posted;
@@ -71,7 +71,7 @@ final class MemorySendSource extends SendStepSource {
         size = free ? recvMem.sizeAcquire(ConnectionLayout.slot(step)) : RecvMem.EMPTY;
         posted = size != RecvMem.EMPTY && classify(tail);
         if (!posted) {
-            // No data is ready to send. The steps that tail has passed are nevertheless forwarded.
+            // No data is ready to send. A frame without data forwards the steps that tail has passed.
             size = 0;
             protocol = Protocol.SIMPLE;
             end = step;

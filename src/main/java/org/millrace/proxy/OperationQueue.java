@@ -49,9 +49,8 @@ public final class OperationQueue {
     }
 
     /**
-     * Returns the newest announced operation without steps on this connection; null if none. If a thread first calls
-     * this method, and {@link #op()} afterwards returns null, all operations before the returned one have left the
-     * queue.
+     * Returns the newest announced operation without steps on this connection; null if none. If a later call of
+     * {@link #op()} by the same thread returns null, all operations before the returned operation have left the queue.
      */
     @Nullable
     ProxyOp without() {

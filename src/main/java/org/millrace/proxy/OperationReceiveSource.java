@@ -59,10 +59,13 @@ final class OperationReceiveSource implements ReceiveStepSource {
         ProxyOp without = steps.without();
         op = steps.op();
         if (op == null && (without == null || StepHeader.isAfter(header, without))) {
-            return false; // the peer is ahead; its frame waits until this rank's program starts the operation
+            // The peer is ahead. Its frame waits until this rank's program starts the operation.
+            return false;
         }
         if (op == null) {
-            op = without; // this rank has already started another operation on this connection
+            // This rank has already started a later operation, which has no steps on this connection. The error message
+            // names that operation.
+            op = without;
         }
         if (!StepHeader.isOf(header, op) || op.steps() == 0) {
             throw new ProxyException.DisagreementException(name, op.collective(),
@@ -101,7 +104,8 @@ final class OperationReceiveSource implements ReceiveStepSource {
             if (size == 0) {
                 return true; // the device posts no address for an empty payload
             }
-            long offered = recvMem.sizeAcquire(slot); // pairs with the device's release, which follows its store of ptr
+            // This acquire pairs with the device's release of the size, which follows the device's store of ptr.
+            long offered = recvMem.sizeAcquire(slot);
             if (offered == RecvMem.EMPTY) {
                 return false; // the kernel has not begun, so the user may still use the memory
             }
@@ -131,8 +135,8 @@ final class OperationReceiveSource implements ReceiveStepSource {
     }
 
     /**
-     * Returns whether the device includes the slice in its count of slices. It does not if the payload arrives in the
-     * user's memory, because that is already the final destination.
+     * Returns whether the device includes the slice in its count of slices. The device does not count a slice that
+     * arrives in the user's memory, because that memory is already the final destination.
      */
     private boolean isCounted() {
         return gathered != null && op.protocol() == Protocol.SIMPLE && op.user() == null;

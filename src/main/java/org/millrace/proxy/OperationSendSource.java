@@ -67,7 +67,8 @@ final class OperationSendSource extends SendStepSource {
 
     /**
      * Checks the next step of protocol LL, which does not use tail. The device stores the step's size when it has the
-     * credit for the slot. Before that, the slot's size belongs to an earlier step, which may still be in flight.
+     * credit for the slot. Before the device has the credit, the slot's size belongs to an earlier step, which may
+     * still be in flight.
      */
     private boolean nextLL() {
         if (!Steps.reached(sendMem.headPlain() + ConnectionLayout.SLOTS, end)) {
@@ -184,8 +185,8 @@ final class OperationSendSource extends SendStepSource {
 
     /**
      * Grants slots of the pool to the device of a connection without own slots (mode OFFSET). The device waits as usual
-     * until {@code head + 8 ≥ step + steps}. The proxy advances {@code head} step by step. It does so when the pool has
-     * a slot for the step and the slot's offset is stored.
+     * until {@code head + 8 ≥ step + steps}. The proxy advances {@code head} past a step when the pool has a slot for
+     * the step and the slot's offset is stored.
      *
      * <pre>
      *   this proxy                                     device
@@ -242,8 +243,8 @@ final class OperationSendSource extends SendStepSource {
         }
 
         /**
-         * Skips the steps before the rounded-up first step of an operation. They belong to no operation and have no
-         * slot.
+         * Skips the steps before the rounded-up first step of an operation. The skipped steps belong to no operation
+         * and have no slot.
          */
         private void skipTo(long step) {
             if (released == granted) {

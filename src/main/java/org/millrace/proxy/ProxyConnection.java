@@ -25,12 +25,12 @@ public interface ProxyConnection {
      * freed. Called repeatedly while the connection is not drained.
      */
     default void settle() {
-        // most connections only wait
+        // by default, a connection can only wait for its peer
     }
 
     /**
-     * {@return whether data would be lost if the peer closed the connection now} Such data was posted but may not have
-     * arrived at the peer. Or the peer has sent the data, and the device has not received it.
+     * {@return whether data would be lost if the peer closed the connection now} Such data was posted by this side's
+     * device and may not have arrived at the peer. It may also be data from the peer that the device has not received.
      */
     default boolean owesData() {
         return !drained();
@@ -66,7 +66,7 @@ public interface ProxyConnection {
     @FunctionalInterface
     public interface StopListener {
         /**
-         * Called once, on the agent's thread, after the proxy's last access to its memory.
+         * Called once, on the agent's thread, after the proxy's last access to the connection's memory.
          *
          * @param failure reason why the proxy stopped; null if the connection was removed on request
          */

@@ -125,7 +125,9 @@ public final class ReceiveProxy extends AbstractProxy {
         try {
             work += accept();
         } finally {
-            work += deliver(); // also after a PeerClosedException: the same pass may have accepted the final frames
+            // Also runs after a PeerClosedException, because the pass that throws it may have accepted the final
+            // frames.
+            work += deliver();
         }
         return work;
     }

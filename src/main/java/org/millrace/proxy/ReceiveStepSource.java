@@ -33,14 +33,14 @@ public interface ReceiveStepSource {
     void taken();
 
     /**
-     * Completes the oldest frame that is being received, after its payload has arrived. Copies the data to the location
-     * that the device reads, or flushes it, where that is necessary. The caller then notifies the device.
+     * Completes the oldest frame that is being received, after its payload has arrived. If necessary, copies the data
+     * to the location that the device reads, or flushes the data. The caller then notifies the device.
      */
     void arrived();
 
     /**
-     * Returns the resources of freed slots to their pool, if they do not belong to the connection. Called in every
-     * pass.
+     * Returns resources of freed slots to the pool that they belong to. Resources of the connection itself stay. Called
+     * in every pass.
      *
      * @param head the device's head: the device has freed all steps before it
      */

@@ -33,8 +33,8 @@ public final class SendProxy extends AbstractProxy {
     private final FrameHeader header = new FrameHeader();
     private final StepWindow window = new StepWindow();
     /**
-     * Exception by which the sender reported that the peer has closed the connection, while this side had no data that
-     * the peer needed; null before. Afterwards no frame is offered to the sender.
+     * Exception by which the sender reported that the peer has closed the connection; null while no such exception was
+     * thrown, or if the peer still needed data of this side. If it is set, no frame is offered to the sender.
      */
     private @Nullable PeerClosedException peerClosed;
 
@@ -89,7 +89,8 @@ public final class SendProxy extends AbstractProxy {
             try {
                 work += sender.progress();
             } finally {
-                // also after a PeerClosedException: the same pass may have completed the final frames
+                // Also runs after a PeerClosedException, because the pass that throws it may have completed the final
+                // frames.
                 work += release();
             }
             return work;

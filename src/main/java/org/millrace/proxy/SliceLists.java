@@ -22,7 +22,7 @@ public final class SliceLists {
     private final UnpackMeta meta;
     private final UnpackHandle handle;
     private final PieceCheck check;
-    /** Number of the next slice for which the list's number of pieces must be set to 0. */
+    /** Number of the next slice with a list that must be cleared, that is, its number of pieces must be set to 0. */
     private long uncleared;
     private long ordinal;
     private int slice;
@@ -75,7 +75,7 @@ public final class SliceLists {
 
     /**
      * Publishes the list. The kernel uses the list when tail has passed the slice. The number of pieces is stored with
-     * a release, so that the pieces become visible before it.
+     * a release, so that the pieces become visible before the number.
      *
      * @throws ProxyException if pieces are missing
      */
@@ -95,8 +95,8 @@ public final class SliceLists {
 
     /**
      * Checks the pieces of one slice, because a kernel uses every list without checks. Pieces must be in the order of
-     * their targets. Each must begin at the end of the previous one, and together they must cover the slice. Therefore
-     * no piece overlaps another one, and none is missing.
+     * their targets. Each piece must begin at the end of the previous piece, and all pieces together must cover the
+     * slice. Therefore no piece overlaps another piece, and no piece is missing.
      */
     public static final class PieceCheck {
 

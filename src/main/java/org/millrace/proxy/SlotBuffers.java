@@ -8,10 +8,10 @@ import org.millrace.net.DeviceRegion;
 import org.millrace.net.MemoryRegion;
 
 /**
- * The locations of the slots and counters of a connection. They are all in one region of host memory, or the slots of
- * protocol Simple are in a device's memory. The counters and the slots of LL are always in host memory, because the CPU
- * reads them. If the slots of Simple are in a device's memory, LL128 is not used: a kernel relies on the order of the
- * stores to an LL128 line, and copies to device memory do not keep this order.
+ * The locations of the slots and counters of a connection. Slots and counters are all in one region of host memory, or
+ * the slots of protocol Simple are in a device's memory. The counters and the slots of LL are always in host memory,
+ * because the CPU reads them. If the slots of Simple are in a device's memory, LL128 is not used: a kernel relies on
+ * the order of the stores to an LL128 line, and copies to device memory do not keep this order.
  *
  * @param layout sizes of the buffers, and their offsets in one region
  * @param ll     region of the LL slots, at their offset in the layout

@@ -23,7 +23,7 @@ public final class StepCheck extends FrameCheck {
     }
 
     /**
-     * {@return the sender for a {@link SendProxy}: the given one, or one that also checks payloads}
+     * {@return the sender for a {@link SendProxy}: the given sender, or a sender that also checks payloads}
      *
      * @param announced whether the operations are announced, so that headers contain them
      */
@@ -32,7 +32,7 @@ public final class StepCheck extends FrameCheck {
     }
 
     /**
-     * {@return the receiver for a {@link ReceiveProxy}: the given one, or one that also checks payloads}
+     * {@return the receiver for a {@link ReceiveProxy}: the given receiver, or a receiver that also checks payloads}
      *
      * @param announced whether the operations are announced, so that headers contain them
      */

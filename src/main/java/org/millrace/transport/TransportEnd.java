@@ -28,7 +28,7 @@ public interface TransportEnd {
 
     /** Allocates the resources that the proxy needs before the peer is known. */
     default void proxySetup() {
-        // an end without a proxy needs none
+        // an end without a proxy needs no resources for it
     }
 
     /**
@@ -96,7 +96,7 @@ public interface TransportEnd {
      * called twice.
      */
     default void proxyFree() {
-        // an end without a proxy has no resources of a proxy
+        // an end without a proxy has nothing to free here
     }
 
     /**

@@ -34,7 +34,7 @@ final class CallWatch implements AutoCloseable {
      */
     private final AtomicLong calls = new AtomicLong();
 
-    // Used by the watcher thread only.
+    // The following three fields are used by the watcher thread only.
     private long seen;
     private long since;
     private boolean named;
@@ -88,7 +88,7 @@ final class CallWatch implements AutoCloseable {
     private static final class Watcher {
 
         private static final long INTERVAL_NANOS = Duration.ofMillis(500).toNanos();
-        /** Open watches. Guarded by the class. A watch that was not closed is removed when it was garbage collected. */
+        /** Open watches. Guarded by the class. A watch that was not closed is removed after its garbage collection. */
         private static final List<WeakReference<CallWatch>> WATCHED = new ArrayList<>();
         private static @Nullable Thread thread;
 

@@ -80,7 +80,8 @@ final class CommInMaking implements AutoCloseable {
         }
         NetTable table = session.table();
         results.fill((byte) 0);
-        long kernels = results.address() + Long.BYTES; // remains null: this side supports no network device
+        // The plugin leaves this pointer null, because this side supports no network device.
+        long kernels = results.address() + Long.BYTES;
         check(making,
                 making == NetFunction.ACCEPT ? table.accept(watch, listener, results.address(), kernels)
                         : table.connect(watch, session.context(), device, session.configuration(), handle.address(),

@@ -27,14 +27,14 @@ final class CommMemory {
     /** Watch for calls that may come from other threads than the communicator's thread. */
     private final CallWatch watch;
     private final MemorySegment result;
-    /** Registered regions, by ID. Only the communicator's thread adds entries, and holds this object's lock. */
+    /** Registered regions, by ID. Only the communicator's thread adds entries, while it holds this object's lock. */
     private @Nullable PluginRegion[] regions = new PluginRegion[USUAL];
     private long[] handles = new long[USUAL];
     private boolean closed;
 
     private final boolean byDmaBuf;
 
-    /** @param result 8 bytes of the connection's memory for a handle from the plugin */
+    /** @param result 8 bytes of the connection's memory, in which the plugin stores a handle */
     CommMemory(Session session, long communicator, CallWatch watch, MemorySegment result) {
         this.session = session;
         this.communicator = communicator;

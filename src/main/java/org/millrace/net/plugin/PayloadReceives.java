@@ -22,7 +22,8 @@ final class PayloadReceives {
     private final PayloadQueue queue;
     private final int maxRecvs;
     /**
-     * Region of each piece. The index, in the next two arrays, too, is the number of the piece modulo {@link #PIECES}.
+     * Region of each piece. The index in this array and in the next two arrays is the number of the piece modulo
+     * {@link #PIECES}.
      */
     private final @Nullable PluginRegion[] regions = new PluginRegion[PIECES];
     private final long[] addresses = new long[PIECES];
@@ -85,7 +86,8 @@ final class PayloadReceives {
             arrived(groups[slot(communicator.window.done() - 1)]);
             steps++;
         }
-        // A flush writes its arguments to the arrays of the next receive. It must wait until that receive was posted.
+        // A flush writes its arguments to the arrays in which the next receive is prepared. The flush must therefore
+        // wait until that receive was posted.
         while (flushing < communicator.window.done() && (communicator.staged() == 0 || !isOfDevice())) {
             beginFlush();
             steps++;

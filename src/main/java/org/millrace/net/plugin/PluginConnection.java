@@ -117,7 +117,7 @@ final class PluginConnection extends ConnectionState {
      * Checks whether the peer has shut down, or whether its process has ended. May be called often: most calls do
      * nothing, because a minimum time must pass between two checks.
      *
-     * @param expects whether this side waits for the plugin, because it could take another frame
+     * @param expects whether this side waits for the plugin, because this side could take another frame
      * @param frames  number of frames that this side has received completely; {@link Long#MAX_VALUE} for a sender
      * @param end     object with a text that describes this side's progress, for messages
      * @throws ConnectionException if the connection has ended
@@ -201,7 +201,8 @@ final class PluginConnection extends ConnectionState {
         message.putLong(0, SHUTDOWN).putLong(FRAMES_OFFSET, frames);
         LostPeerName.write(blamed(), (i, word) -> message.putLong(NAME_OFFSET + i * Long.BYTES, word));
         try {
-            socket.write(message); // the message fits into the empty send buffer, because it is the first one
+            // The message fits into the send buffer, which is empty because this is the first message.
+            socket.write(message);
         } catch (IOException e) {
             LOG.debug("{}: the peer is gone before us", this, e);
         }

@@ -33,8 +33,8 @@ final class PluginLibrary {
     private final String name;
     private final long configuration;
     /**
-     * The only session, if the table's version has no contexts, because such a table is initialized only once; null
-     * before that.
+     * The only session of a table whose version has no contexts: such a table is initialized only once. Null before the
+     * initialization, and if the version has contexts.
      */
     private @Nullable Session only;
 

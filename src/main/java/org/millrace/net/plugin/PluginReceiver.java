@@ -25,7 +25,7 @@ final class PluginReceiver extends PluginEnd<RecvComm> implements FrameReceiver 
     private boolean headerShown;
     /** Whether the payload of the header that poll has returned is in the same message. */
     private boolean inline;
-    /** Whether this payload is in device memory at the sender. */
+    /** Whether the payload of the header that poll has returned is in device memory at the sender. */
     private boolean onDevice;
     private long posted;
 

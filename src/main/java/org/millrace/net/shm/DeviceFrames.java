@@ -31,8 +31,8 @@ final class DeviceFrames {
     private final RingSide.Consumer consumer;
     private final long process;
     /**
-     * For each slot of {@link #window}: target, source and length of the copy; number of the copy once it has begun;
-     * position of the frame's end in the ring.
+     * For each slot of {@link #window}, this array has the address to which the slot's payload is copied. The next four
+     * arrays have the copy's source, length and number, and the position of the frame's end in the ring.
      */
     private final long[] targets = new long[LIMIT];
     private final long[] sources = new long[LIMIT];
@@ -40,7 +40,9 @@ final class DeviceFrames {
     private final long[] numbers = new long[LIMIT];
     private final long[] ends = new long[LIMIT];
     private final InFlight window = new InFlight(LIMIT);
-    /** Total number of frames with a copy that has begun. The others wait until the device can begin another copy. */
+    /**
+     * Total number of frames with a copy that has begun. The other frames wait until the device can begin another copy.
+     */
     private long copying;
     private long submitted;
     private DeviceRegion.@Nullable Copies copies;
@@ -64,8 +66,8 @@ final class DeviceFrames {
     }
 
     /**
-     * Adds a copy to the device: of the payload whose header was skipped most recently. The copy begins when the device
-     * can begin another one.
+     * Adds a copy to the device. The copied payload is the payload of the header that was skipped most recently. The
+     * copy begins when the device has room for another copy.
      *
      * @param from offset of the payload in the memory that its ticket describes
      * @return false if this process cannot map that memory. The sender is then asked to copy this payload and all later
@@ -107,13 +109,15 @@ final class DeviceFrames {
     }
 
     /**
-     * Returns to the sender the ring's bytes of the oldest frames, up to the first frame whose copy is not complete.
-     * Returns the number of such frames.
+     * Removes the oldest frames with complete copies, up to the first frame with an incomplete copy. Releases the
+     * removed frames' bytes of the ring to the sender. Returns the number of removed frames.
      */
     int removeCopied() {
         int copied = 0;
         DeviceRegion.Copies by = Objects.requireNonNull(copies);
-        if (submitted != copying) { // submitted one pass later, together with copies of other connections
+        // New copies are submitted one pass after their begin, so that the batch also contains copies of other
+        // connections.
+        if (submitted != copying) {
             submitted = copying;
             by.submit(numbers[window.slot(submitted - 1)]);
         }
@@ -145,7 +149,7 @@ final class DeviceFrames {
     }
 
     private void beginMoved(DeviceRegion.Copies by, long to, long bytes) {
-        Arena arena = Arena.ofShared(); // shared, because another thread may close it
+        Arena arena = Arena.ofShared(); // a shared arena, because another thread may close it
         try {
             MemorySegment copy = arena.allocate(bytes);
             consumer.readMoved(copy, 0, 0, bytes);

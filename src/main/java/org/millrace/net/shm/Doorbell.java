@@ -15,7 +15,7 @@ import org.millrace.foreign.CFunction;
  * Wakes the threads of a rank that sleep between two passes. Other ranks of the host wake them after a store to memory
  * that the rank polls. Other threads of the same process wake them when they have work for the rank. A doorbell
  * consists of one word. It is the first word of the rank's {@link SharedHeap}, which the other ranks map. Without such
- * a heap it is in the process's own memory.
+ * a heap the word is in the process's own memory.
  *
  * <pre>
  *   word    bits 8 to 31   number of wakes
@@ -29,10 +29,10 @@ import org.millrace.foreign.CFunction;
  *   sleeps unless it was woken
  * </pre>
  *
- * One of the two fences is executed first. If it is the fence of the sleeping thread, the other thread reads the
- * announcement. Otherwise the last pass reads the store (Dekker's algorithm). The operating system compares the word
- * again before the thread sleeps (futex). If another process has damaged the word, a wake may be lost. The thread then
- * sleeps until its time limit.
+ * One of the two fences is executed first. If the sleeping thread's fence is first, the waking thread reads the
+ * announcement. If the waking thread's fence is first, the sleeping thread's last pass reads the store (Dekker's
+ * algorithm). The operating system compares the word again before the thread sleeps (futex). If another process has
+ * damaged the word, a wake may be lost. The thread then sleeps until its time limit.
  */
 public final class Doorbell implements AutoCloseable {
 
@@ -69,7 +69,8 @@ public final class Doorbell implements AutoCloseable {
     private volatile MemorySegment[] peers = {};
     private final AtomicInteger silent = new AtomicInteger();
     /**
-     * Whether the rank has nothing in flight. If so, the thread waits for no peer that would not wake it.
+     * Whether the rank has nothing in flight. A quiet rank waits for no peer, so its sleep is not shortened because of
+     * peers that do not wake it.
      */
     private volatile boolean quiet;
 
@@ -147,7 +148,8 @@ public final class Doorbell implements AutoCloseable {
     public void wakePeers() {
         MemorySegment[] all = peers;
         if (all.length > 0) {
-            VarHandle.fullFence(); // pairs with the atomic addition of WordSleeper.announce
+            // This fence pairs with the fence after the atomic addition in WordSleeper.announce.
+            VarHandle.fullFence();
             for (MemorySegment peer : all) {
                 wake(peer);
             }
@@ -156,7 +158,8 @@ public final class Doorbell implements AutoCloseable {
 
     /** Wakes the sleeping threads of this rank. Called by other threads of its process. */
     public void wakeOwner() {
-        VarHandle.fullFence(); // pairs with the atomic addition of WordSleeper.announce
+        // This fence pairs with the fence after the atomic addition in WordSleeper.announce.
+        VarHandle.fullFence();
         wake(word);
     }
 
@@ -222,7 +225,9 @@ public final class Doorbell implements AutoCloseable {
         private void announce() {
             announced = true;
             wakes = ((int) WORD.getAndAdd(word, 0L, 1) + 1) & ~SLEEPERS;
-            VarHandle.fullFence(); // orders the last pass after the announcement
+            // This fence pairs with the fences in wakePeers and wakeOwner. The loads of the last pass come after the
+            // addition.
+            VarHandle.fullFence();
         }
 
         @Override
@@ -258,8 +263,8 @@ public final class Doorbell implements AutoCloseable {
         private static final long LONG_YIELD_NANOS = 1_000_000;
         /**
          * Bounds of the time after a long yield during which the thread sleeps at once instead of yielding, in
-         * nanoseconds. Computing threads delay a yield, but not the end of a sleep. Each further long yield doubles
-         * this time.
+         * nanoseconds. Computing threads delay the end of a yield, but not the end of a sleep. Each further long yield
+         * doubles this time.
          */
         private static final long LEAST_AVOIDANCE_NANOS = 10_000_000;
         private static final long MAX_AVOIDANCE_NANOS = 100_000_000;

@@ -81,7 +81,10 @@ final class ProcessReader implements PeerMemory {
         return isCookieRight(read) ? read - Cookie.BYTES : -ESRCH;
     }
 
-    /** Repeats a failed call for its error number: a call that provides the error number can allocate. */
+    /**
+     * Repeats a failed call to get its error number. The first call does not return the error number, because a call
+     * that returns it can allocate.
+     */
     private long read(CFunction function, long local, int locals, long remote, int remotes) {
         long read = function.call(pid, local, locals, remote, remotes, 0);
         return read < 0 ? function.callForErrno(errno, pid, local, locals, remote, remotes, 0) : read;

@@ -98,7 +98,8 @@ final class RingMemory {
         }
         try {
             MemorySegment.copy(from, fromOffset, segment, end, bytes);
-        } catch (InternalError noMemory) { // the JVM's error for a SIGBUS: the file has no memory left
+        } catch (InternalError noMemory) {
+            // InternalError is the JVM's error for a SIGBUS: no memory is left for the file
             throw new IOException(bytes + " bytes behind the ring cannot be allocated", noMemory);
         }
         long place = end;

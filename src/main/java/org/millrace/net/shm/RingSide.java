@@ -58,8 +58,8 @@ abstract sealed class RingSide {
     }
 
     /**
-     * Returns how many of {@code bytes} bytes fit between an offset in the file and the end of the ring's data. The
-     * remaining bytes are at the beginning of the ring's data.
+     * Returns how many of the given bytes are between an offset in the file and the end of the ring's data. The other
+     * bytes are at the beginning of the ring's data.
      */
     final long untilEnd(long place, long bytes) {
         return Math.min(bytes, RingLayout.DATA_OFFSET + capacity - place);
@@ -136,7 +136,7 @@ abstract sealed class RingSide {
             }
             movedUntil = end;
             memory.putLongRelease(place + FrameLayout.MOVED_OFFSET, memory.append(from, offset, bytes));
-            VarHandle.fullFence(); // pairs with the consumer's acquire fence in readInPlace
+            VarHandle.fullFence(); // this fence pairs with the consumer's acquire fence in readInPlace
         }
 
         /** Writes a piece of a payload. Only the last piece of a payload may end in the middle of a line. */
@@ -163,7 +163,7 @@ abstract sealed class RingSide {
         /** Announces that no data follows, and that the consumer must no longer read this process's memory. */
         void abandon() {
             shutDown(RingLayout.ABANDONED);
-            VarHandle.fullFence(); // pairs with the consumer's acquire fence in readInPlace
+            VarHandle.fullFence(); // this fence pairs with the consumer's acquire fence in readInPlace
         }
     }
 
@@ -184,8 +184,8 @@ abstract sealed class RingSide {
         }
 
         /**
-         * Returns a number of bytes that can be read, in whole lines. Further bytes may be readable, but the result is
-         * 0 only if none is.
+         * Returns a number of bytes that can be read, in whole lines. More bytes than the result may be readable. The
+         * result is 0 only if no byte is readable.
          */
         long available() {
             long known = otherSeen - position;
@@ -234,7 +234,7 @@ abstract sealed class RingSide {
          */
         long readInPlace(PeerMemory peer, long address, long bytes) {
             long read = peer.read(address, bytes);
-            VarHandle.acquireFence(); // pairs with the producer's fences in move and abandon
+            VarHandle.acquireFence(); // this fence pairs with the producer's full fences in move and abandon
             return isMoved() ? MOVED : read;
         }
 

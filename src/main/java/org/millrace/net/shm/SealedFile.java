@@ -189,7 +189,8 @@ final class SealedFile implements AutoCloseable {
                 // the operating system lets a process open another process's files only if user and group are equal
                 long group = CFunction.named("getegid").call();
                 long user = (processes * SPREAD + Long.parseLong(users)) * SPREAD + User.ID;
-                return user * SPREAD + (int) group | 1; // never 0, which means that sealed files are not possible
+                // The result is never 0, because 0 means that sealed files are not possible.
+                return user * SPREAD + (int) group | 1;
             } catch (IOException | RuntimeException e) {
                 LOG.debug("no sealed memory here: files serve instead", e);
                 return 0;

@@ -17,7 +17,8 @@ import org.millrace.file.FileName;
 /**
  * Memory that one process, the owner, allocates in parts, and that other processes map as a whole. They can then read
  * data at every offset that the owner sends to them. The heap resembles CUDA memory that is opened by a handle
- * ({@code cudaIpcMemHandle_t}). Its length is the size of the machine's memory, but only allocated parts occupy memory.
+ * ({@code cudaIpcMemHandle_t}). The heap is as long as the machine's memory, but only its allocated parts occupy
+ * memory.
  */
 public final class SharedHeap implements AutoCloseable {
 
@@ -30,7 +31,7 @@ public final class SharedHeap implements AutoCloseable {
     private final TreeMap<Long, Long> free = new TreeMap<>();
     /** Number of allocated parts. */
     private int parts;
-    /** Number of users that have not closed the heap. While it is not 0, parts can be allocated. */
+    /** Number of users that have not closed the heap. Parts can be allocated while this number is not 0. */
     private int users = 1;
     private final Doorbell doorbell;
 
@@ -85,7 +86,9 @@ public final class SharedHeap implements AutoCloseable {
         return file.name().toString();
     }
 
-    /** Returns the doorbell of the rank that owns the heap. Through it the rank also wakes other ranks. */
+    /**
+     * Returns the doorbell of the rank that owns the heap. Through the same doorbell the rank also wakes other ranks.
+     */
     public Doorbell doorbell() {
         return doorbell;
     }

@@ -19,9 +19,9 @@ import org.millrace.file.User;
 
 /**
  * Memory that processes of one user share. It is a {@link SealedFile} if the operating system supports this and all
- * processes can open it. Otherwise it is a file in a directory, with a random name and mode 0600, which only these
- * processes open. The file is deleted when all processes have mapped it. If the creator was killed before that, the
- * next listener in the directory deletes the file.
+ * processes can open it. Otherwise the memory is a file in a directory, with a random name and mode 0600, which only
+ * these processes open. The file is deleted when all processes have mapped it. If the creator was killed before that,
+ * the next listener in the directory deletes the file.
  */
 public final class SharedMemory implements AutoCloseable {
 
@@ -170,7 +170,7 @@ public final class SharedMemory implements AutoCloseable {
         return ThisHost.NUMBER;
     }
 
-    /** The number of this host, a hash of Linux's boot ID, or of the host name if Linux reports no boot ID. */
+    /** The number of this host: a hash of Linux's boot ID, or a hash of the host name if Linux reports no boot ID. */
     private static final class ThisHost {
 
         static final long NUMBER = hash(bootId());

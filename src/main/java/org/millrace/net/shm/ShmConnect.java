@@ -171,7 +171,8 @@ final class ShmConnect extends OutgoingConnection {
         if (mapped == null) {
             throw new IllegalStateException(this + ": accepted without a ring");
         }
-        withdrawFile(); // the listener has opened it
+        // The file is not needed any longer, because the listener has opened it.
+        withdrawFile();
         SingleCopyHandshake.check(mapped, options, toString());
         ShmConnection connection = new ShmConnection(network(), toString(), connected, peer, mapped);
         ShmSender sender = new ShmSender(connection, options);

@@ -22,8 +22,8 @@ final class ShmConnection extends ConnectionState {
     /** Maximum number of idle calls between two reads of the clock. */
     private static final int CLOCK_INTERVAL = 256;
     /**
-     * Minimum times between two checks of the socket, and between two checks of the peer's process. The first costs one
-     * system call, and the second several.
+     * Minimum times between two checks of the socket, and between two checks of the peer's process. A check of the
+     * socket costs one system call, and a check of the process costs several.
      */
     private static final long SOCKET_INTERVAL_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
     private static final long PROCESS_INTERVAL_NANOS = 100 * SOCKET_INTERVAL_NANOS;

@@ -187,8 +187,8 @@ final class ShmListener extends KeyedListener<ShmListener.Client> {
             PeerMemory memory;
             try {
                 memory = SingleCopyHandshake.answer(ring, options, name.owner());
-                // From now on the ring's memory exists only as long as the two mappings. The memory is freed when both
-                // processes have ended, even if they are killed.
+                // From now on the ring's memory exists only as long as the mappings of the two processes. The memory is
+                // freed when both processes have ended, even if they are killed.
                 SharedFile.withdraw(options.directory(), name);
                 came.reply(HandshakeReply.ACCEPTED);
             } catch (IOException | ConnectionException e) {

@@ -87,8 +87,9 @@ public final class ShmNetwork implements Network {
     public void close() {
         open.close();
         if (open.hasLostPeer()) {
-            // Deletes the files of ended processes, such as the lost peer. At the detection of the loss this was too
-            // early: a killed process ends shortly after the operating system has closed its sockets.
+            // Deletes the files of processes that have ended, such as the lost peer. A deletion at the detection of the
+            // loss would be too early. A killed process ends only after the operating system has closed its sockets,
+            // which reveals the loss.
             StaleFiles.sweep(options.directory());
         }
     }

@@ -84,7 +84,8 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
             }
             payload = consumer.readHeader(header);
             if (payload != FrameLayout.Payload.ON_DEVICE && !deviceFrames.isEmpty()) {
-                return null; // frames complete in order, and older ones are still being copied by the device
+                // Frames complete in order, and the device is still copying the payloads of older frames.
+                return null;
             }
             if (payload == FrameLayout.Payload.IN_PLACE && header.payloadBytes() < leastInPlace) {
                 throw connection.corrupt("a payload of " + header.payloadBytes() + " bytes was left in place, where "
@@ -152,7 +153,9 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
             if (payload != FrameLayout.Payload.IN_RING) {
                 address = consumer.skipHeaderInPlace();
                 if (payload == FrameLayout.Payload.ON_DEVICE) {
-                    consumer.refuseDevices(); // the destination is host memory, so the sender must move the payload
+                    // The payload is in device memory, and its destination is in host memory. The sender must therefore
+                    // move the payload to the ring's file.
+                    consumer.refuseDevices();
                     return;
                 }
                 readPiece();
@@ -301,7 +304,8 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
 
     @Override
     public boolean storesWholeWords(long bytes) {
-        return bytes < leastInPlace; // a read by the operating system does not guarantee whole words
+        // A payload in the sender's memory is read by the operating system, which does not guarantee whole words.
+        return bytes < leastInPlace;
     }
 
     @Override

@@ -176,7 +176,8 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
                     }
                     moved += sendPiece();
                 } else if (!waiting.isEmpty() && begin(waiting.header(), waiting.region(), waiting.offset())) {
-                    moved += FrameLayout.HEADER_BYTES; // without the first piece, which begin() may also write
+                    // Counts only the header, although begin() may also have written the first piece of the payload.
+                    moved += FrameLayout.HEADER_BYTES;
                     waiting.removeOldest();
                 } else {
                     break;
@@ -197,11 +198,13 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
             if (!connection.peerIsGone()) {
                 return;
             }
-            if (producer.otherState() == RingLayout.OPEN) { // the peer may have shut down between the two checks
+            // The state is read again, because the peer may have shut down between the two checks.
+            if (producer.otherState() == RingLayout.OPEN) {
                 throw connection.lost(howFar());
             }
         } else if (producer.consumed() == producer.position && !unread.isEmpty()) {
-            return; // the peer has read the final payloads before its shutdown; the next call counts them
+            // The peer has read the final payloads before its shutdown. The next call counts these payloads.
+            return;
         }
         throw connection.closedByPeer(howFar(), producer.otherLostPeer());
     }
@@ -225,11 +228,12 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
         }
         try {
             unread.removeRead();
-            unread.move(); // stops at a payload that a device is still copying; a later call continues
+            // The moves stop at a payload that a device is still copying. A later call continues them.
+            unread.move();
         } catch (IllegalStateException | InternalError e) {
             throw connection.endedBy(e);
         } catch (IOException e) {
-            noRoom = true; // prevents repeated attempts and repeated log messages
+            noRoom = true; // Later calls of this method neither try again nor log again.
             LOG.warn("{}: payloads that the peer has not read stay where they are, as there is no room for them in "
                     + "shared memory: {}", connection, e.toString());
         }
@@ -389,10 +393,11 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
         private boolean isCopied(DeviceRegion.Copies by, long from, long bytes) {
             try (DeviceRegion.Use _ = by.enter()) {
                 if (copyArena != null && copied != window.done() && by.isDone(copyNumber)) {
-                    endCopy(); // the frame of this copy was already read by the receiver
+                    // The receiver has read the payload of this copy itself.
+                    endCopy();
                 }
                 if (copyArena == null && by.hasRoom()) {
-                    Arena arena = Arena.ofShared(); // shared, because another thread may close it
+                    Arena arena = Arena.ofShared(); // a shared arena, because another thread may close it
                     copy = arena.allocate(bytes);
                     copyNumber = by.copy(copy.address(), from, bytes);
                     copyArena = arena;

@@ -112,7 +112,8 @@ public record SingleCopy(Use use, int fromBytes) {
     }
 
     /**
-     * Handles a peer that was invited to read this process's memory and does not read it.
+     * Reports that a peer was invited to read this process's memory and does not read it. Has no effect unless single
+     * copies are required.
      *
      * @throws SingleCopyException if single copies are required
      */

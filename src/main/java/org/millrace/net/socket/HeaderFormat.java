@@ -88,7 +88,7 @@ final class HeaderFormat {
         }
     }
 
-    /** Encodes a message without a frame. */
+    /** Encodes a request for an acknowledgement, which has no frame. */
     static void encodeAsk(ByteBuffer to, int at) {
         encodeFixed(to, at, TYPE_ASK, 0);
     }

@@ -175,7 +175,8 @@ public record LocalAddress(String name, InetAddress address, int subnetBits) {
                 return new NamedHost(announced.addresses().subList(0, 1), ALL,
                         means + " here, where other hosts do not reach it: taken for " + announced);
             }
-            // if the name has several addresses, other processes may connect to any of them
+            // If the name has several addresses, the listener uses all addresses of this machine, because other
+            // processes may connect to any of them.
             List<InetAddress> here = asItIs ? found : found.stream().filter(LocalAddress::isHere).toList();
             return new NamedHost(found,
                     here.size() > 1 && !asItIs ? ALL : here.isEmpty() ? found.getFirst() : here.getFirst(),
@@ -188,8 +189,9 @@ public record LocalAddress(String name, InetAddress address, int subnetBits) {
         }
 
         /**
-         * Returns this machine's address for the other processes of a group. It is the listener's address. If the
-         * listener has no specific address, it is the first address of the host's name that this machine has.
+         * Returns this machine's address for the other processes of a group. The result is the listener's address. If
+         * the listener has no specific address, the result is the first address of the host's name that this machine
+         * has.
          */
         public InetAddress announced() {
             return !listenAt.isAnyLocalAddress() ? listenAt

@@ -117,7 +117,9 @@ final class ReceiveStream {
         return bytes;
     }
 
-    /** Receives the available data, until a piece cannot be stored before its frame has a destination. */
+    /**
+     * Receives the available data. Stops at a piece that has no destination yet and that cannot be stored elsewhere.
+     */
     End receive() throws IOException {
         more &= pieces.isWhole();
         for (int turn = 0; turn < TURN_PIECES; turn++) {
@@ -316,8 +318,8 @@ final class ReceiveStream {
     }
 
     /**
-     * Returns whether an acknowledgement is due. New destinations alone are reported after a quarter of the sender's
-     * limit, so that the sender need not wait for the report.
+     * Returns whether an acknowledgement is due. If only new destinations are to be reported, their report is due after
+     * a quarter of the sender's limit. The sender therefore does not reach its limit while it waits for the report.
      */
     private boolean isNews() {
         return urgent || count - toldCount >= pieces.acknowledgedAfter()
@@ -346,7 +348,7 @@ final class ReceiveStream {
         try {
             channel.shutdownOutput();
         } catch (IOException gone) {
-            // The sender no longer waits.
+            // The sender has closed its end, and no longer waits for this end.
         }
     }
 

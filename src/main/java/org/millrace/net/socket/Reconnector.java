@@ -376,7 +376,7 @@ public final class Reconnector implements Runnable {
         private long epoch;
         private long begin = System.nanoTime();
         private long pause = FIRST_PAUSE_NANOS;
-        /** Time limit of the next handshake. TCP resends data that a cut network has lost only after seconds. */
+        /** Time limit of the next handshake. If the network was cut, TCP resends the lost data only after seconds. */
         private long patience = FIRST_HANDSHAKE_NANOS;
         private ByteBuffer question = ResumeFormat.emptyQuestion();
         private ByteBuffer challenge = ByteBuffer.allocate(ResumeFormat.CHALLENGE_BYTES);
@@ -461,7 +461,9 @@ public final class Reconnector implements Runnable {
             answer.clear();
             if (said == ResumeFormat.GONE && !connection.connects() && !connection.isHeard()) {
                 closeChannel();
-                again(now); // the peer may not have read yet that its connection was accepted, and so may not know it
+                // The peer may not have read yet that its connection was accepted. In that case it does not know the
+                // connection yet.
+                again(now);
                 return false;
             } else if (said == ResumeFormat.GONE || said == ResumeFormat.CLOSED) {
                 closeChannel();

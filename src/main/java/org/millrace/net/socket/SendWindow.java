@@ -16,8 +16,8 @@ import org.millrace.net.FrameHeader;
 final class SendWindow extends PieceWindow {
 
     /**
-     * Number of held frames after which one acknowledgement is requested. A held frame with at least {@link #ASK_BYTES}
-     * has its own request.
+     * Number of {@link #held} frames after which one acknowledgement is requested for all of them. A held frame with at
+     * least {@link #ASK_BYTES} has its own request.
      */
     private static final int ASK_FRAMES = 2;
     private static final int ASK_BYTES = 256 << 10;
@@ -39,12 +39,12 @@ final class SendWindow extends PieceWindow {
     /** Number of held frames without a request for an acknowledgement. */
     private int unasked;
     /**
-     * Whether the owner needs an acknowledgement soon. If frames are held, it is requested at once, otherwise with the
-     * next held frame.
+     * Whether the owner needs an acknowledgement soon. If frames are held, the acknowledgement is requested at once,
+     * otherwise with the next held frame.
      */
     private boolean hasty;
     private long added;
-    /** Number of released frames: their owner may change their memory again. */
+    /** Number of released frames. The owner may change the memory of a released frame again. */
     private long released;
     /** The oldest frame that has pieces which were never assigned to a stream. */
     private long fresh;
@@ -214,8 +214,8 @@ final class SendWindow extends PieceWindow {
     }
 
     /**
-     * Returns whether a new frame must wait. The receiver has a limited number of slots, and a frame occupies one until
-     * it has a destination. The number of frames that are not released is also limited.
+     * Returns whether a new frame must wait. The receiver has a limited number of slots, and a frame occupies a slot
+     * until the frame has a destination. The number of frames that are not released is also limited.
      */
     boolean isFull() {
         return added - Math.min(completed, accepted) == pieces.window() || added - released == pieces.inFlight();

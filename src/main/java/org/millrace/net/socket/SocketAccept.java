@@ -96,7 +96,8 @@ final class SocketAccept extends ExpectedConnection<SocketListener.Client> {
     protected @Nullable FrameReceiver accept() {
         try {
             if (isComplete()) {
-                dropAnswered(); // the streams of the client's earlier attempt, which the client has abandoned
+                // Drops the streams of an earlier attempt of the client, which the client has abandoned.
+                dropAnswered();
                 answer();
             }
             return isConfirmed() ? receiver() : null;
@@ -120,9 +121,9 @@ final class SocketAccept extends ExpectedConnection<SocketListener.Client> {
     }
 
     /**
-     * Returns whether the client has confirmed its connection. If the stream is lost before that, another message of
-     * the client's process also confirms: its answer to this process's question, or its request to restore another
-     * stream. Without any confirmation, the client starts again.
+     * Returns whether the client has confirmed its connection. If the stream is lost before the confirmation, another
+     * message of the client's process also confirms. This is an answer to this process's question, or a request to
+     * restore another stream. Without any confirmation, the client starts again.
      *
      * @throws IOException if the client can no longer confirm
      */

@@ -160,7 +160,7 @@ final class SocketConnect extends OutgoingConnection {
 
     /**
      * Schedules another attempt if the host is unreachable, because the network may be cut for some time. Throws the
-     * reason after the reconnect deadline, and if the reason is any other.
+     * given exception if it has another reason, or if the reconnect deadline has passed.
      */
     private void awaitRoute(ConnectionException why) {
         long now = System.nanoTime();
@@ -173,7 +173,8 @@ final class SocketConnect extends OutgoingConnection {
         }
         noRoute = none;
         release();
-        rails = List.of(); // also tries rails again that the same cut may have made unreachable
+        // The next attempt begins with all rails, because the same cut may also have made the other rails unreachable.
+        rails = List.of();
         triedAgainAt = now + pause;
         pause = Math.min(2 * pause, LAST_PAUSE_NANOS);
     }

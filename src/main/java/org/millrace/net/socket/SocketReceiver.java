@@ -80,7 +80,8 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
         callsWithoutPoll = 0;
         if (!frames.hasNext()) {
             if (pieces.isWhole() && frames.isReceiving()) {
-                return null; // progress() receives the data in front of the header
+                // The payload in front of the next header is incomplete. progress() receives it.
+                return null;
             }
             long moved = move();
             if (!frames.hasNext()) {
@@ -246,11 +247,12 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
         readLostPeer();
         boolean last = !isAnyOpen();
         if (last && cause instanceof SSLException) {
-            // the data was changed on its way
+            // TLS has rejected the data, because it was changed on its way.
             throw connection.lost(cause, "on its last rail, " + lost.rail() + ", " + howFar());
         }
         if (total >= 0 || last && recovery == null) {
-            return; // all frames have arrived, or the missing frames will not arrive
+            // Either all frames have arrived, or no stream will deliver the missing frames.
+            return;
         }
         connection.outage.begins(lost.rail(),
                 cause == null ? "the peer's end of it is gone" : String.valueOf(cause.getMessage()),

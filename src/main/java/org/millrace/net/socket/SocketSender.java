@@ -186,8 +186,8 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
 
     /**
      * Returns whether an acknowledgement that this end needs may be available on a stream. With a single stream, this
-     * end needs one only while frames are held or the staging buffer is full. Other acknowledgements remain unread
-     * until then.
+     * end needs an acknowledgement only while frames are held or the staging buffer is full. At other times
+     * acknowledgements stay unread.
      */
     private boolean mayHear(SendStream stream) {
         if (!stream.isGreeted()) {

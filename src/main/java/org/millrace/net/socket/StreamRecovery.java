@@ -40,8 +40,8 @@ public final class StreamRecovery {
     }
 
     /**
-     * Remote address of the peer's reconnector, and the local address from which a stream is requested there; null if
-     * any.
+     * Remote address of the peer's reconnector, and the local address from which a stream is requested there. The local
+     * address is null if the system may choose it.
      */
     record Peer(@Nullable InetAddress local, InetSocketAddress remote) {
 
@@ -84,7 +84,10 @@ public final class StreamRecovery {
      * frames.
      */
     private final AtomicLongArray epochs;
-    /** Newest epoch of each stream that the peer reports as lost. Written by the reconnector, like {@code tried}. */
+    /**
+     * Newest epoch of each stream that the peer reports as lost. Written by the reconnector, like the elements of
+     * {@code tried}.
+     */
     private final AtomicLongArray lostThere;
     private final long[] tried;
     /**

@@ -5,7 +5,7 @@ import org.millrace.net.FrameHeader;
 /**
  * The receiving side of messages with headers and short payloads. It contains the buffers for these messages. It also
  * contains the position in the current message, from which frames are taken. Some methods state that they require the
- * worker's lock. Only the receiver's thread calls the methods without the lock.
+ * worker's lock. Only the receiver's thread calls the other methods, which require no lock.
  */
 final class IncomingMessages {
 
@@ -21,7 +21,9 @@ final class IncomingMessages {
     private long came;
     /** Number of completely taken messages: all frames of each were taken. */
     private long taken;
-    /** Number of messages with a buffer that was posted again, after all frames of the message were taken. */
+    /**
+     * Number of buffers that were posted again. A buffer is posted again after all frames of its message were taken.
+     */
     private long returned;
     /**
      * Address of the next frame in the current message. {@link #limit} is the address behind the message's last byte.

@@ -16,7 +16,7 @@ final class OutgoingMessages {
     private final int bufferBytes;
     private final long buffers;
     private final long[] requests = new long[UcxFormat.BUFFERS];
-    /** Credits of the receiver: the number of messages with a buffer that the receiver has posted again. */
+    /** Credits of the receiver: the number of buffers that the receiver has posted again. */
     private final CountMessages credits;
     private long sent;
     /** Length in bytes of the message that is being written. */

@@ -10,8 +10,8 @@ import org.millrace.net.Network;
 import org.millrace.net.shm.SharedMemory;
 
 /**
- * Handshake of a sender. It sends its worker's address over the setup connection, see {@link UcxEnd}. It receives the
- * address of the receiver's worker over UCX. Callers of all methods must hold the worker's lock.
+ * Handshake of a sender. The sender sends the address of its worker over the setup connection, see {@link UcxEnd}. It
+ * receives the address of the receiver's worker over UCX. Callers of all methods must hold the worker's lock.
  */
 final class SenderMeeting {
 
@@ -32,7 +32,7 @@ final class SenderMeeting {
         this.finder = finder;
     }
 
-    /** Returns the UCX tag of the receiver's answer and credits, without its lowest bits. */
+    /** Returns the UCX tag of the receiver's answer and credits, without the tag's lowest bits. */
     long answersTag() {
         return answersTag;
     }
@@ -42,7 +42,7 @@ final class SenderMeeting {
         return bufferBytes > 0;
     }
 
-    /** Returns the UCX tag of messages to the receiver, without its lowest bits. */
+    /** Returns the UCX tag of messages to the receiver, without the tag's lowest bits. */
     long framesTag() {
         return framesTag;
     }

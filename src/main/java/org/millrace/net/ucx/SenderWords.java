@@ -11,8 +11,9 @@ import org.millrace.net.connection.LostPeerName;
 
 /**
  * The messages that a sender sends over the setup connection, see {@link UcxEnd}, and that the receiver reads with this
- * class. They are its hello, its shutdown message, and the name of a peer that the sender has lost. A sender that
- * closes before the receiver has answered also sends its frames over the setup connection. Used by one thread.
+ * class. The messages are the sender's hello, its shutdown message, and the name of a peer that the sender has lost. A
+ * sender that closes before the receiver has answered also sends its frames over the setup connection. Used by one
+ * thread.
  */
 final class SenderWords {
 
@@ -64,7 +65,7 @@ final class SenderWords {
         return System.nanoTime() - saidLastAt;
     }
 
-    /** Returns the name of the lost peer that made the sender close; null if that was not the reason. */
+    /** Returns the name of a lost peer that was the sender's reason to close; null if the sender had another reason. */
     @Nullable
     String lostPeer() {
         return lostPeer;

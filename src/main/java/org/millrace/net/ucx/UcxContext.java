@@ -25,8 +25,9 @@ final class UcxContext {
     /** Transports through memory that processes of one host share. */
     private static final Pattern SHARED_MEMORY = Pattern.compile("(posix|sysv|xpmem|knem)/.*");
     /**
-     * Maximum length in bytes of an eager message from host memory, if the sender requests an eager message: a slot. An
-     * eager message is sent without a rendezvous, that is, without asking the receiver first.
+     * Maximum length of an eager message from host memory, in bytes: the length of a slot. An eager message is sent
+     * without a rendezvous, that is, without asking the receiver first. A longer message needs a rendezvous, even if
+     * the sender has requested an eager message.
      */
     static final int EAGER_BYTES = 512 << 10;
     /**
@@ -84,7 +85,8 @@ final class UcxContext {
             UcxLibrary.check(ucp_h.ucp_config_read(0, 0, result.address()), "read its configuration");
             long config = result.get(ValueLayout.JAVA_LONG, 0);
             if (System.getenv("UCX_" + ANNOUNCED_FROM) == null) {
-                // A UCX release without this setting uses a rendezvous for longer messages: slower, but correct.
+                // The result is ignored. A UCX release without this setting uses a rendezvous for long messages, which
+                // is slower but correct.
                 int ignored = ucp_h.ucp_config_modify(config, arena.allocateFrom(ANNOUNCED_FROM).address(),
                         arena.allocateFrom(Integer.toString(EAGER_BYTES + 1)).address());
             }

@@ -18,13 +18,14 @@ import org.millrace.net.ucx.UcxWorker.UcxEndpoint;
 /**
  * Base class of the sender and the receiver over UCX. It has the worker and the endpoint, and releases the requests.
  * The ends find each other over a connection of another network, usually TCP: the setup connection. The setup
- * connection stays open. When it is closed or lost, the peer is, too.
+ * connection stays open. Its close shows that the peer has closed this connection, and its loss shows that the peer is
+ * lost.
  */
 abstract class UcxEnd extends ConnectionState {
 
     /**
      * Time to wait, after a failure of UCX, for the peer's own messages over the setup connection, in nanoseconds. The
-     * peer's messages explain the reason better.
+     * peer's messages explain the reason better than UCX's error.
      */
     private static final long LAST_WORDS_NANOS = 1_000_000_000L;
     /** Time limit for closing a connection if the peer must participate, in nanoseconds. */
@@ -170,9 +171,9 @@ abstract class UcxEnd extends ConnectionState {
     }
 
     /**
-     * Makes UCX release all messages of this end. First waits a limited time for the peer to complete them, unless this
-     * connection is the only one of an endpoint that detects failures. If messages remain and the endpoint detects
-     * failures, the endpoint is given up with all its connections. The caller must hold the worker's lock.
+     * Makes UCX release all messages of this end. First waits a limited time for the peer to complete the messages.
+     * Does not wait if the endpoint detects failures and has no other connection. If messages remain and the endpoint
+     * detects failures, the endpoint is given up with all its connections. The caller must hold the worker's lock.
      *
      * @param safe whether the peer no longer reads or writes shared memory
      * @return false if UCX still has messages

@@ -32,9 +32,9 @@ import org.millrace.net.connection.NativeRegion;
  *
  * The hello is a frame on the setup connection, see {@link UcxEnd}. It contains the first six words of the answer's
  * layout. The frame's payload is the address of the sender's worker. The shutdown message is also a frame on the setup
- * connection. A credit is a message of one word: the number of messages with a buffer that the receiver has posted
- * again. A confirmation is also a message of one word: the number of separate payload messages that, as the sender's
- * UCX has reported, have arrived at the receiver.
+ * connection. A credit is a message of one word: the number of buffers that the receiver has posted again. A
+ * confirmation is also a message of one word. It contains the number of separate payload messages that have arrived at
+ * the receiver, according to the sender's UCX.
  */
 final class UcxFormat {
 
@@ -64,8 +64,8 @@ final class UcxFormat {
      */
     static final int CARD_BUFFER_BYTES = 8 << 10;
     /**
-     * Length of a buffer in bytes over TCP. A system call takes longer than the copy of this number of bytes. This
-     * holds for many short frames and for one longer frame.
+     * Length of a buffer in bytes over TCP. Frames of up to this total length are copied into one message, because the
+     * copy takes less time than a system call. The message may contain many short frames or one longer frame.
      */
     static final int TCP_BUFFER_BYTES = (64 << 10) + (4 << 10);
     /** Bounds of the buffer length in a receiver's answer. */
@@ -114,7 +114,8 @@ final class UcxFormat {
 
     /** Writes a header at an address. */
     static void encode(FrameHeader header, long at) {
-        MEMORY.set(JAVA_LONG_UNALIGNED, at, MAGIC); // and 4 bytes of 0
+        // The magic number, and 4 bytes of 0 behind it.
+        MEMORY.set(JAVA_LONG_UNALIGNED, at, MAGIC);
         MEMORY.set(JAVA_LONG_UNALIGNED, at + LENGTH_OFFSET, header.payloadBytes());
         for (int word = 0; word < FrameHeader.WORDS; word++) {
             MEMORY.set(JAVA_LONG_UNALIGNED, at + WORDS_OFFSET + word * Long.BYTES, header.word(word));

@@ -33,9 +33,9 @@ final class UcxLibrary {
     private static final Map<String, String> WHEN_LOADED =
             Map.of("UCX_HANDLE_ERRORS", "none", "UCX_WARN_UNUSED_ENV_VARS", "n", "UCX_LOG_FILE", "stderr");
     /**
-     * Settings that UCX reads when it creates a worker. They make TCP carry a slot as a whole. With them, an all-reduce
-     * of 2 MiB or more takes two thirds of the time that it takes with 128k. 1m and 2m bring no further gain. (The
-     * setting for a single context has another name in each release.)
+     * Settings that UCX reads when it creates a worker. The settings make TCP carry a slot as a whole. With these
+     * settings, an all-reduce of 2 MiB or more takes two thirds of the time that it takes with 128k. 1m and 2m bring no
+     * further gain. (The setting for a single context has another name in each release.)
      */
     private static final Map<String, String> ALWAYS =
             Map.of("UCX_TCP_TX_SEG_SIZE", "512k", "UCX_TCP_RX_SEG_SIZE", "512k");
@@ -82,7 +82,8 @@ final class UcxLibrary {
         try (Arena arena = Arena.ofConfined()) {
             ALWAYS.forEach((variable, value) -> set(arena, variable, value));
             WHEN_LOADED.forEach((variable, value) -> set(arena, variable, value));
-            BundledLibrary.keepDescriptors(); // before UCX opens any descriptors
+            // Must be called before UCX opens any descriptors.
+            BundledLibrary.keepDescriptors();
             String problem = DynamicLoader.open(name).error();
             // UCX has read these settings. They are removed, so that child processes do not inherit them.
             WHEN_LOADED.keySet()

@@ -64,7 +64,8 @@ public final class UcxNetwork implements Network {
     /** Returns a network if this host has an RDMA card that UCX can use; otherwise empty. */
     public static Optional<UcxNetwork> withCard(Optional<Path> library, Network finder) {
         if (!hasCard(CARDS)) {
-            return Optional.empty(); // does not load the library
+            // Returns early, so that the library is not loaded.
+            return Optional.empty();
         }
         try {
             UcxContext context = UcxContext.get(library);

@@ -142,7 +142,8 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
 
     @Override
     public boolean storesWholeWords(long bytes) {
-        // Over every transport, a payload of this length is in the message of its header. This thread copies it.
+        // Over every transport, a payload of this length is in the same message as its header. This thread copies such
+        // a payload, and copies whole words.
         return UcxFormat.isInline(bytes, UcxFormat.LEAST_BUFFER_BYTES);
     }
 
@@ -162,7 +163,10 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
         return work + post(in) + complete();
     }
 
-    /** Reads the next frame's header. Returns false if it has not arrived. The caller must hold the worker's lock. */
+    /**
+     * Reads the next frame's header. Returns false if the header has not arrived. The caller must hold the worker's
+     * lock.
+     */
     private boolean next() {
         int ignored = advance();
         boolean came = messages != null && messages.next(header);
@@ -258,7 +262,7 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
 
     /**
      * Returns whether a payload that is a separate message has arrived completely. The result of UCX is not sufficient.
-     * If a sender dies during the transfer, UCX 1.13 reports the payload as received, although it could not read all
+     * If a sender dies during the transfer, UCX 1.13 reports the payload as received, although UCX could not read all
      * data. Therefore the sender also confirms each such payload.
      */
     private boolean isWhole(int frame) {
@@ -344,7 +348,8 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
             worker().enter();
             try {
                 worker().use(-1);
-                if (worker().runs()) { // a stopped worker must not be called, so its requests stay
+                // A stopped worker must not be called, so UCX keeps the requests.
+                if (worker().runs()) {
                     end();
                 }
             } finally {
@@ -354,7 +359,8 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
     }
 
     private void end() {
-        flush(); // so that the sender learns that the final payloads were received
+        // By this flush the sender learns that the final payloads were received.
+        flush();
         for (long request : requests) {
             cancel(request);
         }

@@ -16,8 +16,8 @@ import org.millrace.net.connection.OpenResources;
 /**
  * The sending end of a connection over UCX. {@link #offer} stores a frame, with a copy of its header. {@link #progress}
  * passes the stored frames to UCX, and copies short payloads into messages. A frame is complete when UCX has read its
- * payload. If the payload is long, it has also arrived at the receiver. Resources of UCX stay for some time after
- * {@link #close}, because the peer may still be receiving.
+ * payload. A long payload of a complete frame has also arrived at the receiver. Resources of UCX stay for some time
+ * after {@link #close}, because the peer may still be receiving.
  */
 final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering {
 
@@ -279,7 +279,7 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
             sentShutdown = true;
             awaitsPeer = !window.isEmpty();
         } catch (ConnectionException gone) {
-            // The peer has closed earlier. The owner of this connection does not need to know.
+            // The peer has closed earlier. The owner of this closed connection does not need to know.
         }
     }
 
@@ -380,7 +380,8 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
         worker().use(-1);
         if (!worker().runs()) {
             found.close();
-            return; // a stopped worker must not be called, so its requests stay
+            // A stopped worker must not be called, so UCX keeps the requests.
+            return;
         }
         if (messages != null) {
             messages.cancel();
@@ -396,7 +397,8 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
             meeting.close();
             arena.close();
         } else if (!safe && !ended && !areOver(requests)) {
-            // UCX still sends payloads from the owner's memory. Its other messages are in memory that stays allocated.
+            // UCX still sends payloads from the owner's memory. UCX's other messages are in memory that stays
+            // allocated.
             worker().stop(this + " was closed while UCX sent from memory that is freed next, and the peer did not "
                     + "release it in time: all connections of this thread over UCX are ended");
         }

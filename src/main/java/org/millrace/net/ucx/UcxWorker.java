@@ -73,7 +73,7 @@ final class UcxWorker {
     private final long handle;
     private final byte[] address;
     private final List<Lingering> lingering = new ArrayList<>();
-    /** The key is the address of the peer's worker. */
+    /** Endpoints, by the address of the peer's worker. */
     private final Map<ByteBuffer, UcxEndpoint> endpoints = new HashMap<>();
     /** Memory that UCX may write to when an endpoint fails. It exists as long as the worker. */
     private final Arena arena = Arena.ofShared();
@@ -341,7 +341,7 @@ final class UcxWorker {
             int ignored = ucp_h.ucp_worker_progress(handle);
             status = ucp_h.ucp_request_check_status(request);
         }
-        ucp_h.ucp_request_free(request); // UCX keeps the request internally until it is complete
+        ucp_h.ucp_request_free(request); // the freed request stays valid inside UCX until it is complete
         return status == ucp_h.UCS_OK();
     }
 
@@ -397,8 +397,8 @@ final class UcxWorker {
         }
 
         /**
-         * Returns whether the endpoint detects the loss of its peer. Endpoints over shared memory do not, because UCX
-         * has no shared-memory transport that supports it.
+         * Returns whether the endpoint detects the loss of its peer. An endpoint over shared memory does not detect the
+         * loss, because no shared-memory transport of UCX supports that.
          */
         public boolean noticesFailures() {
             return sharing == null;
@@ -410,8 +410,9 @@ final class UcxWorker {
         }
 
         /**
-         * Returns whether the peer's process has ended and had shared memory with this process. UCX does not detect
-         * this exit. UCX can no longer send to that process, so it no longer reads this process's memory either.
+         * Returns whether the peer's process has ended, if it shared memory with this process. UCX does not detect the
+         * end of such a process. UCX can no longer send to that process, and so no longer reads this process's memory
+         * either.
          */
         public boolean peerHasEnded() {
             return sharing != null && sharing.isProvablyDead();
