@@ -56,9 +56,9 @@ public interface DeviceStream extends AutoCloseable {
      * Begins to record later work instead of running it ({@code cudaStreamBeginCapture}): operations of communicators,
      * copies, functions and events. A stream that waits for an event of a captured stream is captured from then on.
      * Every other captured stream must record an event after its work. The stream on which the capture began must wait
-     * for these events before the capture ends. During the capture, a query of a captured stream and a wait for it are
-     * errors. A captured stream's wait for an event recorded before the capture is also an error. Each of these calls
-     * makes the capture invalid.
+     * for these events before the capture ends. During the capture, three kinds of calls are errors and make the
+     * capture invalid: a query of a captured stream, a wait of a thread for a captured stream, and a captured stream's
+     * wait for an event recorded before the capture.
      *
      * @throws IllegalStateException         if the stream is captured already
      * @throws UnsupportedOperationException on GPUs, where {@link Communicator#plan} is available instead

@@ -5,7 +5,7 @@ import java.util.function.Function;
 
 /**
  * Converts objects to bytes and back, for the object operations of {@link BlockingOperations}. The library has no
- * default serializer. Such a serializer would use Java's own deserialization. The bytes come from other processes,
+ * default serializer. A default serializer would use Java's own deserialization. The bytes come from other processes,
  * which could then make this process create any object.
  *
  * @param <T> type of the objects

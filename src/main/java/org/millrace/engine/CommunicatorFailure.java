@@ -41,7 +41,9 @@ final class CommunicatorFailure extends GroupFailure implements ProxyConnection.
                 : thrown);
     }
 
-    /** Reports a failure of a proxy. A proxy that stops without a request stops only because of a failure. */
+    /**
+     * Reports the failure for which a proxy stopped. Does nothing if the proxy stopped on request, without a failure.
+     */
     @Override
     public void stopped(ProxyConnection connection, Throwable thrown) {
         if (thrown != null) {

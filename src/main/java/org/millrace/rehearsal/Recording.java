@@ -167,7 +167,7 @@ public final class Recording implements Recorder {
         }
     }
 
-    /** Returns the file of the calling thread. Assigns one at the thread's first call. */
+    /** Returns the file of the calling thread. The thread's first call assigns a file to the thread. */
     RecordFile file() {
         RecordFile own = ofThread.get();
         return own == null ? claim() : own;

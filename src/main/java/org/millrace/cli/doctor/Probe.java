@@ -72,7 +72,7 @@ enum Probe {
         }
     }
 
-    /** A separate JVM that loads a library, and its outcome. */
+    /** A separate JVM that loads a library, and the outcome of the loading. */
     static final class Trial {
 
         /**

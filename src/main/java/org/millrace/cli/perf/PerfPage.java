@@ -32,7 +32,8 @@ final class PerfPage {
                 || !(run.get("environment") instanceof Map<?, ?> environment)) {
             throw new IllegalArgumentException("no results of 'millrace perf --json'");
         }
-        // one line of the chart for each pair of type and operation, because --type all and --op all measure several
+        // The chart has one line for each pair of type and operation, because --type all and --op all measure several
+        // pairs.
         Map<String, List<Object>> lines = new LinkedHashMap<>();
         for (Object each : rows) {
             Map<?, ?> row = (Map<?, ?>) each;
