@@ -170,7 +170,9 @@ public record PluginConfiguration(CallingLibrary nccl, boolean takeover, ProxyTh
             throw new ConfigurationException(conflict + ", and " + Settings.TAKEOVER.name() + "=1 requires it");
         }
         boolean takeover = wish.orElse(true) && conflict == null;
-        boolean deviceSlots = takeover && prepareDeviceSlots(nccl, settings, toSet);
+        String noTakeover = takeover ? null
+                : conflict != null ? conflict : Settings.TAKEOVER.name() + "=" + settings.text(Settings.TAKEOVER);
+        boolean deviceSlots = prepareDeviceSlots(nccl, settings, toSet, noTakeover);
         if (takeover && !deviceSlots && settings.variable(BUFFER).isEmpty()) {
             toSet.put(BUFFER, BUFFER_BYTES);
         }
@@ -221,16 +223,23 @@ public record PluginConfiguration(CallingLibrary nccl, boolean takeover, ProxyTh
         return unpack != Kernels.NONE ? 1 : settings.ifSet(Settings.NET_MAX_RECVS).orElse(1);
     }
 
-    /** Returns whether slots may be in GPU memory. If so, adds the required variables to {@code toSet}. */
-    private static boolean prepareDeviceSlots(CallingLibrary nccl, Configuration settings, Map<String, String> toSet) {
+    /**
+     * Returns whether slots may be in GPU memory. If so, adds the required variables to {@code toSet}.
+     *
+     * @param noTakeover reason why connections are not taken over; null if they are
+     */
+    private static boolean prepareDeviceSlots(CallingLibrary nccl, Configuration settings, Map<String, String> toSet,
+            @Nullable String noTakeover) {
         Optional<Boolean> wish = settings.get(Settings.DEVICE_SLOTS);
-        if (!wish.orElse(!nccl.isRccl() && areWorthIt(settings))) {
+        if (!wish.orElse(noTakeover == null && !nccl.isRccl() && areWorthIt(settings))) {
             return false;
         }
         Map<String, String> required = new LinkedHashMap<>();
         List<String> conflicts = conflicts(DEVICE_REQUIREMENTS, settings, required);
         if (nccl.isRccl()) {
             conflicts.add(nccl + " (the plugin copies with CUDA, which an AMD GPU does not have)");
+        } else if (noTakeover != null) {
+            conflicts.add("NCCL's own proxy (" + noTakeover + ")");
         }
         String protocols = settings.text(Settings.PROTOCOLS);
         if (protocols.toUpperCase(Locale.ROOT).contains("LL128") && !protocols.startsWith("^")) {

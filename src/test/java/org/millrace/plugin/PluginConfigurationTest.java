@@ -78,6 +78,18 @@ class PluginConfigurationTest {
         assertFalse(read(Map.of(name, value)).deviceSlots());
     }
 
+    /** NCCL's own proxy never uses them, so they are refused wherever a takeover is. */
+    @ParameterizedTest
+    @CsvSource({"MILLRACE_TAKEOVER, 0", "NCCL_PXN_DISABLE, 0"})
+    void slotsInTheGpusMemoryRequireATakeover(String name, String value) {
+        assertFalse(read(Map.of(name, value)).takeover());
+        ConfigurationException refused = assertThrows(ConfigurationException.class,
+                () -> read(Map.of(name, value, "MILLRACE_DEVICE_SLOTS", "1")));
+        assertTrue(refused.getMessage().contains("NCCL's own proxy ("), refused.getMessage());
+        assertTrue(refused.getMessage().contains(name + "=" + value), refused.getMessage());
+        assertTrue(refused.getMessage().endsWith("MILLRACE_DEVICE_SLOTS=1 requires them"), refused.getMessage());
+    }
+
     @ParameterizedTest
     @CsvSource({"^LL128", "Simple", "LL"})
     void protocolsThatAllowThem(String protocols) {
@@ -158,10 +170,33 @@ class PluginConfigurationTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"MILLRACE_DEVICE_SLOTS", "MILLRACE_UNPACK"})
-    void slotsInGpuMemoryAndUnpackAreRefusedUnderRccl(String name) {
+    @CsvSource({"MILLRACE_DEVICE_SLOTS, 1", "MILLRACE_DEVICE_SLOTS, 0", "MILLRACE_DEVICE_SLOTS, ''",
+            "MILLRACE_UNPACK, 1", "MILLRACE_UNPACK, 0", "MILLRACE_UNPACK, ''"})
+    void slotsInGpuMemoryAndUnpackAreRefusedUnderRccl(String name, String takeover) {
         ConfigurationException refused = assertThrows(ConfigurationException.class,
-                () -> readByRccl(Map.of("MILLRACE_TAKEOVER", "1", name, "1")));
+                () -> readByRccl(Map.of("MILLRACE_TAKEOVER", takeover, name, "1")));
         assertTrue(refused.getMessage().contains("RCCL 2.28.3"), refused.getMessage());
+        assertTrue(refused.getMessage().contains(name), refused.getMessage());
+    }
+
+    @Test
+    void aRequiredTakeoverWithAinicCardsIsAnError() {
+        assertFalse(readByRccl(Map.of("RCCL_AINIC_ROCE", "1")).takeover());
+        ConfigurationException refused = assertThrows(ConfigurationException.class,
+                () -> readByRccl(Map.of("RCCL_AINIC_ROCE", "1", "MILLRACE_TAKEOVER", "1")));
+        assertTrue(refused.getMessage().contains("RCCL_AINIC_ROCE=0 keeps it from using them"), refused.getMessage());
+    }
+
+    /** MILLRACE_TAKEOVER=1 requires a takeover. Without it, a library that cannot be taken over keeps its proxy. */
+    @ParameterizedTest
+    @CsvSource({"RCCL, 22606", "RCCL, 23102", "NCCL, 23301", "UNKNOWN, 22809"})
+    void aRequiredTakeoverOfAnUnknownLayoutIsAnError(CallingLibrary.Vendor vendor, int version) {
+        CallingLibrary library = new CallingLibrary(vendor, version, "libxccl.so.1");
+        String refusal = PluginConfiguration.of(library, Configuration.ofPlugin(name -> null)).refusal();
+        assertTrue(refusal.contains(library.toString()), refusal);
+        ConfigurationException refused = assertThrows(ConfigurationException.class,
+                () -> PluginConfiguration.of(library, Configuration.ofPlugin(Map.of("MILLRACE_TAKEOVER", "1")::get)));
+        assertTrue(refused.getMessage().contains(library.toString()), refused.getMessage());
+        assertTrue(refused.getMessage().endsWith("MILLRACE_TAKEOVER=1 requires it"), refused.getMessage());
     }
 }
