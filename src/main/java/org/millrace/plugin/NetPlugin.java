@@ -58,6 +58,9 @@ final class NetPlugin {
      */
     private final Map<Long, Session> sessions = new ConcurrentHashMap<>();
 
+    /** Newest refusal that each library was warned of. Guarded by this object's lock. */
+    private final Map<CallingLibrary, String> warned = new HashMap<>();
+
     /** State of one NCCL library of this process while the library has communicators. */
     public static final class Session {
         private final long library;
@@ -206,8 +209,9 @@ final class NetPlugin {
         Session session = sessions.get(library);
         if (session == null) {
             PluginConfiguration settings = PluginConfiguration.of(nccl, Configuration.ofPlugin(environment::users));
-            if (settings.refusal() != null) {
-                NcclLog.warn(settings.refusal());
+            String refusal = settings.refusal();
+            if (refusal != null && !refusal.equals(warned.put(nccl, refusal))) {
+                NcclLog.warn(refusal);
             }
             environment.use(settings.toSet());
             losses.use(settings.loss());

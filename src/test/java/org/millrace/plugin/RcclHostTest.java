@@ -23,17 +23,16 @@ class RcclHostTest {
 
     /**
      * RCCL passes the address of four bytes on its stack, with a canary after them, in place of a device handle. It
-     * keeps its own proxy, and its messages arrive.
+     * keeps its own proxy, and its messages arrive. Without a takeover the plugin has no handle to store, and a null
+     * pointer in place of the bytes would show only because they are not 0.
      */
     @ParameterizedTest
-    @CsvSource({"8, 0xa5a5a5a500000007", "9, 0xa5a5a5a500000007", "10, 0xa5a5a5a500000007", "11, 0xa5a5a5a500000007",
-            "12, 0xa5a5a5a500000007", "8, 0", "9, 0", "10, 0", "11, 0", "12, 0"})
-    void theBytesBehindAStructureOfFourBytesSurvive(int table, String bytes) throws Exception {
-        Outcome outcome =
-                host(library("net_host", RCCL, 22803, "-DNET_VERSION=" + table, "-DON_STACK=" + bytes, LEVELS),
-                        "threads", "1");
-        // tables without a context do not report the end of the last communicator
-        keepsItsProxy(outcome, "RCCL 2.28.3 (", "if it uses AINIC cards", table < 11 ? 1 : 2);
+    @ValueSource(ints = {8, 9, 10, 11, 12})
+    void theBytesBehindAStructureOfFourBytesSurvive(int table) throws Exception {
+        Outcome outcome = host(
+                library("net_host", RCCL, 22803, "-DNET_VERSION=" + table, "-DON_STACK=0xa5a5a5a500000007", LEVELS),
+                "threads", "1");
+        keepsItsProxy(outcome, "RCCL 2.28.3 (", "if it uses AINIC cards");
         assertTrue(outcome.logLine(2).contains("net_host"), "the warning names the library: " + outcome.output());
     }
 
@@ -63,18 +62,21 @@ class RcclHostTest {
     @CsvSource({"22606, 2.26.6, -DWARN_LEVEL=2", "23102, 2.31.2, -DWARN_LEVEL=3"})
     void anRcclWithAnUnknownLayout(int version, String name, String levels) throws Exception {
         Outcome outcome = host(library("net_host", RCCL, version, "-DNET_VERSION=12", levels), "threads", "");
-        keepsItsProxy(outcome, "RCCL " + name + " (", UNKNOWN_LAYOUT, 2);
+        keepsItsProxy(outcome, "RCCL " + name + " (", UNKNOWN_LAYOUT);
     }
 
     @Test
     void aProgramWithRcclInsideNeedsHip() throws Exception {
+        Outcome outcome =
+                needsHip("net_host", "-DNET_VERSION=12", LEVELS).run(HostProgram.library(), 200, 7, "threads");
+        keepsItsProxy(outcome, "an RCCL of unknown version (", UNKNOWN_LAYOUT);
+    }
+
+    private static HostProgram needsHip(String host, String... definitions) throws Exception {
         String hip = HostProgram.compileStub("hip.c", "libamdhip64.so.6").toString();
-        Outcome outcome = HostProgram
-                .compile("net_host", "-DNET_VERSION=12", LEVELS, "-Wl,--no-as-needed", "-L" + hip,
-                        "-l:libamdhip64.so.6")
-                .with("LD_LIBRARY_PATH", hip)
-                .run(HostProgram.library(), 200, 7, "threads");
-        keepsItsProxy(outcome, "an RCCL of unknown version (", UNKNOWN_LAYOUT, 2);
+        List<String> all = new ArrayList<>(List.of(definitions));
+        all.addAll(List.of("-Wl,--no-as-needed", "-L" + hip, "-l:libamdhip64.so.6"));
+        return HostProgram.compile(host, all.toArray(String[]::new)).with("LD_LIBRARY_PATH", hip);
     }
 
     /** A library of another vendor may have NCCL's functions and versions. */
@@ -82,7 +84,7 @@ class RcclHostTest {
     @ValueSource(strings = {"libmccl.so", "libhccl.so.2"})
     void aLibraryOfAnotherVendorKeepsItsProxy(String soname) throws Exception {
         Outcome outcome = host(library("net_host", soname, 22809, "-DNET_VERSION=12"), "threads", "");
-        keepsItsProxy(outcome, "unknown library 2.28.9 (", UNKNOWN_LAYOUT, 2);
+        keepsItsProxy(outcome, "unknown library 2.28.9 (", UNKNOWN_LAYOUT);
     }
 
     /** A program without a version is treated as NCCL: its memory is checked as usual. */
@@ -116,7 +118,10 @@ class RcclHostTest {
 
     private static String library(String host, String soname, int version, String... definitions) throws Exception {
         List<String> all = new ArrayList<>(List.of(definitions));
-        all.addAll(List.of("-DNCCL_CODE=" + version, "-shared", "-fPIC", "-Dmain=play", "-Wl,-soname," + soname));
+        all.addAll(List.of("-DNCCL_CODE=" + version, "-shared", "-fPIC", "-Dmain=play"));
+        if (soname != null) {
+            all.add("-Wl,-soname," + soname);
+        }
         return HostProgram.compile(host, all.toArray(String[]::new)).path().toString();
     }
 
@@ -127,10 +132,10 @@ class RcclHostTest {
         assertTrue(outcome.count("Java takes the proxy over") > 0, outcome.output());
     }
 
-    /** Checks that the plugin keeps the proxy of the library, and warns once for each opening of the plugin. */
-    private static void keepsItsProxy(Outcome outcome, String name, String reason, int openings) {
+    /** Checks that the library keeps its proxy, with one warning although the plugin is opened twice. */
+    private static void keepsItsProxy(Outcome outcome, String name, String reason) {
         assertEquals(0, outcome.exit(), outcome.output());
-        assertEquals(openings, outcome.count("LOG 2 NET/Millrace: the takeover is not possible with " + name),
+        assertEquals(1, outcome.count("LOG 2 NET/Millrace: the takeover is not possible with " + name),
                 outcome.output());
         assertTrue(outcome.logLine(2).contains(reason), outcome.output());
         assertEquals(0, outcome.count("set NCCL_"), outcome.output());
