@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "shim.h"
 
+#include <ctype.h>
 #include <dlfcn.h>
 #include <link.h>
 #include <string.h>
@@ -39,24 +40,45 @@ static int begins_with(const char *name, const char *prefix) {
 }
 
 /*
- * Returns the vendor that a library's dynamic section names. A program with a statically linked RCCL also needs HIP. A
- * library without an own name of this kind may contain a statically linked NCCL.
+ * Returns whether a library imports a function of HIP. A library's imports precede the symbols that its hash table
+ * covers. The second word of the table is the number of the first of these symbols.
  */
-static enum millraceVendor named_vendor(const struct link_map *map) {
-  enum millraceVendor vendor = MILLRACE_NCCL;
-  const char *strings = NULL;
+static int imports_hip(const ElfW(Sym) *symbols, const uint32_t *hash, const char *strings) {
+  for (uint32_t i = 1; symbols && hash && i < hash[1]; i++) {
+    const char *name = strings + symbols[i].st_name;
+    if (symbols[i].st_shndx == SHN_UNDEF && begins_with(name, "hip") && isupper((unsigned char)name[3]))
+      return 1;
+  }
+  return 0;
+}
+
+/*
+ * Returns the vendor by a library's name and by its use of HIP. The name is the SONAME, or else that of the file. A
+ * library without a name of this kind may contain a statically linked NCCL, or a statically linked RCCL, which calls
+ * HIP.
+ */
+static enum millraceVendor named_vendor(const struct link_map *map, const char *path) {
+  const char *strings = NULL, *slash = strrchr(path, '/'), *own = slash ? slash + 1 : path;
+  const ElfW(Sym) *symbols = NULL;
+  const uint32_t *hash = NULL;
+  int hip = 0;
   for (const ElfW(Dyn) *entry = map->l_ld; entry && entry->d_tag != DT_NULL; entry++)
-    if (entry->d_tag == DT_STRTAB)
-      strings = (const char *)entry->d_un.d_ptr;
+    switch (entry->d_tag) {
+    case DT_STRTAB: strings = (const char *)entry->d_un.d_ptr; break;
+    case DT_SYMTAB: symbols = (const ElfW(Sym) *)entry->d_un.d_ptr; break;
+    case DT_GNU_HASH: hash = (const uint32_t *)entry->d_un.d_ptr; break;
+    }
   for (const ElfW(Dyn) *entry = map->l_ld; strings && entry && entry->d_tag != DT_NULL; entry++) {
     const char *name = strings + entry->d_un.d_val;
-    if ((entry->d_tag == DT_SONAME && begins_with(name, "librccl")) ||
-        (entry->d_tag == DT_NEEDED && begins_with(name, "libamdhip64")))
-      return MILLRACE_RCCL;
-    if (entry->d_tag == DT_SONAME && strstr(name, "ccl.so") && !begins_with(name, "libnccl"))
-      vendor = MILLRACE_UNKNOWN;
+    if (entry->d_tag == DT_SONAME)
+      own = name;
+    hip |= entry->d_tag == DT_NEEDED && begins_with(name, "libamdhip64");
   }
-  return vendor;
+  if (begins_with(own, "librccl"))
+    return MILLRACE_RCCL;
+  if (strstr(own, "ccl.so") && !begins_with(own, "libnccl"))
+    return MILLRACE_UNKNOWN;
+  return hip || (strings && imports_hip(symbols, hash, strings)) ? MILLRACE_RCCL : MILLRACE_NCCL;
 }
 
 /* The link map stays valid while its library calls. NCCLX has NCCL's name, and functions that NCCL does not have. */
@@ -67,7 +89,7 @@ enum millraceVendor millraceVendor(const void *code, const char **path) {
   if (!dladdr1(code, &found, (void **)&map, RTLD_DL_LINKMAP) || !map)
     return MILLRACE_NCCL;
   *path = *map->l_name ? map->l_name : found.dli_fname;
-  enum millraceVendor vendor = named_vendor(map);
+  enum millraceVendor vendor = named_vendor(map, *path);
   return vendor == MILLRACE_NCCL && function_of(code, "ncclCommGetUniqueHash") ? MILLRACE_NCCLX : vendor;
 }
 

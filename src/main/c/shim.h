@@ -54,8 +54,8 @@ int millraceNcclVersion(const void *code);
 enum millraceVendor { MILLRACE_NCCL, MILLRACE_RCCL, MILLRACE_NCCLX, MILLRACE_UNKNOWN };
 
 /*
- * Returns the vendor of that library, from its SONAME, the libraries that it needs and its functions. Without evidence
- * of another vendor it is NCCL. Stores the path of the library; null if no library contains the code.
+ * Returns the vendor of that library, from its name, its use of HIP and its functions. Without evidence of another
+ * vendor it is NCCL. Stores the path of the library; null if no library contains the code.
  */
 enum millraceVendor millraceVendor(const void *code, const char **path);
 

@@ -67,6 +67,12 @@ ncclResult_t ncclCommGetUniqueHash(void *comm, uint64_t *hash) {
 }
 #endif
 
+/* With CALLS_HIP the host imports a function of HIP, as an RCCL does that was linked statically. */
+#ifdef CALLS_HIP
+extern int hipGetDevice(int *);
+int (*const hip)(int *) = hipGetDevice;
+#endif
+
 /* Number of logged warnings. */
 static volatile int warnings;
 

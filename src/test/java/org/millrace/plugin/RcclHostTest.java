@@ -3,10 +3,13 @@ package org.millrace.plugin;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -72,11 +75,28 @@ class RcclHostTest {
         keepsItsProxy(outcome, "an RCCL of unknown version (", UNKNOWN_LAYOUT);
     }
 
+    /** The program, and not the library with RCCL inside, is linked with HIP. */
+    @Test
+    void aLibraryWithRcclInsideCallsHip() throws Exception {
+        Outcome outcome = needsHip("nccls_host").run(
+                library("net_host", "libtorch_hip.so", 23102, "-DNET_VERSION=12", "-DCALLS_HIP", LEVELS),
+                HostProgram.library(), 200, 7, "threads");
+        keepsItsProxy(outcome, "RCCL 2.31.2 (", UNKNOWN_LAYOUT);
+    }
+
     private static HostProgram needsHip(String host, String... definitions) throws Exception {
-        String hip = HostProgram.compileStub("hip.c", "libamdhip64.so.6").toString();
+        return HostProgram.compile(host, withHip(definitions)).with("LD_LIBRARY_PATH", hip());
+    }
+
+    /** Returns the arguments of a compiler that links with HIP. */
+    private static String[] withHip(String... definitions) throws Exception {
         List<String> all = new ArrayList<>(List.of(definitions));
-        all.addAll(List.of("-Wl,--no-as-needed", "-L" + hip, "-l:libamdhip64.so.6"));
-        return HostProgram.compile(host, all.toArray(String[]::new)).with("LD_LIBRARY_PATH", hip);
+        all.addAll(List.of("-Wl,--no-as-needed", "-L" + hip(), "-l:libamdhip64.so.6"));
+        return all.toArray(String[]::new);
+    }
+
+    private static String hip() throws Exception {
+        return HostProgram.compileStub("hip.c", "libamdhip64.so.6").toString();
     }
 
     /** A library of another vendor may have NCCL's functions and versions. */
@@ -84,6 +104,22 @@ class RcclHostTest {
     @ValueSource(strings = {"libmccl.so", "libhccl.so.2"})
     void aLibraryOfAnotherVendorKeepsItsProxy(String soname) throws Exception {
         Outcome outcome = host(library("net_host", soname, 22809, "-DNET_VERSION=12"), "threads", "");
+        keepsItsProxy(outcome, "unknown library 2.28.9 (", UNKNOWN_LAYOUT);
+    }
+
+    /** A library without a SONAME has the name of its file. */
+    @Test
+    void theFileOfALibraryOfAnotherVendorNamesIt(@TempDir Path directory) throws Exception {
+        Path file = directory.resolve("libmccl.so.2");
+        Files.copy(Path.of(library("net_host", null, 22809, "-DNET_VERSION=12")), file);
+        keepsItsProxy(host(file.toString(), "threads", ""), "unknown library 2.28.9 (", UNKNOWN_LAYOUT);
+    }
+
+    /** The name of another vendor counts more than HIP, which this library needs and calls, too. */
+    @Test
+    void aLibraryOfAnotherVendorMayNeedHip() throws Exception {
+        String library = library("net_host", "libhccl.so", 22809, withHip("-DNET_VERSION=12", "-DCALLS_HIP"));
+        Outcome outcome = needsHip("nccls_host").run(library, HostProgram.library(), 200, 7, "threads");
         keepsItsProxy(outcome, "unknown library 2.28.9 (", UNKNOWN_LAYOUT);
     }
 
