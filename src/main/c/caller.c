@@ -94,13 +94,16 @@ enum millraceVendor millraceVendor(const void *code, const char **path) {
 }
 
 /*
- * NCCLX 2.29 and 2.30, and RCCL 2.27.7 and newer, have a level ERROR before WARN (nccl_common.h). An RCCL without a
- * version counts as a new one.
+ * NCCLX, and RCCL 2.27.7 and newer, have a level ERROR before WARN (nccl_common.h). An RCCL without a version counts as
+ * a new one. Builds of RCCL 2.27.7 without this level export the same functions as those with it. The logger of NCCLX
+ * 2.27 has one more parameter before the line.
  */
 int millraceWarnLevel(const void *code) {
   const char *path;
   enum millraceVendor vendor = millraceVendor(code, &path);
-  int version = vendor == MILLRACE_RCCL ? millraceNcclVersion(code) : 0;
+  int version = millraceNcclVersion(code);
+  if (vendor == MILLRACE_NCCLX && version && version < 22800)
+    return 0;
   return vendor == MILLRACE_NCCLX || (vendor == MILLRACE_RCCL && (!version || version >= 22707)) ? NCCL_LOG_WARN + 1
                                                                                                  : NCCL_LOG_WARN;
 }

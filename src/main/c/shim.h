@@ -22,10 +22,13 @@ int millraceStackFits(void);
 /* Returns whether an address is in the part of the calling thread's stack that the thread's callers use. */
 int millraceOnStack(const void *address);
 
-/* Writes a line to a logger of NCCL. The level is NCCL's number for WARN or INFO. */
+/* Writes a line to a logger of NCCL, if it has the known signature. The level is NCCL's number for WARN or INFO. */
 void millraceLog(ncclDebugLogger_t log, int level, const char *line);
 
-/* Stores the logger that NCCL passes. millraceWarn writes a line at level WARN to the logger that was stored last. */
+/*
+ * Stores the logger that NCCL passes, and keeps its library loaded. millraceWarn writes a line at level WARN to the
+ * logger that was stored last.
+ */
 void millraceWarnThrough(ncclDebugLogger_t given);
 __attribute__((format(printf, 1, 2))) void millraceWarn(const char *format, ...);
 
@@ -59,7 +62,10 @@ enum millraceVendor { MILLRACE_NCCL, MILLRACE_RCCL, MILLRACE_NCCLX, MILLRACE_UNK
  */
 enum millraceVendor millraceVendor(const void *code, const char **path);
 
-/* Returns the number of the log level WARN in that library. INFO, ABORT and TRACE follow it, as in NCCL. */
+/*
+ * Returns the number of the log level WARN in that library; 0 if its logger has another signature than NCCL's, so that
+ * it cannot be called. INFO, ABORT and TRACE follow WARN, as in NCCL.
+ */
 int millraceWarnLevel(const void *code);
 
 /* The library that calls the enclosing function of a table. */

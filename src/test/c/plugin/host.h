@@ -73,11 +73,20 @@ extern int hipGetDevice(int *);
 int (*const hip)(int *) = hipGetDevice;
 #endif
 
+/* With LOGGER_NAMES_FUNCTION the logger has NCCLX 2.27's signature. */
+#ifdef LOGGER_NAMES_FUNCTION
+#define FUNCTION __attribute__((unused)) const char *function,
+#define LOGGER ((ncclDebugLogger_t)(void *)logger)
+#else
+#define FUNCTION
+#define LOGGER logger
+#endif
+
 /* Number of logged warnings. */
 static volatile int warnings;
 
 /* Prints one line for each message, in the format that the test reads, and with NCCL's number of the level. */
-static void logger(ncclDebugLogLevel level, unsigned long flags, const char *file, int line,
+static void logger(ncclDebugLogLevel level, unsigned long flags, const char *file, FUNCTION int line,
                    const char *format, ...) {
   char text[1024];
   va_list arguments;

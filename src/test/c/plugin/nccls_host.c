@@ -1,6 +1,7 @@
 /*
  * Runs several NCCLs in one process at the same time. Usage: HOST ARGUMENTS -- HOST ARGUMENTS ... Each HOST is a host
- * program that was compiled as a library (-shared -fPIC -Dmain=play). It has its own logger and version.
+ * program that was compiled as a library (-shared -fPIC -Dmain=play). It has its own logger and version. With UNLOADS
+ * they run one after the other, and each is unloaded. The plugin then reports an error.
  */
 #define _GNU_SOURCE
 #include "host.h"
@@ -12,12 +13,14 @@
 struct nccl {
   int count;
   char **arguments;
+  void *library;
   pthread_t thread;
 };
 
 static void *play(void *argument) {
   struct nccl *nccl = argument;
-  int (*host)(int, char **) = symbol(open_plugin(nccl->arguments[0]), "play");
+  nccl->library = open_plugin(nccl->arguments[0]);
+  int (*host)(int, char **) = symbol(nccl->library, "play");
   REQUIRE(host(nccl->count, nccl->arguments) == 0, "%s failed", nccl->arguments[0]);
   return NULL;
 }
@@ -35,10 +38,19 @@ int main(int count, char **arguments) {
     }
   }
   all++;
+#ifdef UNLOADS
+  for (int i = 0; i < all; i++) {
+    play(&nccls[i]);
+    REQUIRE(dlclose(nccls[i].library) == 0, "%s", dlerror());
+  }
+  const ncclNet_v12_t *net = symbol(open_plugin(nccls[0].arguments[1]), "ncclNetPlugin_v12");
+  REQUIRE(net->closeListen(NULL) == ncclInvalidArgument, "a null listener");
+#else
   for (int i = 0; i < all; i++)
     pthread_create(&nccls[i].thread, NULL, play, &nccls[i]);
   for (int i = 0; i < all; i++)
     pthread_join(nccls[i].thread, NULL);
+#endif
   printf("ALL OK\n");
   (void)logger;
   return 0;

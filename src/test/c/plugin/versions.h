@@ -26,7 +26,7 @@ static inline ncclResult_t net_init(const net_t *net, void **ctx) {
 typedef size_t size_argument;
 static inline ncclResult_t net_init(const net_t *net, void **ctx) {
   *ctx = NULL;
-  return net->init(logger, profiler);
+  return net->init(LOGGER, profiler);
 }
 static ncclNetCommConfig_v10_t config10 = {NCCL_NET_TRAFFIC_CLASS_UNDEF};
 #define LISTEN(net, ctx, ...) ((void)(ctx), (net)->listen(__VA_ARGS__))

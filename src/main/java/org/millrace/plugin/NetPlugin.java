@@ -494,7 +494,7 @@ final class NetPlugin {
         if (session.communicators == 0) {
             sessions.remove(session.library);
             close(session.path, session.endpoint);
-            // a library without communicators may be unloaded, and its logger with it
+            // a library that has communicators logs what concerns them
             sessions.values().stream().findAny().ifPresent(other -> other.logger.run());
         }
     }

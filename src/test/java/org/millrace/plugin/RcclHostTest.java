@@ -123,6 +123,32 @@ class RcclHostTest {
         keepsItsProxy(outcome, "unknown library 2.28.9 (", UNKNOWN_LAYOUT);
     }
 
+    /** NCCLX 2.27 passes a logger with one more parameter. A call of it would take the message for the format. */
+    @Test
+    void aLoggerWithAnotherSignatureIsNotCalled() throws Exception {
+        Outcome outcome = HostProgram.compile("nccls_host")
+                .with("MILLRACE_TAKEOVER", "0")
+                .run(library("net_host", "libnccl.so.2", 22707, "-DNET_VERSION=10", "-DIS_NCCLX",
+                        "-DLOGGER_NAMES_FUNCTION"), HostProgram.library(), 200, 7, "threads");
+        assertEquals(0, outcome.exit(), outcome.output());
+        assertEquals(0, outcome.count("LOG "), outcome.output());
+    }
+
+    /** A program may unload a library that has no communicators. The plugin may then still log, also in its threads. */
+    @ParameterizedTest
+    @CsvSource({"12, 10", "11, 12"})
+    void anUnloadedLibraryLogsLaterErrors(int first, int last) throws Exception {
+        Outcome outcome = HostProgram.compile("nccls_host", "-DUNLOADS")
+                .with("MILLRACE_TAKEOVER", "0")
+                .run(library("net_host", "libnccl.so.2", 22809, "-DNET_VERSION=" + first), HostProgram.library(), 200,
+                        7, "threads", "--", library("net_host", "libnccl.so.2", 22809, "-DNET_VERSION=" + last),
+                        HostProgram.library(), 200, 7, "threads");
+        assertEquals(0, outcome.exit(), outcome.output());
+        assertTrue(outcome.output().stripTrailing().endsWith("ALL OK"), outcome.output());
+        assertTrue(outcome.output().lines().toList().reversed().get(1).startsWith("LOG 2 NET/Millrace: closeListen: "),
+                outcome.output());
+    }
+
     /** A program without a version is treated as NCCL: its memory is checked as usual. */
     @Test
     void aProgramWithNcclInsideIsTakenOver() throws Exception {

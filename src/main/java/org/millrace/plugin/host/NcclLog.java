@@ -38,10 +38,12 @@ public final class NcclLog {
      * Writes later lines to another logger.
      *
      * @param function  address of the logger; 0 for none
-     * @param warnLevel number of the level WARN in the logger's library
+     * @param warnLevel number of the level WARN in the logger's library; 0 if the logger has another signature than
+     *                  NCCL's, and is not called
      */
     public static void use(long function, int warnLevel) {
-        logger = function == 0 ? null : new Logger(CFunction.at(MemorySegment.ofAddress(function)), warnLevel);
+        logger = function == 0 || warnLevel == 0 ? null
+                : new Logger(CFunction.at(MemorySegment.ofAddress(function)), warnLevel);
     }
 
     /** Logs a problem that the user should fix. Printed under NCCL_DEBUG=WARN. */
