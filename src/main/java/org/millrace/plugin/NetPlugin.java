@@ -275,9 +275,16 @@ final class NetPlugin {
         return found;
     }
 
+    /**
+     * Returns the session of a calling library. A library between NCCL and this plugin has no session of its own. Its
+     * calls belong to the open session; this method fails unless exactly one is open.
+     */
     public Session session(long library) {
-        return Objects.requireNonNull(sessionIfAny(library),
-                "NCCL called an operation before init, or after the last finalize");
+        Session own = sessionIfAny(library);
+        return own != null ? own
+                : Objects.requireNonNull(sessionIfAny(0),
+                        "an operation was called before init, after the last finalize, or by a library between one of"
+                                + " several NCCLs and the plugin");
     }
 
     /** Returns whether the network device accepts GPU memory for every NCCL library of this process. */

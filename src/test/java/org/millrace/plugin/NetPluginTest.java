@@ -374,7 +374,37 @@ class NetPluginTest {
     void whoHasNoContextIsKnownByTheLibraryThatCalls() {
         plugin.listen(0, 0, handle, pointer, LIBRARY);
         plugin.closeListen(read(pointer));
+        plugin.init(12, pointer, 6, CapturedLog.address(), 2, 3 * LIBRARY, CallingLibrary.nccl(22809));
+        long other = read(pointer);
         assertThrows(NullPointerException.class, () -> plugin.listen(0, 0, handle, pointer, 2 * LIBRARY));
+        plugin.finalize(other);
+        serviceClosed = false;
+    }
+
+    /** A library that wraps this plugin calls it for NCCL. */
+    @Test
+    void aLibraryBetweenNcclAndThePluginCallsForTheOnlyNccl() {
+        plugin.listen(0, 0, handle, pointer, 2 * LIBRARY);
+        plugin.closeListen(read(pointer));
+        assertNull(plugin.sessionIfAny(2 * LIBRARY));
+    }
+
+    @Test
+    void aLibraryIsWarnedOnceOfEachReason() {
+        CapturedLog.begin();
+        for (int cycle = 0; cycle < 2; cycle++) {
+            for (int version : new int[] {23301, 23302}) {
+                plugin.init(12, pointer, 6, CapturedLog.address(), 2, 2 * LIBRARY, CallingLibrary.nccl(version));
+                plugin.finalize(read(pointer));
+            }
+        }
+        serviceClosed = false;
+        assertEquals(List.of("NCCL 2.33.1", "NCCL 2.33.2"),
+                CapturedLog.lines()
+                        .stream()
+                        .filter(line -> line.startsWith("2 "))
+                        .map(line -> line.replaceAll(".*not possible with (NCCL [0-9.]+).*", "$1"))
+                        .toList());
     }
 
     @Test
