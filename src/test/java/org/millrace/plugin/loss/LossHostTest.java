@@ -28,13 +28,14 @@ import org.millrace.plugin.HostProgram;
 class LossHostTest {
 
     private static HostProgram host(String network, String... definitions) throws Exception {
-        return HostProgram
-                .compile("loss_host",
-                        Stream.concat(Stream.of("-DNET_VERSION=11", "-DTUNER_VERSION=7"), Stream.of(definitions))
-                                .toArray(String[]::new))
-                .withNetwork(network)
-                .with("MILLRACE_STALL_REPORT", "0s")
-                .with("MILLRACE_LOSS_GRACE", "300ms");
+        return reportingSoon(HostProgram.compile("loss_host",
+                Stream.concat(Stream.of("-DNET_VERSION=11", "-DTUNER_VERSION=7"), Stream.of(definitions))
+                        .toArray(String[]::new)),
+                network);
+    }
+
+    private static HostProgram reportingSoon(HostProgram host, String network) {
+        return host.withNetwork(network).with("MILLRACE_STALL_REPORT", "0s").with("MILLRACE_LOSS_GRACE", "300ms");
     }
 
     private static HostProgram.Outcome run(HostProgram host, String way, int ranks) throws Exception {
@@ -73,7 +74,20 @@ class LossHostTest {
     @ParameterizedTest
     @CsvSource({"shm, 2", "socket, 2", "socket, 4", "ucx, 2", "ucx tcp, 4"})
     void aRankThatWaitsForAKilledPeerNamesItAndEnds(String network, int ranks) throws Exception {
-        var outcome = run(host(network), "wait", ranks);
+        losesOne(host(network), ranks);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"22707, shm, 2", "22803, socket, 4"})
+    void aRankOfRcclNamesAKilledPeerToo(int release, String network, int ranks) throws Exception {
+        var outcome = losesOne(reportingSoon(
+                HostProgram.compileRccl("loss_host", release, 64, "-DNET_VERSION=11", "-DTUNER_VERSION=7"), network),
+                ranks);
+        assertTrue(outcome.count("connFifo entries of 24 bytes at offset 64") > 0, outcome.output());
+    }
+
+    private static HostProgram.Outcome losesOne(HostProgram host, int ranks) throws Exception {
+        var outcome = run(host, "wait", ranks);
         assertEquals(1, outcome.count("rank 0 was killed by signal 9"), outcome.output());
         for (int rank = 1; rank < ranks; rank++) {
             assertEquals(1, outcome.count("rank " + rank + " ended with status 75"), outcome.output());
@@ -83,6 +97,7 @@ class LossHostTest {
             assertTrue(said.getFirst().contains("lost the peer pid " + pid(outcome, 0) + " on "), outcome.output());
             assertTrue(said.getFirst().contains("sizes ["), outcome.output());
         }
+        return outcome;
     }
 
     /**

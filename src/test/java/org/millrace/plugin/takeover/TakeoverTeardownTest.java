@@ -72,12 +72,14 @@ class TakeoverTeardownTest {
 
     @ParameterizedTest
     @CsvSource({"22707, drain, socket", "22803, drain, shm", "23007, drain, socket", "22707, abort, shm",
-            "22803, abort, socket", "22803, runaway, shm", "23007, runaway, socket", "23007, together, shm"})
+            "22803, abort, socket", "22803, runaway, shm", "23007, runaway, socket", "23007, together, shm",
+            "22803, kill, shm", "23007, kill, socket"})
     void rcclEndsAsNcclDoes(int release, String way, String network) throws Exception {
         var outcome = HostProgram.compileRccl("teardown_host", release, 64, "-DNET_VERSION=11")
                 .withNetwork(network)
                 .with("MILLRACE_SHM_SINGLE_COPY", "0")
                 .with("MILLRACE_ON_LOSS", "report")
+                .with("MILLRACE_RECONNECT_DEADLINE", way.equals("kill") ? "0s" : null)
                 .run(HostProgram.library(), way, CHANNELS);
         assertEquals(0, outcome.exit(), outcome.output());
         assertTrue(outcome.count("connFifo entries of 24 bytes at offset 64") > 0, outcome.output());
@@ -85,6 +87,7 @@ class TakeoverTeardownTest {
             assertEquals(text(outcome, "rank 0 sent: (.*)"), text(outcome, "rank 1 received: (.*)"));
             assertEquals(List.of(), outcome.warnings());
         }
+        assertEquals(way.equals("kill") ? 2 * CHANNELS : 0, lostConnections(outcome), outcome.output());
         assertEquals(way.equals("abort") ? 1 : 0, outcome.count("the peer accepts no data"), outcome.output());
         assertEquals(way.equals("runaway") ? CHANNELS : 0, outcome.count("the device ran on without credits"),
                 outcome.output());
@@ -165,14 +168,18 @@ class TakeoverTeardownTest {
         var outcome =
                 host(network).with("MILLRACE_RECONNECT_DEADLINE", "0s").run(HostProgram.library(), "kill", CHANNELS);
         assertEquals(0, outcome.exit(), outcome.output());
-        long named = Pattern
+        assertEquals(2 * CHANNELS, lostConnections(outcome), outcome.output());
+    }
+
+    /** Returns the number of connections that warnings name as lost. */
+    private static long lostConnections(HostProgram.Outcome outcome) {
+        return Pattern
                 .compile("LOG 2 NET/Millrace: (socket|shared-memory|UCX) connection (\\S+) (from|to) .*connection lost")
                 .matcher(outcome.output())
                 .results()
                 .map(found -> found.group(2))
                 .distinct()
                 .count();
-        assertEquals(2 * CHANNELS, named, outcome.output());
     }
 
     @ParameterizedTest
