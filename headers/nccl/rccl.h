@@ -7,8 +7,9 @@
  * - Structures: include/comm.h, lines 55 and 69 of 2.27.7. ncclConnFifo: include/collectives.h.
  * - Line of LL128: 64 bytes (include/device.h, line 144 of 2.27.7 and line 164 of 2.28.3). 2.30 has lines of 128 bytes on
  *   the GPU type gfx1250.
- * - LL: as in NCCL, with 256 threads: a buffer of 8 * 256 * 8 * 16 = 262,144 bytes (init.cc, line 1208 of 2.28.3).
- * - LL128: a buffer of 28 * 256 * 8 * 8 = 458,752 bytes (init.cc, line 1209). A step is a multiple of 8 words for each
+ * - LL: as in NCCL, with 256 threads: a buffer of 8 * 256 * 8 * 16 = 262,144 bytes (rcclSetDefaultBuffSizes in
+ *   rccl_wrap.cc, line 436 of 2.27.7 and lines 719 to 725 of 2.28.3).
+ * - LL128: a buffer of 28 * 256 * 8 * 8 = 458,752 bytes (the same function). A step is a multiple of 8 words for each
  *   thread of a warp: 4,096 bytes on GPUs with 64 threads in a warp (gfx9), else 2,048 (device/prims_ll128.h, waitSend).
  * - Connections for send and receive have index 2 and not 1 (NCCL_CONN_IDX_P2P_NET). A plugin does not see the index.
  *
