@@ -231,13 +231,13 @@ public final class HostProgram {
     /**
      * Selects the network: {@code socket}, {@code shm}, {@code auto}, {@code ucx}, or {@code plugin}, which misbehaves
      * as NCCL allows. {@code ucx tcp} is UCX without shared memory. {@code behind a link} after a name adds an emulated
-     * link. Skips the test if UCX is missing.
+     * link with losses. Skips the test if UCX is missing.
      */
     public HostProgram withNetwork(String network) {
         String name = network.split(" ")[0];
         Ucx.assumeUsable(name);
         if (network.endsWith(" behind a link")) { // only the link of host x to itself is up
-            with("NCCL_HOSTID", "x").with("MILLRACE_LINK", "x-x: rate=10Gbit,delay=200us,jitter=100us; down");
+            with("NCCL_HOSTID", "x").with("MILLRACE_LINK", "x-x: rate=10Gbit,delay=200us,jitter=100us,loss=0.1%; down");
         }
         with("MILLRACE_TEST_NET", "recvs=4,late=1,busy=9,unordered,dmabuf");
         return with("MILLRACE_NET", TestNet.setting(name)).with("UCX_TLS", network.equals("ucx tcp") ? "tcp" : null);
