@@ -26,6 +26,7 @@ import org.millrace.bootstrap.Rendezvous.BootstrapListener;
 import org.millrace.bootstrap.Rendezvous.ServerAddress;
 import org.millrace.file.PrivateFile;
 import org.millrace.file.User;
+import org.millrace.net.connection.ListeningPorts;
 import org.millrace.net.connection.PeerText;
 
 /**
@@ -69,14 +70,14 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
                 throw new MillraceException("rank 0 cannot use " + path + ": another group is using it, " + found.get()
                         + "; give each group a path of its own, or end the other one");
             }
-            ServerSocketChannel listener = Rendezvous.bind(new InetSocketAddress(address, 0));
+            ServerSocketChannel listener = Rendezvous.bind(new InetSocketAddress(address, 0), path.toString());
             try {
                 RendezvousFile file = new RendezvousFile((InetSocketAddress) listener.getLocalAddress(),
                         Secret.randomHex(), size, self);
                 file.publish(path);
                 return new BootstrapListener(listener, address, secret(file), options.tls(), () -> withdraw(file));
             } catch (IOException | RuntimeException e) {
-                listener.close();
+                ListeningPorts.close(listener);
                 throw e;
             }
         } catch (IOException e) {

@@ -5,10 +5,10 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.file.Path;
-import org.apache.logging.log4j.LogManager;
-import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
+import org.millrace.net.connection.ListeningPorts;
 import org.millrace.net.connection.TlsIdentity;
+import org.millrace.trace.ListeningPort;
 
 /** Way for rank 0 to publish its address, and for the other ranks to find it. */
 sealed interface Rendezvous permits FileRendezvous, TcpRendezvous, Split.SplitRendezvous {
@@ -67,17 +67,11 @@ sealed interface Rendezvous permits FileRendezvous, TcpRendezvous, Split.SplitRe
     record BootstrapListener(ServerSocketChannel channel, InetAddress address, Secret secret, @Nullable TlsIdentity tls,
             Runnable withdraw) implements AutoCloseable {
 
-        private static final Logger LOG = LogManager.getLogger(BootstrapListener.class);
-
         /** Closes the listener. No rank can connect afterwards. */
         @Override
         public void close() {
             withdraw.run();
-            try {
-                channel.close();
-            } catch (IOException e) {
-                LOG.debug("closing the listening socket of rank 0", e);
-            }
+            ListeningPorts.close(channel);
         }
     }
 
@@ -98,10 +92,13 @@ sealed interface Rendezvous permits FileRendezvous, TcpRendezvous, Split.SplitRe
     /** Backlog of the listener. All ranks of a large group connect at the same time. */
     int BACKLOG = 1024;
 
-    static ServerSocketChannel bind(InetSocketAddress address) throws IOException {
+    /** @param note further text for the log; may be empty */
+    static ServerSocketChannel bind(InetSocketAddress address, String note) throws IOException {
         ServerSocketChannel listener = ServerSocketChannel.open();
         try {
-            return listener.bind(address, BACKLOG);
+            listener.bind(address, BACKLOG);
+            ListeningPorts.opened(listener, ListeningPort.Purpose.RENDEZVOUS, note);
+            return listener;
         } catch (IOException | RuntimeException e) {
             listener.close();
             throw e;

@@ -6,8 +6,6 @@ import java.net.UnknownHostException;
 import java.nio.channels.ServerSocketChannel;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import org.apache.logging.log4j.LogManager;
-import org.apache.logging.log4j.Logger;
 import org.millrace.MillraceException;
 import org.millrace.bootstrap.Rendezvous.BootstrapListener;
 import org.millrace.bootstrap.Rendezvous.ServerAddress;
@@ -17,7 +15,6 @@ import org.millrace.net.socket.LocalAddress;
 /** Rendezvous at which rank 0 listens at an address that the user chooses. */
 record TcpRendezvous(String host, int port, JoinOptions options) implements Rendezvous {
 
-    private static final Logger LOG = LogManager.getLogger(TcpRendezvous.class);
     private static final String PREFIX = "tcp:";
     private static final int MAX_PORT = 0xFFFF;
     private static final Set<String> TOLD = ConcurrentHashMap.newKeySet();
@@ -49,9 +46,7 @@ record TcpRendezvous(String host, int port, JoinOptions options) implements Rend
         try {
             LocalAddress.NamedHost named = named();
             InetSocketAddress address = new InetSocketAddress(named.listenAt(), port);
-            ServerSocketChannel listener = Rendezvous.bind(address);
-            LOG.info("rank 0 listens at {} port {}{}{}", address.getAddress().getHostAddress(), port,
-                    named.words().isEmpty() ? "" : ": ", named.words());
+            ServerSocketChannel listener = Rendezvous.bind(address, named.words());
             warnOfAnybody(address);
             return new BootstrapListener(listener, named.announced(), Secret.of("", options.secret()), options.tls(),
                     () -> {});

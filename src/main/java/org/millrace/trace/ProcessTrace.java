@@ -22,6 +22,7 @@ import java.util.Objects;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
+import java.util.stream.Collectors;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
@@ -144,6 +145,12 @@ public final class ProcessTrace {
         StringBuilder lines = new StringBuilder();
         settings.forEach((name, value) -> lines.append(name).append('=').append(value.replace('\n', ' ')).append('\n'));
         TraceMemory.text(file.header() + TraceLayout.SETTINGS_OFFSET, TraceLayout.SETTINGS_BYTES, lines.toString());
+    }
+
+    /** Stores the ports that the process listens on. Ports without room are omitted. */
+    public synchronized void ports(List<ListeningPort> open) {
+        TraceMemory.text(file.header() + TraceLayout.PORTS_OFFSET, TraceLayout.PORTS_BYTES,
+                open.stream().map(ListeningPort::line).collect(Collectors.joining()));
     }
 
     /**

@@ -101,6 +101,9 @@ public final class TraceLayout {
     /** Description of the process: "takeover, network table v11, Java 25". */
     public static final int PROGRAM_OFFSET = 192;
     public static final int PROGRAM_BYTES = 256;
+    /** Open ports of the process: lines of {@link ListeningPort#line}, from the oldest to the newest. */
+    static final int PORTS_OFFSET = 448;
+    static final int PORTS_BYTES = 576;
     /** Lines of NAME=VALUE. */
     public static final int SETTINGS_OFFSET = 1024;
     public static final int SETTINGS_BYTES = 3072;

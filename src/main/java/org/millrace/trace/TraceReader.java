@@ -93,14 +93,16 @@ public final class TraceReader {
             check(file, header);
             Blocks blocks = new Blocks(channel, header);
             blocks.read();
-            return new TracedProcess(file, name.owner(), !TraceSweep.isOwnerDead(file, name.owner()),
+            boolean alive = !TraceSweep.isOwnerDead(file, name.owner());
+            return new TracedProcess(file, name.owner(), alive,
                     header.textAt(TraceLayout.HOST_OFFSET, TraceLayout.HOST_BYTES),
                     header.textAt(TraceLayout.PROGRAM_OFFSET, TraceLayout.PROGRAM_BYTES),
                     header.intAt(TraceLayout.RANK_OFFSET), header.intAt(TraceLayout.SIZE_OFFSET),
                     header.intAt(TraceLayout.FAILED_OFFSET) != 0, begun, header.longAt(TraceLayout.HEARTBEAT_OFFSET),
                     header.longAt(TraceLayout.LATE_BEAT_OFFSET), header.longAt(TraceLayout.EPOCH_MILLIS_OFFSET),
                     header.longAt(TraceLayout.EPOCH_NANOS_OFFSET), settings(header), agents(header),
-                    blocks.communicators, blocks.connections, blocks.gin, blocks.silences, messages(header));
+                    blocks.communicators, blocks.connections, blocks.gin, blocks.silences, messages(header),
+                    alive ? ports(header) : List.of());
         }
     }
 
@@ -146,6 +148,13 @@ public final class TraceReader {
                     header.countAt(at + TraceLayout.AGENT_CPU_OFFSET)));
         }
         return List.copyOf(agents);
+    }
+
+    private static List<ListeningPort> ports(TraceBytes header) {
+        return header.textAt(TraceLayout.PORTS_OFFSET, TraceLayout.PORTS_BYTES)
+                .lines()
+                .flatMap(ListeningPort::parse)
+                .toList();
     }
 
     private static List<Message> messages(TraceBytes header) {

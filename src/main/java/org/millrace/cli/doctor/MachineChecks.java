@@ -1,5 +1,6 @@
 package org.millrace.cli.doctor;
 
+import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.net.InetAddress;
 import java.net.NetworkInterface;
@@ -30,6 +31,8 @@ import org.millrace.net.socket.LocalAddress;
 import org.millrace.plugin.PluginConfiguration;
 import org.millrace.plugin.PluginInstaller;
 import org.millrace.plugin.RuntimeModules;
+import org.millrace.trace.TraceReader;
+import org.millrace.trace.TracedProcess;
 
 /** Checks of every machine, in the order of the report. A failure does not mean that Millrace is unusable. */
 final class MachineChecks {
@@ -74,6 +77,7 @@ final class MachineChecks {
                 new Check("single copies", () -> singleCopies(settings)),
                 new Check("lost peers", () -> lostPeers(Configuration.ofPlugin(System.getenv()::get))),
                 new Check("limits", () -> limits(LIMITS)), new Check("rails", () -> rails(settings)),
+                new Check("ports", () -> ports(Configuration.load(settings))),
                 new Check("MTU", () -> mtu(INTERFACES, railNames(settings))),
                 new Check("launcher", () -> launcher(System.getenv())),
                 new Check("host name", () -> hostName(Host.name(), settings)));
@@ -312,6 +316,22 @@ final class MachineChecks {
                     "give an interface an address and set it up (ip address add, ip link set NAME up), or name others: "
                             + Settings.SOCKET_INTERFACES.name());
         }
+    }
+
+    /** Reports the ports on which this user's processes listen, and the range of the ports that the system chooses. */
+    static CheckResult ports(Configuration settings) {
+        Path directory = settings.get(Settings.TRACE_DIRECTORY).orElseGet(SharedDirectory::usual);
+        List<String> open = new ArrayList<>();
+        try {
+            for (TracedProcess process : TraceReader.readAll(directory, (file, unreadable) -> {})) {
+                process.ports().forEach(port -> open.add(port + " of pid " + process.identity().pid()));
+            }
+        } catch (IOException none) {
+            return CheckResult.missing(directory.toString(), "no process has a trace there");
+        }
+        String range = Host.line("/proc/sys/net/ipv4/ip_local_port_range").orElse("unknown").replaceAll("\\s+", " to ");
+        return CheckResult.works((open.isEmpty() ? "no process of this user listens" : String.join(", ", open))
+                + "; other ports are chosen from " + range + " (net.ipv4.ip_local_port_range)");
     }
 
     /** Returns the names of the interfaces of the rails; none if no address can be selected. */

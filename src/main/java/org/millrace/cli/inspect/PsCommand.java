@@ -4,9 +4,11 @@ import java.io.PrintWriter;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Collectors;
 import org.millrace.cli.base.Columns;
 import org.millrace.cli.base.Json;
 import org.millrace.cli.base.Units;
+import org.millrace.trace.ListeningPort;
 import org.millrace.trace.TracedLink;
 import org.millrace.trace.TracedProcess;
 import picocli.CommandLine.Command;
@@ -46,13 +48,15 @@ public final class PsCommand extends InspectCommand {
 
     private static Columns table(List<TracedProcess> found, List<TracedLink> links) {
         Columns table = new Columns("PID", "RANK", "<STATE", "UP", "SEEN", "CONNECTIONS", "AGENTS", "<PROGRAM",
-                "<LAST MESSAGE");
+                "<LISTENS ON", "<LAST MESSAGE");
         for (TracedProcess process : found) {
             Map<String, Object> row = summary(process, links);
             table.add(Long.toString(process.identity().pid()), Processes.rank(process, links), Processes.state(process),
                     Units.seconds((Double) row.get("up_seconds")), Units.seconds((Double) row.get("seen_seconds_ago")),
                     String.valueOf(row.get("connections")), Integer.toString(process.agents().size()),
-                    process.program(), process.messages().isEmpty() ? ""
+                    process.program(),
+                    process.ports().stream().map(ListeningPort::toString).collect(Collectors.joining(", ")),
+                    process.messages().isEmpty() ? ""
                             : process.messages().getLast().text().lines().findFirst().orElse(""));
         }
         return table;
@@ -69,6 +73,7 @@ public final class PsCommand extends InspectCommand {
         summary.put("seen_seconds_ago", Math.max(0, process.read() - process.heartbeat()) / 1e9);
         summary.put("connections", links.stream().filter(link -> link.process() == process).count());
         summary.put("agents", process.agents().size());
+        summary.put("ports", Processes.ports(process));
         summary.put("file", process.file().toString());
         return summary;
     }

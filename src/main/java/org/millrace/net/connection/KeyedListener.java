@@ -26,6 +26,7 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.Listener;
 import org.millrace.net.Pending;
 import org.millrace.net.connection.HandshakeReply.Refusal;
+import org.millrace.trace.ListeningPort.Purpose;
 
 /**
  * Accepts clients, and assigns them to the expected connections. It creates no thread: each call that polls one of the
@@ -104,7 +105,8 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
      * @param receiveBufferBytes buffer size of accepted streams; 0 for the system's choice
      * @param advice             remedy that begins with a semicolon; or empty
      */
-    protected static ServerSocketChannel bind(InetSocketAddress where, int receiveBufferBytes, String advice) {
+    protected static ServerSocketChannel bind(InetSocketAddress where, int receiveBufferBytes, Purpose purpose,
+            String advice) {
         ServerSocketChannel server = null;
         try {
             server = ServerSocketChannel.open();
@@ -114,7 +116,9 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
                 // while they connect.
                 server.setOption(StandardSocketOptions.SO_RCVBUF, receiveBufferBytes);
             }
-            return server.bind(where, BACKLOG);
+            server.bind(where, BACKLOG);
+            ListeningPorts.opened(server, purpose, "");
+            return server;
         } catch (IOException e) {
             ConnectionState.closeQuietly(server);
             throw new ConnectionException(
@@ -326,7 +330,7 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
             early.forEach(IncomingHello::close);
             ConnectionState.closeQuietly(selector); // the selector is closed first, because it would keep the servers'
                                                     // ports open
-            servers.forEach(ConnectionState::closeQuietly);
+            servers.forEach(ListeningPorts::close);
         }
         left.forEach(connection -> connection.end("its listener was closed"));
         network.forget(this);

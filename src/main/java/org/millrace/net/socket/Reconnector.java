@@ -31,7 +31,9 @@ import org.millrace.net.ConnectionException;
 import org.millrace.net.connection.Admission;
 import org.millrace.net.connection.ConnectionState;
 import org.millrace.net.connection.HelloFormat;
+import org.millrace.net.connection.ListeningPorts;
 import org.millrace.net.connection.TlsChannel;
+import org.millrace.trace.ListeningPort.Purpose;
 import org.millrace.trace.ProcessTrace;
 
 /**
@@ -109,6 +111,7 @@ public final class Reconnector implements Runnable {
         try {
             server.configureBlocking(false);
             server.bind(new InetSocketAddress(0), BACKLOG);
+            ListeningPorts.opened(server, Purpose.LOST_STREAMS, "");
             selector = Selector.open();
             server.register(selector, SelectionKey.OP_ACCEPT);
             Reconnector started = new Reconnector(options, server, selector);
@@ -116,7 +119,7 @@ public final class Reconnector implements Runnable {
             return started;
         } catch (IOException e) {
             ConnectionState.closeQuietly(selector);
-            ConnectionState.closeQuietly(server);
+            ListeningPorts.close(server);
             throw e;
         }
     }
@@ -236,7 +239,7 @@ public final class Reconnector implements Runnable {
                 LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(STEP_MILLIS));
             }
         }
-        ConnectionState.closeQuietly(server);
+        ListeningPorts.close(server);
         ConnectionState.closeQuietly(selector);
         clients.all().forEach(client -> ConnectionState.closeQuietly(client.channel));
         clients.closeReserve();

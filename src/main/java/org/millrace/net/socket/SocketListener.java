@@ -13,14 +13,15 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.ConnectionKey;
-import org.millrace.net.connection.ConnectionState;
 import org.millrace.net.connection.ExpectedConnection;
 import org.millrace.net.connection.HandshakeReply.Refusal;
 import org.millrace.net.connection.HandshakeReply;
 import org.millrace.net.connection.HelloFormat;
 import org.millrace.net.connection.IncomingHello;
 import org.millrace.net.connection.KeyedListener;
+import org.millrace.net.connection.ListeningPorts;
 import org.millrace.net.connection.OpenResources;
+import org.millrace.trace.ListeningPort.Purpose;
 
 /** Accepts streams on one address for each rail, and assigns them to the expected connections. */
 final class SocketListener extends KeyedListener<SocketListener.Client> {
@@ -50,10 +51,10 @@ final class SocketListener extends KeyedListener<SocketListener.Client> {
             @Nullable Reconnector reconnector) {
         List<ServerSocketChannel> servers = new ArrayList<>();
         try {
-            hosts.forEach(host -> servers
-                    .add(bind(new InetSocketAddress(host, 0), options.receiveBufferBytes(), OTHER_ADDRESS)));
+            hosts.forEach(host -> servers.add(bind(new InetSocketAddress(host, 0), options.receiveBufferBytes(),
+                    Purpose.CONNECTIONS, OTHER_ADDRESS)));
         } catch (ConnectionException e) {
-            servers.forEach(ConnectionState::closeQuietly);
+            servers.forEach(ListeningPorts::close);
             throw e;
         }
         return new SocketListener(network, options, servers, servers.stream().map(KeyedListener::boundTo).toList(),

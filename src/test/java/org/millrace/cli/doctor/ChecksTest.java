@@ -7,6 +7,9 @@ import static org.junit.jupiter.api.Assertions.fail;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.channels.ServerSocketChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -22,8 +25,12 @@ import org.millrace.cli.doctor.CheckResult.State;
 import org.millrace.config.Configuration;
 import org.millrace.cuda.CudaReport;
 import org.millrace.file.ProcessIdentity;
+import org.millrace.file.SharedDirectory;
 import org.millrace.library.NativeLibrary;
+import org.millrace.net.connection.ListeningPorts;
 import org.millrace.net.plugin.TestNet;
+import org.millrace.trace.ListeningPort;
+import org.millrace.trace.ProcessTrace;
 
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ChecksTest {
@@ -72,6 +79,29 @@ class ChecksTest {
                 "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build  (nixbld@)  \n");
         Files.createFile(directory.resolve("nvidiactl"));
         assertEquals(CheckResult.works("NVIDIA's driver 580.159.04"), driver());
+    }
+
+    @Test
+    void portsOfRunningProcessesAreListed() throws IOException {
+        ProcessTrace.open(SharedDirectory.usual(), false);
+        Path traces = ProcessTrace.current().path().getParent();
+        Configuration settings = Configuration.load(Map.of("MILLRACE_TRACE_DIRECTORY", traces.toString()));
+        ServerSocketChannel server =
+                ServerSocketChannel.open().bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+        ListeningPorts.opened(server, ListeningPort.Purpose.CONNECTIONS, "");
+        String port = "127.0.0.1 port " + server.socket().getLocalPort() + " (connections) of pid "
+                + ProcessHandle.current().pid();
+        CheckResult open = MachineChecks.ports(settings);
+        assertTrue(open.summary().contains(port), open.summary());
+        assertTrue(open.summary().matches(".*; other ports are chosen from \\d+ to \\d+ \\(net\\.ipv4.*"),
+                open.summary());
+        ListeningPorts.close(server);
+        ListeningPorts.close(server);
+        assertTrue(!server.isOpen() && !MachineChecks.ports(settings).summary().contains(port));
+        assertEquals("no process of this user listens",
+                MachineChecks.ports(Configuration.load(Map.of("MILLRACE_TRACE_DIRECTORY", directory.toString())))
+                        .summary()
+                        .replaceFirst(";.*", ""));
     }
 
     @Test

@@ -36,7 +36,7 @@ class WhyDocumentTest {
     private static TracedRank rank(int number, ProcessState state, TracedState communicator) {
         TracedProcess process = new TracedProcess(Path.of("trace"), new ProcessIdentity(10 + number, 1, 1),
                 state != ProcessState.DEAD, "a1", "a test", number, 5, false, 0, 0, 0, 0, 0, Map.of(), List.of(),
-                List.of(), List.of(), List.of(), List.of(), List.of());
+                List.of(), List.of(), List.of(), List.of(), List.of(), List.of());
         return new TracedRank(process, state, 0xfeedL, number,
                 new TracedCommunicator(0xfeedL, number, 5, 1, "", communicator, 0, 0, true, 0, 0, 0, -1, -1, 0, null,
                         List.of(), Map.of("Broadcast", 0L, "Reduce", 0L, "AllGather", 0L, "ReduceScatter", 2L,

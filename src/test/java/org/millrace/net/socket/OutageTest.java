@@ -16,6 +16,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.millrace.file.ProcessIdentity;
+import org.millrace.file.SharedDirectory;
 import org.millrace.net.Connected;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameSender;
@@ -57,7 +58,7 @@ class OutageTest {
 
     @Test
     void itsBeginningAndItsEndAreTold() throws IOException {
-        ProcessTrace.open(directory, false);
+        ProcessTrace.open(SharedDirectory.usual(), false); // not a directory that is deleted before the process ends
         Path events = directory.resolve("recording.jfr");
         try (SocketNetwork network = new SocketNetwork(SocketOptions.defaults().withAddresses("lo", null, null));
                 Connected ends = Connected.make(network, network);
