@@ -280,7 +280,8 @@ final class BootstrapClient {
                 if (answers.isEmpty()) {
                     throw e instanceof ProtocolException
                             ? new NotRankZeroException("the process at " + server + " " + e.getMessage())
-                            : e;
+                            : new IOException("the process at " + server + " ended the connection without an answer ("
+                                    + e.getMessage() + "); it is not rank 0, or cannot accept more clients", e);
                 }
             }
             if (!answers.isEmpty()) {

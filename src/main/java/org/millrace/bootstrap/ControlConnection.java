@@ -430,6 +430,9 @@ final class ControlConnection {
         while (buffer.hasRemaining()) {
             int count = channel.read(buffer);
             if (count < 0) {
+                if (buffer == header && header.position() > 0) {
+                    MessageCodec.bodyLength(header, bodyLimit); // names another protocol by its first bytes
+                }
                 throw new EOFException("it closed its connection without a shutdown message");
             }
             if (count == 0) {

@@ -21,6 +21,7 @@ import org.millrace.bootstrap.Message.Proof;
 import org.millrace.bootstrap.Message.Received;
 import org.millrace.bootstrap.Message.Recovery;
 import org.millrace.bootstrap.Message.Rejected;
+import org.millrace.net.connection.ForeignProtocol;
 import org.millrace.net.connection.PeerText;
 
 /**
@@ -36,6 +37,8 @@ import org.millrace.net.connection.PeerText;
 final class MessageCodec {
 
     static final int MAGIC = 0x4D4C5243; // "MLRC"
+    /** "TLS1" after the magic begins the stream of a rank under TLS. */
+    private static final int TLS = 0x544C5331;
     static final int VERSION = 7;
     static final int HEADER_BYTES = 9;
 
@@ -147,11 +150,12 @@ final class MessageCodec {
 
     /** Returns the length of the body that follows a header, from 0 to {@code limit}. */
     static int bodyLength(ByteBuffer header, int limit) throws ProtocolException {
-        if (header.getInt(0) != MAGIC) {
-            throw new ProtocolException("speaks another protocol than Millrace's control plane: it begins with \""
-                    + PeerText.line(new String(header.array(), 0, HEADER_BYTES, StandardCharsets.ISO_8859_1)) + "\"");
-        }
         int length = header.getInt(Integer.BYTES);
+        if (header.getInt(0) != MAGIC || length == TLS) {
+            throw new ProtocolException("speaks another protocol than Millrace's control plane: it begins with \""
+                    + PeerText.line(new String(header.array(), 0, HEADER_BYTES, StandardCharsets.ISO_8859_1)) + "\""
+                    + ForeignProtocol.suffix(header.duplicate().clear().position(HEADER_BYTES)));
+        }
         if (length < 0 || length > limit) {
             throw new ProtocolException(
                     "announced a message of " + Integer.toUnsignedString(length) + " bytes; the limit is " + limit);

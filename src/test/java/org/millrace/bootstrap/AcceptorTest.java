@@ -409,9 +409,16 @@ class AcceptorTest {
     }
 
     static List<Arguments> strangers() {
-        return List.of(
-                Arguments.of(ByteBuffer.wrap("GET / HTTP/1.1\r\n\r\n".getBytes(StandardCharsets.UTF_8)),
-                        "speaks another protocol than Millrace's control plane: it begins with \"GET / HTT\""),
+        return List.of(Arguments.of(ByteBuffer.wrap("GET / HTTP/1.1\r\n\r\n".getBytes(StandardCharsets.UTF_8)),
+                "speaks another protocol than Millrace's control plane: it begins with \"GET / HTT\" (an HTTP client)"),
+                Arguments.of(ByteBuffer.wrap("MLRCTLS1 and 16 random bytes".getBytes(StandardCharsets.US_ASCII)),
+                        "speaks another protocol than Millrace's control plane: it begins with \"MLRCTLS1 \" (a rank "
+                                + "with MILLRACE_TLS=1, which must be set on all ranks or on none)"),
+                Arguments.of(ByteBuffer.wrap("\26\3\1\2\0\1\0\1\374\3\3".getBytes(StandardCharsets.ISO_8859_1)),
+                        "\" (a TLS client)"),
+                Arguments.of(ByteBuffer.wrap("MILLRACE\21\0\0\0".getBytes(StandardCharsets.ISO_8859_1)),
+                        "it begins with \"MILLRACE?\" (a rank without TLS that sends data)"),
+
                 Arguments.of(ByteBuffer.allocate(MessageCodec.HEADER_BYTES)
                         .putInt(MessageCodec.MAGIC)
                         .putInt(MessageCodec.MAX_BODY_BEFORE_PROOF + 1)
@@ -434,7 +441,7 @@ class AcceptorTest {
             String message = Ranks.failureOf(zero);
             assertTrue(message.contains(
                     "rank 1 has not joined within " + Deadline.in(deadline) + "; refused meanwhile: 127.0.0.1:")
-                    && message.endsWith(": " + expected), message);
+                    && message.endsWith(expected), message);
         });
     }
 
@@ -463,9 +470,8 @@ class AcceptorTest {
             serve(http, "HTTP/1.1 400 Bad Request\r\n\r\n");
             String message = assertThrows(MillraceException.class,
                     () -> ControlPlane.join("tcp:127.0.0.1:" + port, 1, 2, Ranks.TIMEOUT)).getMessage();
-            assertTrue(
-                    message.endsWith("the process at 127.0.0.1:" + port
-                            + " speaks another protocol than Millrace's control plane: it begins with \"HTTP/1.1 \""),
+            assertTrue(message.endsWith("the process at 127.0.0.1:" + port
+                    + " speaks another protocol than Millrace's control plane: it begins with \"HTTP/1.1 \" (an HTTP server)"),
                     message);
             String inUse = assertThrows(MillraceException.class,
                     () -> ControlPlane.join("tcp:127.0.0.1:" + port, 0, 2, Ranks.TIMEOUT)).getMessage();

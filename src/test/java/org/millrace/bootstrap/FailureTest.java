@@ -137,7 +137,8 @@ class FailureTest {
                         .flip());
             }
         },
-        LOSES_THE_FRAME("speaks another protocol than Millrace's control plane: it begins with \"GET / HTT\"") {
+        LOSES_THE_FRAME(
+                "speaks another protocol than Millrace's control plane: it begins with \"GET / HTT\" \\(an HTTP client\\)") {
             @Override
             void inject(RawRank rank) throws Exception {
                 rank.send(ByteBuffer.wrap("GET / HTTP/1.1\r\n\r\n".getBytes()));

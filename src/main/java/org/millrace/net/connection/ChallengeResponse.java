@@ -28,7 +28,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class ChallengeResponse {
 
-    private static final byte[] MAGIC = "MLRCTLS1".getBytes(StandardCharsets.US_ASCII);
+    private static final byte[] MAGIC = ForeignProtocol.TLS_RANK.getBytes(StandardCharsets.US_ASCII);
     private static final int NONCE_BYTES = 16;
     private static final int ANSWER_BYTES = 32;
     private static final SecureRandom RANDOM = new SecureRandom();
@@ -80,6 +80,9 @@ final class ChallengeResponse {
             return false;
         }
         if (answer == null) {
+            if (ForeignProtocol.isCertain(challenge)) {
+                throw foreign("speaks another protocol", challenge);
+            }
             answer = ByteBuffer.wrap(answer(challenge));
         }
         return written(answer);
@@ -107,13 +110,22 @@ final class ChallengeResponse {
         return true;
     }
 
-    private void checkBegin() throws ProtocolException {
+    private void checkBegin() throws IOException {
         for (int i = 0; i < Math.min(opening.position(), MAGIC.length); i++) {
             if (opening.get(i) != MAGIC[i]) {
-                throw new ProtocolException("does not begin as a rank under MILLRACE_TLS=1 does, which must be set on"
-                        + " all ranks or on none");
+                if (ForeignProtocol.isClearRank(opening)) {
+                    // a rank without TLS reads these bytes as a reply, and names TLS as the reason
+                    stream.write(ByteBuffer.allocate(HandshakeReply.BYTES).put(0, MAGIC));
+                }
+                throw foreign("does not begin as a rank under MILLRACE_TLS=1 does, which must be set on all ranks or"
+                        + " on none", opening);
             }
         }
+    }
+
+    private static ProtocolException foreign(String what, ByteBuffer received) {
+        return new ProtocolException(what + ": it begins with \"" + HelloFormat.excerpt(received.duplicate().flip())
+                + "\"" + ForeignProtocol.suffix(received));
     }
 
     private static byte[] random() {

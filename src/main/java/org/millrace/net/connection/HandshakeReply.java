@@ -111,6 +111,9 @@ public enum HandshakeReply {
         }
     }
 
+    /** Causes of an answer in another protocol. */
+    public static final String OTHER_PROGRAM = "; either the two processes differ in their settings, or the listener's "
+            + "process ended and its port is used by another program, or something between answers for it";
     /** Length of a reply in bytes. */
     public static final int BYTES = 16;
 
@@ -154,9 +157,9 @@ public enum HandshakeReply {
      */
     public static boolean accepts(String listener, HelloFormat protocol, ByteBuffer received, boolean ended) {
         if (!protocol.isBegunBy(received)) {
-            throw new ConnectionException(listener + " speaks another protocol: got '"
-                    + HelloFormat.excerpt(received.duplicate().flip()) + "'; the listener's process ended and its "
-                    + "port is used by another program, or something between answers for it");
+            throw new ConnectionException(
+                    listener + " speaks another protocol: got '" + HelloFormat.excerpt(received.duplicate().flip())
+                            + "'" + ForeignProtocol.suffix(received) + OTHER_PROGRAM);
         }
         if (received.hasRemaining()) {
             if (ended) {

@@ -2,6 +2,7 @@ package org.millrace.net.connection;
 
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
 import java.security.SecureRandom;
 import org.millrace.net.ConnectionKey;
 
@@ -83,11 +84,10 @@ public record HelloFormat(String magic, int version, int bytes) {
 
     /** Returns unexpected bytes as characters for a message. Unprintable characters become dots. */
     public static String excerpt(ByteBuffer bytes) {
-        StringBuilder text = new StringBuilder();
-        for (int i = bytes.position(); i < bytes.limit(); i++) {
-            int value = bytes.get(i);
-            text.append(value >= ' ' && value < 0x7f ? (char) value : '.');
-        }
-        return text.toString();
+        return characters(bytes).replaceAll("[^ -~]", ".");
+    }
+
+    static String characters(ByteBuffer bytes) {
+        return StandardCharsets.ISO_8859_1.decode(bytes.duplicate()).toString();
     }
 }

@@ -2,6 +2,7 @@ package org.millrace.net.connection;
 
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.net.ProtocolException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.SocketChannel;
@@ -57,12 +58,14 @@ public abstract class IncomingHello {
         int read;
         try {
             read = channel.read(received);
+        } catch (ProtocolException e) {
+            throw new Refusal(null, "it " + e.getMessage());
         } catch (IOException e) {
             throw new Refusal(null, "it failed before its hello was complete: " + e.getMessage());
         }
         if (!format.isBegunBy(received)) {
-            throw new Refusal(null,
-                    "it speaks another protocol: it sent '" + HelloFormat.excerpt(received.duplicate().flip()) + "'");
+            throw new Refusal(null, "it speaks another protocol: it sent '"
+                    + HelloFormat.excerpt(received.duplicate().flip()) + "'" + ForeignProtocol.suffix(received));
         }
         if (received.position() >= HelloFormat.COMMON_BYTES && HelloFormat.versionIn(received) != format.version()) {
             throw new Refusal(HandshakeReply.OTHER_VERSION,

@@ -3,6 +3,7 @@ package org.millrace.net.socket;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.ProtocolException;
 import java.net.StandardProtocolFamily;
 import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
@@ -99,6 +100,8 @@ public final class OutgoingStream {
             }
             int read = channel.read(received);
             accepted = HandshakeReply.accepts(listener, format, received, read < 0);
+        } catch (ProtocolException e) {
+            throw new ConnectionException(listener + " " + e.getMessage() + HandshakeReply.OTHER_PROGRAM, e);
         } catch (SSLException e) {
             throw new ConnectionException(broken(e), e);
         } catch (IOException e) {

@@ -7,6 +7,7 @@ import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.SecureRandom;
 import org.millrace.net.ConnectionKey;
+import org.millrace.net.connection.ForeignProtocol;
 import org.millrace.net.connection.KeyedHash;
 
 /**
@@ -100,7 +101,7 @@ final class ResumeFormat {
     static void checkBegin(ByteBuffer question) throws ProtocolException {
         for (int i = 0; i < Math.min(question.position(), MAGIC.length); i++) {
             if (question.get(i) != MAGIC[i]) {
-                throw new ProtocolException("it speaks another protocol");
+                throw new ProtocolException("it speaks another protocol" + ForeignProtocol.suffix(question));
             }
         }
     }

@@ -17,22 +17,29 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.millrace.config.Configuration;
 import org.millrace.net.Connected;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
+import org.millrace.net.Listener;
 import org.millrace.net.Pending;
+import org.millrace.net.Warnings;
 import org.millrace.net.connection.HandshakeReply;
+import org.millrace.net.connection.KeyedListener;
 import org.millrace.net.connection.Relay;
+import org.millrace.net.connection.TlsIdentity;
 
 /** Strangers, competitors and lost clients are dropped, and the expected connection is created all the same. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -273,11 +280,59 @@ class SocketHandshakeTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"HTTP/1.1 400 Bad Request\r\n\r\n", "SSH-2.0", "n"})
-    void aServerOfAnotherProtocolIsNamedWithWhatItSaid(String answer) throws IOException {
+    @CsvSource(delimiter = '|', textBlock = """
+            HTTP/1.1 400 Bad Request | 'HTTP/1.1 400 Bad' (an HTTP server)
+            SSH-2.0                  | 'SSH-2.0' (an SSH server or client)
+            n                        | 'n'
+            """, quoteCharacter = '"')
+    void aServerOfAnotherProtocolIsNamedWithWhatItSaid(String answer, String expected) throws IOException {
         String message = refusalOf(answer).getMessage();
-        String excerpt = answer.substring(0, Math.min(answer.length(), 16));
-        assertTrue(message.contains("of 127.0.0.1 speaks another protocol: got '" + excerpt + "'"), message);
+        assertTrue(message.contains("of 127.0.0.1 speaks another protocol: got " + expected + "; either"), message);
+    }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', textBlock = """
+            GET / HTTP/1.1 | it sent 'GET / HTTP/1.1' (an HTTP client)
+            MLRC and more  | it sent 'MLRC and more' (a rank without TLS that joins a group)
+            MLRCTLS1       | it sent 'MLRCTLS1' (a rank with MILLRACE_TLS=1, which must be set on all ranks or on none)
+            """, quoteCharacter = '"')
+    void aClientOfAnotherProtocolIsNamedInTheLog(String said, String expected) throws IOException {
+        try (Warnings log = new Warnings(KeyedListener.class.getName());
+                Socket socket = say(said.getBytes(StandardCharsets.ISO_8859_1))) {
+            untilDropped(1);
+            assertTrue(log.all().getFirst().endsWith("it speaks another protocol: " + expected), log.all()::toString);
+            assertTrue(socket.isConnected());
+        }
+    }
+
+    private static SocketNetwork network(boolean tls) {
+        return new SocketNetwork(SocketOptions.defaults()
+                .withAddresses("lo", null, null)
+                .withReconnectDeadline(Duration.ZERO)
+                .withTls(TlsIdentity.of(Configuration
+                        .load(Map.of("MILLRACE_TLS", tls ? "1" : "0", "MILLRACE_SECRET", "a secret of the ranks")))));
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void endsThatDifferInTlsNameEachOther(boolean listens) {
+        String tls = " (a rank with MILLRACE_TLS=1, which must be set on all ranks or on none)";
+        try (Warnings log = new Warnings(KeyedListener.class.getName());
+                SocketNetwork here = network(listens);
+                SocketNetwork there = network(!listens);
+                Listener at = here.listen()) {
+            Pending<FrameReceiver> awaited = at.expect(key);
+            Pending<FrameSender> connecting = there.connect(at.address(), key);
+            String message = Connected.failureOf(() -> {
+                while (connecting.poll() == null) {
+                    awaited.poll();
+                }
+            }).getMessage();
+            assertTrue(message.contains(listens ? "got 'MLRCTLS1........'" + tls : "MILLRACE_TLS, and the secret"),
+                    message);
+            assertTrue(log.all().getFirst().endsWith(listens ? " (a rank without TLS that sends data)" : tls),
+                    log.all()::toString);
+        }
     }
 
     /** The server may be a peer that took this client for a stranger, so the client connects a few more times. */
