@@ -34,9 +34,4 @@ public final class AbortedException extends CommunicatorException {
     public AbortedException(String message, int rank, int peer, @Nullable String operation, @Nullable Throwable cause) {
         super(message, rank, peer, operation, cause);
     }
-
-    @Override
-    protected CommunicatorException copy(String text, @Nullable String what) {
-        return new AbortedException(text, rank(), peerOrNobody(), what, origin());
-    }
 }

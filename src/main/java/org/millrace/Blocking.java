@@ -8,6 +8,7 @@ import java.util.Objects;
 import java.util.function.Consumer;
 import java.util.function.IntFunction;
 import org.jspecify.annotations.Nullable;
+import org.millrace.operation.OperationGroup;
 
 /** Implements {@link BlockingOperations} by operations on a temporary stream, on which the caller waits. */
 final class Blocking {

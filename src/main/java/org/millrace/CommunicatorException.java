@@ -54,36 +54,4 @@ public class CommunicatorException extends MillraceException {
     public final Optional<String> operation() {
         return Optional.ofNullable(operation);
     }
-
-    @Override
-    public final CommunicatorException again(String text) {
-        return copy(text, operation);
-    }
-
-    /**
-     * Returns a copy of this exception that names the operation in progress.
-     *
-     * @param text the new message
-     * @param what text of the operation; ignored if this exception has an operation already
-     * @return an exception to throw
-     */
-    public final CommunicatorException during(String text, String what) {
-        return copy(text, operation == null ? what : operation);
-    }
-
-    /**
-     * Returns an exception of this exception's class. Its cause is the {@link #origin} of this exception.
-     *
-     * @param text the new message
-     * @param what text of the operation in progress; null without an operation
-     * @return an exception to throw
-     */
-    protected CommunicatorException copy(String text, @Nullable String what) {
-        return new CommunicatorException(text, rank, peer, what, origin());
-    }
-
-    /** {@return the rank number of {@link #peer()}; {@link #NO_RANK} if unknown} */
-    protected final int peerOrNobody() {
-        return peer;
-    }
 }

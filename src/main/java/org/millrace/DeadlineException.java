@@ -23,9 +23,4 @@ public final class DeadlineException extends CommunicatorException {
             @Nullable Throwable cause) {
         super(message, rank, peer, operation, cause);
     }
-
-    @Override
-    protected CommunicatorException copy(String text, @Nullable String what) {
-        return new DeadlineException(text, rank(), peerOrNobody(), what, origin());
-    }
 }

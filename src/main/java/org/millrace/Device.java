@@ -48,15 +48,6 @@ public interface Device {
     }
 
     /**
-     * {@return device memory into which host operands are copied while an operation runs}
-     *
-     * @throws MillraceException if this device accepts no host operands
-     */
-    default StagingMemory staging() {
-        throw new MillraceException(name() + " accepts no host operands: copy them to memory of Device.allocate");
-    }
-
-    /**
      * {@return a new, idle stream}
      *
      * @throws MillraceException if no communicator of this device is open

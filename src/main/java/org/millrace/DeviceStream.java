@@ -2,6 +2,7 @@ package org.millrace;
 
 import java.time.Duration;
 import java.util.concurrent.CompletionStage;
+import org.millrace.operation.Completions;
 
 /**
  * A queue of operations on a {@link Device}. The operations run one after another, in the order of their enqueueing.

@@ -11,6 +11,7 @@ import java.util.ServiceConfigurationError;
 import java.util.ServiceLoader;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
+import org.millrace.operation.OperationGroup;
 
 /**
  * Entry point of a program. Its methods join this process to a group of ranks and return the {@link Communicator} of

@@ -20,9 +20,4 @@ public final class MismatchException extends CommunicatorException {
             @Nullable Throwable cause) {
         super(message, rank, peer, operation, cause);
     }
-
-    @Override
-    protected CommunicatorException copy(String text, @Nullable String what) {
-        return new MismatchException(text, rank(), peerOrNobody(), what, origin());
-    }
 }

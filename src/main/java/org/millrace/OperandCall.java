@@ -5,6 +5,10 @@ import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
+import org.millrace.operation.Completions;
+import org.millrace.operation.OperationGroup;
+import org.millrace.operation.StagingDevice;
+import org.millrace.operation.StagingMemory;
 
 /**
  * One operation by {@link Operand}s. The call checks the types and counts of its operands against each other. Host
@@ -139,7 +143,7 @@ final class OperandCall {
         if (send == null || isUsedInPlace(send, recorded)) {
             return send == null ? null : send.memory();
         }
-        sendLease = communicator.device().staging().take(send.bytes());
+        sendLease = lease(send.bytes());
         call(send.loading());
         long at = 0;
         for (MemorySegment memory : send.memories()) {
@@ -157,8 +161,20 @@ final class OperandCall {
             // The operation is in place, so the staging memory of the sent elements also receives the result.
             return sent;
         }
-        receiveLease = communicator.device().staging().take(receive.bytes());
+        receiveLease = lease(receive.bytes());
         return receiveLease.memory();
+    }
+
+    private StagingMemory.Lease lease(long bytes) {
+        if (!(communicator.device() instanceof StagingDevice device)) {
+            throw new MillraceException(communicator.device().name()
+                    + " accepts no host operands: copy them to memory of Device.allocate");
+        }
+        try {
+            return device.staging().take(bytes);
+        } catch (IllegalStateException closed) {
+            throw new MillraceException("rank " + communicator.rank() + ", " + closed.getMessage(), closed);
+        }
     }
 
     private static MemorySegment part(StagingMemory.Lease lease, long at, MemorySegment memory) {

@@ -61,6 +61,7 @@ class ArchitectureTest {
             1 abi:              .
             1 agent:            .
             1 element:          .
+            1 failure:          .
             1 library:          .
             1 trace:            .
             0 file:             .
@@ -68,6 +69,7 @@ class ArchitectureTest {
             0 .:                .
             -1 foreign:         .
             -1 config:          .
+            -1 operation:       .
             """;
     // @formatter:on
 

@@ -7,6 +7,7 @@ import java.util.function.Supplier;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
+import org.millrace.failure.RepeatedFailure;
 import org.millrace.MillraceException;
 import org.millrace.PeerLostException;
 
@@ -134,8 +135,7 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
     public final void throwIfFailed() {
         Throwable failure = first.get();
         if (failure != null) {
-            throw MillraceException
-                    .again("rank " + control.rank() + ": the communicator has failed and can only be closed: "
+            throw RepeatedFailure.of("rank " + control.rank() + ": the communicator has failed and can only be closed: "
                             + RemoteFailure.withoutRank(control.rank(), failure.getMessage()), failure);
         }
     }

@@ -2,12 +2,13 @@ package org.millrace.cuda;
 
 import org.millrace.MillraceException;
 import org.millrace.ffi.cudart.cudart_h;
+import org.millrace.operation.LibraryFailure;
 
 /**
  * A failed call of the CUDA runtime. The message states the function, the error's name, number and text, and a remedy
  * if one is known.
  */
-public final class CudaException extends MillraceException {
+public final class CudaException extends MillraceException implements LibraryFailure {
 
     private static final long serialVersionUID = 1L;
 
@@ -79,13 +80,5 @@ public final class CudaException extends MillraceException {
                     + " or capture in relaxed mode";
         }
         return "";
-    }
-
-    /**
-     * Returns this exception, because it is the original failure and no other object contains its function and code.
-     */
-    @Override
-    protected Throwable origin() {
-        return this;
     }
 }

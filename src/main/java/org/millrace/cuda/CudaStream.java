@@ -3,7 +3,7 @@ package org.millrace.cuda;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.concurrent.CompletionStage;
-import org.millrace.Completions;
+import org.millrace.operation.Completions;
 import org.millrace.DeviceStream;
 import org.millrace.Event;
 import org.millrace.MillraceException;

@@ -13,7 +13,8 @@ import org.millrace.DataType;
 import org.millrace.Device;
 import org.millrace.DeviceStream;
 import org.millrace.MillraceException;
-import org.millrace.StagingMemory;
+import org.millrace.operation.StagingDevice;
+import org.millrace.operation.StagingMemory;
 import org.millrace.agent.Agent;
 import org.millrace.agent.HelpedAgent;
 import org.millrace.agent.IdleProfile;
@@ -27,7 +28,7 @@ import org.millrace.net.shm.SharedHeap;
  * device's streams. Several threads can run the agent in turn, but only one at a time. In this package, "the device's
  * thread" is the thread that currently runs the streams.
  */
-public final class EmulatedDevice implements Device, Agent {
+public final class EmulatedDevice implements Device, StagingDevice, Agent {
 
     private static final long ALIGNMENT = 64;
 

@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
+import org.millrace.failure.RepeatedFailure;
 import org.millrace.CommunicatorException;
 import org.millrace.DeadlineException;
 import org.millrace.Event;
@@ -89,7 +90,7 @@ final class EmulatedEvent implements Event {
         }
         Throwable failure = mark.failure();
         if (failure != null) {
-            throw MillraceException.again(failure.getMessage(), failure);
+            throw RepeatedFailure.of(failure.getMessage(), failure);
         }
         return true;
     }

@@ -6,7 +6,7 @@ import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
-import org.millrace.CommunicatorException;
+import org.millrace.failure.RepeatedFailure;
 import org.millrace.MillraceException;
 
 /**
@@ -152,8 +152,7 @@ public final class EmulatedKernel implements StreamTask {
 
     private MillraceException left(Throwable reason) {
         String text = name + ": " + reason.getMessage();
-        return reason instanceof CommunicatorException known ? known.during(text, name.toString())
-                : MillraceException.again(text, reason);
+        return RepeatedFailure.during(text, reason, name.toString());
     }
 
     private String waitingFor() {

@@ -7,7 +7,8 @@ import java.util.concurrent.CompletionStage;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
-import org.millrace.Completions;
+import org.millrace.failure.RepeatedFailure;
+import org.millrace.operation.Completions;
 import org.millrace.DeviceStream;
 import org.millrace.Event;
 import org.millrace.MillraceException;
@@ -145,7 +146,7 @@ public final class EmulatedStream implements DeviceStream {
      */
     private static boolean isReached(EventMark mark) {
         if (mark.done() && mark.failure() != null) {
-            throw MillraceException.again("what this stream waits for failed: " + mark.failure().getMessage(),
+            throw RepeatedFailure.of("what this stream waits for failed: " + mark.failure().getMessage(),
                     mark.failure());
         }
         return mark.done();
@@ -186,7 +187,7 @@ public final class EmulatedStream implements DeviceStream {
                 super.skip(reason);
                 stage.defaultExecutor()
                         .execute(() -> stage
-                                .completeExceptionally(MillraceException.again(reason.getMessage(), reason)));
+                                .completeExceptionally(RepeatedFailure.of(reason.getMessage(), reason)));
             }
         });
         return stage;

@@ -6,7 +6,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.millrace.DeviceStream;
 import org.millrace.MillraceException;
-import org.millrace.OperationGroup;
+import org.millrace.operation.OperationGroup;
 import org.millrace.Plan;
 
 /**

@@ -9,6 +9,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
+import org.millrace.failure.RepeatedFailure;
 import org.millrace.CommunicatorException;
 import org.millrace.DeadlineException;
 import org.millrace.MillraceException;
@@ -247,7 +248,7 @@ final class TaskQueue {
         Throwable thrown = failure;
         if (thrown != null) {
             failure = null;
-            throw MillraceException.again(thrown.getMessage(), thrown);
+            throw RepeatedFailure.of(thrown.getMessage(), thrown);
         }
     }
 }

@@ -11,6 +11,7 @@ import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
+import org.millrace.failure.RepeatedFailure;
 import org.millrace.DeviceStream;
 import org.millrace.MillraceException;
 import org.millrace.abi.KernelArguments;
@@ -168,7 +169,7 @@ public final class WorkLauncher implements AutoCloseable {
     }
 
     private MillraceException endedWait(KernelPlan plan, Throwable reason) {
-        return MillraceException.again(plan + ", while it waited for room in " + fifo + ": " + reason.getMessage(),
+        return RepeatedFailure.of(plan + ", while it waited for room in " + fifo + ": " + reason.getMessage(),
                 reason);
     }
 

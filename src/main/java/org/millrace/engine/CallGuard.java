@@ -4,7 +4,7 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.millrace.DeviceStream;
 import org.millrace.MillraceException;
-import org.millrace.OperationGroup;
+import org.millrace.operation.OperationGroup;
 import org.millrace.device.EmulatedDevice;
 
 /**

@@ -8,7 +8,7 @@ import java.util.Queue;
 import org.jspecify.annotations.Nullable;
 import org.millrace.DeviceStream;
 import org.millrace.Event;
-import org.millrace.OperationGroup;
+import org.millrace.operation.OperationGroup;
 import org.millrace.abi.KernelArguments;
 import org.millrace.abi.PointToPointWork;
 import org.millrace.abi.WorkBatch;

@@ -11,6 +11,7 @@ import java.util.function.BiConsumer;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
+import org.millrace.failure.RepeatedFailure;
 import org.millrace.AbortedException;
 import org.millrace.Communicator;
 import org.millrace.CommunicatorException;
@@ -22,7 +23,7 @@ import org.millrace.DeviceStream;
 import org.millrace.Millrace;
 import org.millrace.MillraceException;
 import org.millrace.Operation;
-import org.millrace.OperationGroup;
+import org.millrace.operation.OperationGroup;
 import org.millrace.Plan;
 import org.millrace.ReduceOp;
 import org.millrace.Registration;
@@ -287,7 +288,7 @@ final class GpuCommunicator implements Communicator {
      */
     @Override
     public Optional<MillraceException> asyncError() {
-        return Optional.ofNullable(failure.get()).map(thrown -> MillraceException.again(thrown.getMessage(), thrown));
+        return Optional.ofNullable(failure.get()).map(thrown -> RepeatedFailure.of(thrown.getMessage(), thrown));
     }
 
     @Override

@@ -10,13 +10,14 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.millrace.CommunicatorException;
-import org.millrace.Completions;
+import org.millrace.operation.Completions;
 import org.millrace.DeadlineException;
 import org.millrace.Device;
 import org.millrace.DeviceStream;
 import org.millrace.Event;
 import org.millrace.MillraceException;
-import org.millrace.StagingMemory;
+import org.millrace.operation.StagingDevice;
+import org.millrace.operation.StagingMemory;
 import org.millrace.agent.Waiting;
 import org.millrace.bootstrap.GroupFailure;
 import org.millrace.cuda.CudaDevice;
@@ -33,7 +34,7 @@ import org.millrace.element.CopiedSegments;
  * The GPU of a rank. Programs can slice the GPU's memory and pass it to operations. If a Java program reads or writes
  * the memory, an exception is thrown. See {@link DeviceSegments}.
  */
-final class GpuDevice implements Device {
+final class GpuDevice implements Device, StagingDevice {
 
     private final CudaDevice cuda;
     private final String name;

@@ -11,7 +11,7 @@ import org.millrace.CommunicatorException;
 import org.millrace.DeadlineException;
 import org.millrace.MillraceException;
 import org.millrace.MismatchException;
-import org.millrace.OperationGroup;
+import org.millrace.operation.OperationGroup;
 import org.millrace.PeerLostException;
 import org.millrace.agent.Waiting;
 import org.millrace.bootstrap.ControlPlane;

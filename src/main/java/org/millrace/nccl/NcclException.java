@@ -2,12 +2,13 @@ package org.millrace.nccl;
 
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
+import org.millrace.operation.LibraryFailure;
 
 /**
  * A failed call of NCCL. The message contains the function, the name and the number of the error, NCCL's own text, and
  * a remedy.
  */
-public final class NcclException extends MillraceException {
+public final class NcclException extends MillraceException implements LibraryFailure {
 
     private static final long serialVersionUID = 1L;
 
@@ -55,14 +56,5 @@ public final class NcclException extends MillraceException {
     /** {@return the error; null if the error number is newer than these bindings} */
     public @Nullable NcclResult result() {
         return NcclResult.ofCode(code);
-    }
-
-    /**
-     * Returns this exception, as the cause of its copies for other threads and later calls. Only this object contains
-     * NCCL's function and error number.
-     */
-    @Override
-    protected Throwable origin() {
-        return this;
     }
 }

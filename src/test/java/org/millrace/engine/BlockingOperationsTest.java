@@ -28,6 +28,7 @@ import org.millrace.DeadlineException;
 import org.millrace.Operand;
 import org.millrace.ReduceFunction;
 import org.millrace.ReduceOp;
+import org.millrace.operation.StagingDevice;
 import org.millrace.Serializer;
 
 /**
@@ -85,7 +86,7 @@ class BlockingOperationsTest {
             Set<Long> taken = new HashSet<>();
             for (int i = 0; i < 100; i++) {
                 communicator.allReduce(Operand.of(new int[100]), ReduceOp.SUM);
-                try (var lease = communicator.device().staging().take(400)) {
+                try (var lease = ((StagingDevice) communicator.device()).staging().take(400)) {
                     taken.add(lease.memory().address());
                 }
             }

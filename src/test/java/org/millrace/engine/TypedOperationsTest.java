@@ -29,7 +29,8 @@ import org.millrace.Millrace;
 import org.millrace.MillraceException;
 import org.millrace.MismatchException;
 import org.millrace.Operand;
-import org.millrace.OperationGroup;
+import org.millrace.operation.OperationGroup;
+import org.millrace.operation.StagingDevice;
 import org.millrace.Plan;
 import org.millrace.ReduceOp;
 
@@ -304,18 +305,18 @@ class TypedOperationsTest extends EngineFixture {
             CompletableFuture<Void> warm =
                     communicator.allReduce(Operand.of(new int[100]), ReduceOp.SUM, stream).toCompletableFuture();
             await(warm);
-            try (var lease = communicator.device().staging().take(400)) {
+            try (var lease = ((StagingDevice) communicator.device()).staging().take(400)) {
                 first[0] = lease.memory().address();
             }
             await(communicator.allReduce(Operand.of(new int[100]), ReduceOp.SUM, stream));
-            try (var lease = communicator.device().staging().take(400);
-                    var another = communicator.device().staging().take(400)) {
+            try (var lease = ((StagingDevice) communicator.device()).staging().take(400);
+                    var another = ((StagingDevice) communicator.device()).staging().take(400)) {
                 assertEquals(first[0], lease.memory().address());
                 assertEquals(400, another.memory().byteSize());
                 assertTrue(another.memory().address() != first[0]);
             }
         });
-        assertThrows(MillraceException.class, () -> device[0].staging().take(400));
+        assertThrows(IllegalStateException.class, () -> ((StagingDevice) device[0]).staging().take(400));
     }
 
     @Test

@@ -1,4 +1,4 @@
-package org.millrace;
+package org.millrace.operation;
 
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -12,9 +12,8 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The open group of a thread ({@link Millrace#group}), as seen by its communicators. A communicator that joins the
- * group collects its operations until the group ends. This class is for implementers of {@link Communicator}, not for
- * programs.
+ * The open group of a thread ({@code Millrace.group}), as seen by its communicators. A communicator that joins the
+ * group collects its operations until the group ends.
  */
 public final class OperationGroup {
 
@@ -68,9 +67,9 @@ public final class OperationGroup {
     }
 
     /**
-     * Runs a function. The operations that it calls are recorded for a {@link Plan} instead of executed.
+     * Runs a function. The operations that it calls are recorded for a {@code Plan} instead of executed.
      *
-     * @param operations the argument of {@link Communicator#plan}; runs on the calling thread
+     * @param operations the argument of {@code Communicator.plan}; runs on the calling thread
      */
     public static void record(Runnable operations) {
         boolean before = RECORDED.get();
@@ -83,7 +82,7 @@ public final class OperationGroup {
     }
 
     /** Returns whether the operations that the calling thread calls are being recorded for a plan. */
-    static boolean isRecorded() {
+    public static boolean isRecorded() {
         return RECORDED.get();
     }
 
@@ -95,7 +94,7 @@ public final class OperationGroup {
      * @param action receives the reason why that part could not be launched, or null. If several communicators share
      *               the part, the operations of all of them fail
      */
-    static void afterwards(Object owner, Consumer<@Nullable Throwable> action) {
+    public static void afterwards(Object owner, Consumer<@Nullable Throwable> action) {
         OperationGroup group = OPEN.get();
         if (group == null) {
             action.accept(null);
@@ -104,7 +103,12 @@ public final class OperationGroup {
         }
     }
 
-    static void run(Runnable operations) {
+    /**
+     * Runs a function whose operations form a group, and launches them.
+     *
+     * @param operations the argument of {@code Millrace.group}; runs on the calling thread
+     */
+    public static void run(Runnable operations) {
         if (isOpen()) {
             // A nested group launches nothing: the outermost group launches the operations of both.
             operations.run();

@@ -1,4 +1,4 @@
-package org.millrace;
+package org.millrace.operation;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -12,8 +12,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Memory of a {@link Device} that holds copies of host operands while an operation runs. This class is for implementers
- * of devices, not for programs. Unused memory is kept for later operations until the device is closed, because the
+ * Memory of a {@code Device} that holds copies of host operands while an operation runs. Unused memory is kept for later operations until the device is closed, because the
  * allocation and the release of GPU memory can wait for kernels. Safe from any thread.
  */
 public final class StagingMemory implements AutoCloseable {
@@ -90,7 +89,7 @@ public final class StagingMemory implements AutoCloseable {
      *
      * @param bytes size in bytes, 0 or more
      * @return the memory, with unspecified content
-     * @throws MillraceException if not enough memory is left
+     * @throws IllegalStateException if this pool is closed
      */
     public Lease take(long bytes) {
         long size = size(bytes);
@@ -116,7 +115,7 @@ public final class StagingMemory implements AutoCloseable {
             Block block = new Block(source.allocate(size, arena), arena);
             synchronized (this) {
                 if (closed) {
-                    throw new MillraceException("the communicator is closed");
+                    throw new IllegalStateException("the communicator is closed");
                 }
                 all.add(block);
             }

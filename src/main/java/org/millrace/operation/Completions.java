@@ -1,4 +1,4 @@
-package org.millrace;
+package org.millrace.operation;
 
 import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Creates stages for conditions that can only be polled. A single thread polls all conditions, and runs only while
- * conditions are pending. This class is for implementers of {@link DeviceStream}, not for programs.
+ * conditions are pending.
  */
 public final class Completions implements Runnable {
 
