@@ -85,7 +85,7 @@ class JoinBuilderTest {
         said("rank is not set, size is 2", () -> Millrace.builder().rendezvous("file:x").size(2).join());
         said("rank 2 of 2: ranks are 0 to size - 1",
                 () -> Millrace.builder().rendezvous("file:x").rank(2).size(2).join());
-        said("unknown setting: override MILLRACE_NETS; did you mean MILLRACE_NET?",
+        said("unknown setting: MILLRACE_NETS; did you mean MILLRACE_NET?",
                 () -> Millrace.builder()
                         .device("host")
                         .rendezvous("file:x")

@@ -32,6 +32,7 @@ import org.millrace.cli.rehearsal.SimulateCommand;
 import org.millrace.cli.run.RunCommand;
 import org.millrace.config.ConfigurationException;
 import picocli.CommandLine.ExitCode;
+import picocli.CommandLine.ParseResult;
 import picocli.CommandLine.RunLast;
 import picocli.CommandLine;
 
@@ -106,7 +107,7 @@ public final class Main {
                 .setCaseInsensitiveEnumValuesAllowed(true)
                 .setParameterExceptionHandler(UsageErrors::report)
                 .setExecutionExceptionHandler(
-                        (failure, commandLine, parsed) -> failure(failure, commandLine, command.stackTraces()))
+                        (failure, commandLine, parsed) -> failure(failure, commandLine, parsed, command.stackTraces()))
                 .setExecutionStrategy(parsed -> {
                     command.prepareLogging();
                     return new RunLast().execute(parsed);
@@ -114,9 +115,9 @@ public final class Main {
                 .execute(arguments);
     }
 
-    private static int failure(Exception failure, CommandLine commandLine, boolean stackTraces) {
+    private static int failure(Exception failure, CommandLine commandLine, ParseResult parsed, boolean stackTraces) {
         PrintWriter err = commandLine.getErr();
-        err.println(FailureText.prefix() + FailureText.of(failure));
+        err.println(FailureText.prefix() + UsageErrors.byOptions(FailureText.of(failure), parsed));
         if (stackTraces) {
             failure.printStackTrace(err);
         } else if (FailureText.isUnexpected(failure)) {

@@ -5,18 +5,25 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import org.millrace.cli.base.FailureText;
 import org.millrace.config.NearestName;
 import picocli.CommandLine.ExitCode;
 import picocli.CommandLine.MissingParameterException;
 import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Model.OptionSpec;
 import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.ParseResult;
 import picocli.CommandLine.UnmatchedArgumentException;
 import picocli.CommandLine;
 
 /** Messages for a command line that cannot be parsed. */
 final class UsageErrors {
+
+    /** A setting in the description of an option. */
+    private static final Pattern SETTING = Pattern.compile("-D (\\w+)=N");
 
     private UsageErrors() {}
 
@@ -51,7 +58,26 @@ final class UsageErrors {
         }
         return String.valueOf(failure.getMessage())
                 .replaceFirst("^Invalid value for positional parameter at index \\d+ \\((.*?)\\): ", "$1: ")
-                .replaceFirst("^Invalid value for option '(.*?)'(?: \\(.*?\\))?: ", "$1: ");
+                .replaceFirst("^Invalid value for option '(.*?)'(?: \\(.*?\\))?: ", "$1: ")
+                .replaceFirst("^Value for option option '(.*?)' .* but was (.*)$", "$1 $2: expected NAME=VALUE");
+    }
+
+    /**
+     * Returns a message with the options of the command line in place of the settings that they set. The description of
+     * such an option has the name of its setting.
+     */
+    static String byOptions(String message, ParseResult parsed) {
+        String text = message;
+        for (ParseResult each = parsed; each != null; each = each.subcommand()) {
+            for (OptionSpec option : each.matchedOptions()) {
+                String description = String.join(" ", option.description());
+                Matcher setting = SETTING.matcher(description.contains("hort for -D") ? description : "");
+                while (setting.find()) {
+                    text = text.replace(setting.group(1) + '=', option.longestName() + ' ');
+                }
+            }
+        }
+        return text;
     }
 
     /** Returns the message for a word that is not one of a command's subcommands. */

@@ -119,7 +119,7 @@ public final class Configuration {
 
     private void read(Setting<?> setting, Properties properties, Map<String, String> overrides) {
         Found found = find(setting, environment, properties, overrides);
-        entries.put(setting, Entry.of(setting, found.origin, found.origin, found.text));
+        entries.put(setting, Entry.of(setting, found.origin, found.origin.named(), found.text));
     }
 
     private static Found find(Setting<?> setting, UnaryOperator<@Nullable String> environment, Properties properties,
@@ -189,7 +189,7 @@ public final class Configuration {
         for (String name : new TreeSet<>(given)) {
             if (name.startsWith(prefix) && !known.contains(name)) {
                 String meant = NearestName.of(name, known).map(near -> "; did you mean " + near + "?").orElse("");
-                refusals.add(UNKNOWN + new Origin(source, name) + meant);
+                refusals.add(UNKNOWN + new Origin(source, name).named() + meant);
             }
         }
     }
@@ -200,12 +200,13 @@ public final class Configuration {
         Entry most = entries.get(Settings.MAX_CHANNELS);
         if (least.refusal == null && most.refusal == null
                 && get(Settings.MIN_CHANNELS).orElse(0) > get(Settings.MAX_CHANNELS).orElse(Integer.MAX_VALUE)) {
-            refuse.accept(least.origin + "=" + get(Settings.MIN_CHANNELS).get() + " is more than " + most.origin + "="
-                    + get(Settings.MAX_CHANNELS).get() + "; raise the one or lower the other");
+            refuse.accept(least.origin.named() + "=" + get(Settings.MIN_CHANNELS).get() + " is more than "
+                    + most.origin.named() + "=" + get(Settings.MAX_CHANNELS).get()
+                    + "; raise the one or lower the other");
         }
         if (entries.get(Settings.TRACE).refusal == null && get(Settings.TRACE) == Settings.TraceDetail.OFF
                 && isSet(Settings.RECORD)) {
-            refuse.accept(origin(Settings.RECORD) + " is set, and " + origin(Settings.TRACE)
+            refuse.accept(origin(Settings.RECORD).named() + " is set, and " + origin(Settings.TRACE).named()
                     + "=off: steps are recorded where they are traced; unset one of the two");
         }
         if (entries.get(Settings.TRACE).refusal == null && entries.get(Settings.PROXY_TRACE).refusal == null) {
@@ -405,7 +406,7 @@ public final class Configuration {
      * Origin of a setting's value.
      *
      * @param source kind of origin
-     * @param name   name of the variable, property or override
+     * @param name   name of the variable, property or argument
      */
     public record Origin(Source source, String name) {
 
@@ -418,13 +419,18 @@ public final class Configuration {
             /** A Java system property. */
             PROPERTY("property"),
             /** An argument of the program or the command line. */
-            OVERRIDE("override");
+            OVERRIDE("argument");
 
             private final String label;
 
             Source(String label) {
                 this.label = label;
             }
+        }
+
+        /** Returns the name for messages: the program chose an argument itself, so its origin is clear. */
+        String named() {
+            return source == Source.OVERRIDE ? name : toString();
         }
 
         /** {@return the origin as text, for instance {@code "environment NCCL_BUFFSIZE"}} */

@@ -124,8 +124,7 @@ public final class ReceivePort extends Port {
 
     @Override
     public String toString() {
-        return name + " waits for data: step " + step + ", head " + sendMem.headAcquire() + ", tail "
-                + recvMem.tailAcquire();
+        return name + " waits for data, at step " + step;
     }
 
     /**

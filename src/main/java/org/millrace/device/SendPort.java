@@ -127,7 +127,6 @@ public final class SendPort extends Port {
 
     @Override
     public String toString() {
-        return name + " waits for its proxy to send: step " + step + ", head " + sendMem.headAcquire() + ", tail "
-                + recvMem.tailAcquire();
+        return name + " waits until earlier data is sent, at step " + step;
     }
 }

@@ -2,6 +2,8 @@ package org.millrace.engine;
 
 import java.util.Objects;
 import java.util.function.Consumer;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
 import org.millrace.CommunicatorException;
 import org.millrace.MismatchException;
 import org.millrace.PeerLostException;
@@ -15,6 +17,8 @@ import org.millrace.proxy.ProxyException;
 
 /** Failure of a communicator, as its proxies report it. */
 final class CommunicatorFailure extends GroupFailure implements ProxyConnection.StopListener {
+
+    private static final Logger LOG = LogManager.getLogger(CommunicatorFailure.class);
 
     private final DeviceCommunicator device;
     private final Consumer<? super Throwable> trace;
@@ -49,15 +53,15 @@ final class CommunicatorFailure extends GroupFailure implements ProxyConnection.
         if (thrown != null) {
             String what = thrown instanceof ProxyException ? thrown.getMessage()
                     : connection.name() + ": " + thrown.getMessage();
-            String seen = what + " (" + connection.lastSeen() + ")";
+            LOG.debug("{}; last state of the connection: {}", what, connection.lastSeen());
             int rank = connection.name().selfRank();
             int peer = connection.name().peerRank();
             if (thrown instanceof ConnectionException) {
-                suspect(new PeerLostException(seen, rank, peer, null, thrown));
+                suspect(new PeerLostException(what, rank, peer, null, thrown));
             } else if (thrown instanceof DisagreementException) {
-                fail(new MismatchException(seen, rank, peer, null, thrown));
+                fail(new MismatchException(what, rank, peer, null, thrown));
             } else {
-                fail(new CommunicatorException(seen, rank, peer, null, thrown));
+                fail(new CommunicatorException(what, rank, peer, null, thrown));
             }
         }
     }

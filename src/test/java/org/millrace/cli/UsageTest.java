@@ -64,6 +64,9 @@ class UsageTest {
                     "perf all_reduce --json /does/not/exist/x.json | the directory does not exist",
                     "perf all_reduce --json /tmp | /tmp is a directory; name a file",
                     "perf all_reduce -f 1.5 | '1.5' is not usable; allowed: a whole number",
+                    "perf all_reduce -D FOO | -D FOO: expected NAME=VALUE",
+                    "perf all_reduce -D MILLRACE_NET=pigeon | millrace: MILLRACE_NET=pigeon is not usable",
+                    "compare pom.xml pom.xml | pom.xml cannot be compared: the text is not JSON from line 1 column 1 on",
                     "perf all_reduce -w -1 | '-1' is not usable; allowed: a whole number, 0 or more",
                     "perf all_reduce --seed x | 'x' is not usable; allowed: a whole number of 64 bits",
                     "gin pong | 'pong' is not usable; allowed: put, signal, alltoall, flood",
@@ -71,13 +74,13 @@ class UsageTest {
                     "gin put --format v7 | 'v7' is not usable; allowed: V28, V29, V30_3, V30",
                     "gin put --contexts 100000 | a whole number from 1 to 256",
                     "gin put -r 10000 | a whole number from 1 to 256",
-                    "gin put --net pigeon | MILLRACE_NET=pigeon is not usable; allowed: auto, shm, socket, ucx",
+                    "gin put --net pigeon | --net pigeon is not usable; allowed: auto, shm, socket, ucx",
                     "perf all_reduce --deadline 30 | '30' is not usable; allowed: a time",
-                    "perf all_reduce --device gpu | MILLRACE_DEVICE=gpu: there is no such device; allowed: auto, or "
+                    "perf all_reduce --device gpu | --device gpu: there is no such device; allowed: auto, or "
                             + "one of those found",
-                    "perf all_reduce --device mapped --net pigeon | MILLRACE_NET=pigeon is not usable; allowed: "
+                    "perf all_reduce --device mapped --net pigeon | --net pigeon is not usable; allowed: "
                             + "auto, shm, socket, ucx",
-                    "perf all_reduce --device mapped --channels 65 | NCCL_MAX_NCHANNELS=65 is not usable",
+                    "perf all_reduce --device mapped --channels 65 | --channels 65 is not usable",
                     "perf all_reduce --device mapped -D NCCL_BUFSIZE=1M | did you mean NCCL_BUFFSIZE?",
                     "perf all_reduce --device host -D NCCL_ALGO=star | NCCL_ALGO=star: there is no algorithm star",
                     "perf all_reduce --device host -D NCCL_PROTO=LL64 | NCCL_PROTO=LL64: there is no protocol ll64",

@@ -62,7 +62,7 @@ class ConfigurationTest {
         assertEquals("property nccl.buffsize", load().origin(Settings.BUFFER_SIZE).toString());
         overrides.put("NCCL_BUFFSIZE", "8M");
         assertEquals(8L << 20, load().get(Settings.BUFFER_SIZE));
-        assertEquals("override NCCL_BUFFSIZE", load().origin(Settings.BUFFER_SIZE).toString());
+        assertEquals("argument NCCL_BUFFSIZE", load().origin(Settings.BUFFER_SIZE).toString());
     }
 
     @Test
@@ -157,7 +157,7 @@ class ConfigurationTest {
                 refusal());
         properties.clear();
         overrides.put("NCCL_BUFSIZE", "1M");
-        assertTrue(refusal().contains("override NCCL_BUFSIZE; did you mean NCCL_BUFFSIZE?"), refusal());
+        assertTrue(refusal().contains("setting: NCCL_BUFSIZE; did you mean NCCL_BUFFSIZE?"), refusal());
         overrides.clear();
         overrides.put("COMPLETELY_DIFFERENT", "1M");
         assertFalse(refusal().contains("did you mean"), refusal());
@@ -180,7 +180,7 @@ class ConfigurationTest {
                 "property nccl.buffsize=4097 is not usable; allowed: a number of bytes from 32K to 1G, a multiple"
                         + " of 32K"),
                 message);
-        assertTrue(message.contains("override MILLRACE_STALL_DEADLINE=30 is not usable; allowed: a time"), message);
+        assertTrue(message.contains("MILLRACE_STALL_DEADLINE=30 is not usable; allowed: a time"), message);
     }
 
     @Test
@@ -189,8 +189,7 @@ class ConfigurationTest {
         environment.put("NCCL_MAX_NCHANNELS", "4");
         load();
         overrides.put("NCCL_MAX_NCHANNELS", "2");
-        assertTrue(refusal().contains("environment NCCL_MIN_NCHANNELS=4 is more than override NCCL_MAX_NCHANNELS=2"),
-                refusal());
+        assertTrue(refusal().contains("environment NCCL_MIN_NCHANNELS=4 is more than NCCL_MAX_NCHANNELS=2"), refusal());
     }
 
     @Test

@@ -53,6 +53,7 @@ class TypedFailuresTest extends EngineFixture {
         assertEquals(rank, failure.rank(), failure.getMessage());
         assertEquals(peer < 0 ? OptionalInt.empty() : OptionalInt.of(peer), failure.peer(), failure.getMessage());
         assertFalse(failure.getCause() instanceof MillraceException, "it is said twice: " + failure.getCause());
+        assertFalse(failure.getMessage().matches("(?s).*\\b(head|tail|sizes) .*"), failure.getMessage());
         return failure;
     }
 

@@ -15,12 +15,16 @@ import java.nio.file.Path;
 import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 
 /** Maps, collections, strings, numbers, booleans and null as JSON (RFC 8259), by Gson. */
 public final class Json {
 
+    /** Position of an error in a message of Gson, whose other words are for programmers. */
+    private static final Pattern POSITION = Pattern.compile("line \\d+ column \\d+");
     private static final Gson GSON = new GsonBuilder().setPrettyPrinting()
             .serializeNulls()
             .disableHtmlEscaping()
@@ -67,14 +71,14 @@ public final class Json {
      */
     public static @Nullable Object read(String text) {
         if (text.isBlank()) {
-            throw new IllegalArgumentException("no JSON: the text is empty");
+            throw new IllegalArgumentException("the text is empty, and not JSON");
         }
         try {
             return GSON.fromJson(text, Object.class);
         } catch (JsonParseException e) {
-            throw new IllegalArgumentException("no JSON: "
-                    + String.valueOf(e.getMessage()).lines().findFirst().orElse("").replaceFirst("^.*Exception: ", ""),
-                    e);
+            Matcher position = POSITION.matcher(String.valueOf(e.getMessage()));
+            throw new IllegalArgumentException(
+                    "the text is not JSON" + (position.find() ? " from " + position.group() + " on" : ""), e);
         }
     }
 

@@ -57,7 +57,7 @@ class DoctorCommandTest {
                         .filter(line -> line.strip().replaceFirst("^.*  +", "").contains(" "))
                         .toList(),
                 "wrapped: " + run);
-        assertTrue(run.out().matches("(?s).*NCCL_BUFFSIZE +8M +override NCCL_BUFFSIZE.*"), run.toString());
+        assertTrue(run.out().matches("(?s).*NCCL_BUFFSIZE +8M +argument NCCL_BUFFSIZE.*"), run.toString());
         assertFalse(run.toString().contains("swordfish"), run.toString());
         assertEquals("", run.err(), run.toString());
     }
@@ -75,7 +75,7 @@ class DoctorCommandTest {
                 .anyMatch(check -> check.get("subject").equals("device host") && check.get("state").equals("works")),
                 run.toString());
         Map<?, ?> settings = (Map<?, ?>) document.get("settings");
-        assertEquals(Map.of("value", 8L << 20, "text", "8M", "origin", "override NCCL_BUFFSIZE"),
+        assertEquals(Map.of("value", 8L << 20, "text", "8M", "origin", "argument NCCL_BUFFSIZE"),
                 settings.get("NCCL_BUFFSIZE"));
         assertEquals(1.5, ((Map<?, ?>) settings.get("MILLRACE_STALL_DEADLINE")).get("value"));
         assertEquals(false, ((Map<?, ?>) settings.get("MILLRACE_TLS")).get("value"));
@@ -127,8 +127,7 @@ class DoctorCommandTest {
     void unusableSettingsAreExplainedAndGiveStatus1() {
         Run run = Run.of("doctor", "-D", "NCCL_BUFFSIZE=5");
         assertEquals(1, run.status(), run.toString());
-        assertTrue(
-                run.out().matches("(?s).*settings +UNUSABLE +override NCCL_BUFFSIZE=5 is not\\s+usable; allowed: .*"),
+        assertTrue(run.out().matches("(?s).*settings +UNUSABLE +NCCL_BUFFSIZE=5 is not\\s+usable; allowed: .*"),
                 run.toString());
         assertEquals(run.out().indexOf("NCCL_BUFFSIZE=5"), run.out().lastIndexOf("NCCL_BUFFSIZE=5"),
                 "said once: " + run);
