@@ -5,9 +5,12 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.CompletionStage;
 import java.util.function.Consumer;
 import java.util.function.IntFunction;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
+import org.millrace.operation.CallerCheck;
 import org.millrace.operation.OperationGroup;
 
 /** Implements {@link BlockingOperations} by operations on a temporary stream, on which the caller waits. */
@@ -19,12 +22,47 @@ final class Blocking {
      */
     private static final ThreadLocal<@Nullable List<Runnable>> BEHIND = new ThreadLocal<>();
 
+    /** Whether the thread is in an operation that consists of several. */
+    private static final ThreadLocal<Boolean> COMPOSED = ThreadLocal.withInitial(() -> false);
+
     private Blocking() {}
+
+    /** The stream of operations on which a caller waits. */
+    private static final class OwnStream implements AutoCloseable {
+
+        final DeviceStream stream;
+        private boolean isLeft;
+
+        OwnStream(Communicator communicator) {
+            stream = communicator.device().newStream();
+        }
+
+        /**
+         * Leaves the operations to the device. The returned stage completes after the operations and the deferred work.
+         */
+        CompletionStage<Void> leave(List<Runnable> behind) {
+            isLeft = true;
+            return stream.completion().whenComplete((_, thrown) -> {
+                try (stream) {
+                    if (thrown == null) {
+                        behind.forEach(Runnable::run);
+                    }
+                }
+            });
+        }
+
+        @Override
+        public void close() {
+            if (!isLeft) {
+                stream.close();
+            }
+        }
+    }
 
     /**
      * Enqueues operations, waits for them, and runs the deferred work. If the wait exceeds its deadline, this method
      * aborts the communicator: a rank that abandons an operation no longer agrees with the other ranks about the order
-     * of operations.
+     * of operations. If the thread is interrupted, the operations continue without the thread, so the order remains.
      */
     static void run(BlockingOperations caller, Consumer<DeviceStream> operations) {
         Communicator communicator = (Communicator) caller;
@@ -32,21 +70,75 @@ final class Blocking {
             throw new IllegalStateException("rank " + communicator.rank() + ": an operation without a stream cannot"
                     + " run in a group or a plan, where it would never be complete: give it a stream");
         }
+        CallerCheck.of(communicator).run(() -> {
+            refuseIfInterrupted(communicator);
+            enqueueAndWait(communicator, operations);
+        });
+    }
+
+    private static void enqueueAndWait(Communicator communicator, Consumer<DeviceStream> operations) {
         List<Runnable> behind = new ArrayList<>();
-        try (DeviceStream stream = communicator.device().newStream()) {
+        try (OwnStream own = new OwnStream(communicator)) {
             try {
                 BEHIND.set(behind);
                 try {
-                    operations.accept(stream);
+                    operations.accept(own.stream);
                 } finally {
                     BEHIND.remove();
                 }
-                stream.synchronize(communicator.patience());
+                own.stream.synchronize(communicator.patience());
                 behind.forEach(Runnable::run);
             } catch (DeadlineException late) {
                 communicator.abort(late);
                 throw late;
+            } catch (OperationInterruptedException waiting) {
+                if (COMPOSED.get()) {
+                    throw aborted(communicator);
+                }
+                CompletionStage<Void> rest = own.leave(behind);
+                throw new OperationInterruptedException("rank " + communicator.rank() + ": the thread was interrupted"
+                        + " while it waited for an operation, which continues and uses its operands until completion()"
+                        + " of this exception is complete", communicator.rank(), null, () -> rest);
             }
+        }
+    }
+
+    private static void refuseIfInterrupted(Communicator communicator) {
+        if (!Thread.currentThread().isInterrupted()) {
+            return;
+        }
+        if (COMPOSED.get()) {
+            throw aborted(communicator);
+        }
+        throw new OperationInterruptedException(
+                "rank " + communicator.rank()
+                        + ": the thread had been interrupted before the operation, which was not started",
+                communicator.rank(), null, null);
+    }
+
+    /**
+     * Aborts the communicator before the memory of a composed operation is freed: the other ranks would wait for the
+     * remaining operations.
+     */
+    private static OperationInterruptedException aborted(Communicator communicator) {
+        OperationInterruptedException reason = new OperationInterruptedException("rank " + communicator.rank()
+                + ": the thread was interrupted within an operation that consists of several. The other ranks would wait"
+                + " for the rest, so the communicator was aborted", communicator.rank(), null, null);
+        communicator.abort(reason);
+        return reason;
+    }
+
+    /** Runs an operation that consists of several operations. */
+    static <T extends @Nullable Object> T composed(BlockingOperations caller, Supplier<T> parts) {
+        boolean before = COMPOSED.get();
+        try {
+            return CallerCheck.of(caller).call(() -> {
+                refuseIfInterrupted((Communicator) caller);
+                COMPOSED.set(true);
+                return parts.get();
+            });
+        } finally {
+            COMPOSED.set(before);
         }
     }
 

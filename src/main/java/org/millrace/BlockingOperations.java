@@ -22,6 +22,11 @@ import org.jspecify.annotations.Nullable;
  * {@link CommunicatorException} or one of its subclasses. Operations need a stream if they overlap, or if they depend
  * on each other in a group. For such operations, use the methods of {@link TypedOperations}, which have the same names,
  * take a stream, and return a stage.
+ *
+ * <p>
+ * An interrupt of the waiting thread causes an {@link OperationInterruptedException}. A single operation then continues
+ * without the thread, and the communicator stays usable. An operation that consists of several aborts the communicator,
+ * if it has begun. A thread that was interrupted before does not start an operation.
  */
 sealed interface BlockingOperations permits Communicator {
 
@@ -159,7 +164,7 @@ sealed interface BlockingOperations permits Communicator {
      *         NaN
      */
     default int[] allReduceWithRank(Operand values, ReduceOp op) {
-        return Blocking.withRank((Communicator) this, values, op);
+        return Blocking.composed(this, () -> Blocking.withRank((Communicator) this, values, op));
     }
 
     /**
@@ -172,7 +177,8 @@ sealed interface BlockingOperations permits Communicator {
      * @throws IllegalArgumentException if the function does not accept the element type, or the elements lie on a GPU
      */
     default void allReduce(Operand values, ReduceFunction function) {
-        new HostReduction((Communicator) this, values, function).allReduce();
+        HostReduction reduction = new HostReduction((Communicator) this, values, function);
+        Blocking.composed(this, reduction::allReduce);
     }
 
     /**
@@ -180,7 +186,8 @@ sealed interface BlockingOperations permits Communicator {
      * operation consists of two all-to-alls.
      */
     default void scan(Operand values, ReduceFunction function) {
-        new HostReduction((Communicator) this, values, function).scan(true);
+        HostReduction reduction = new HostReduction((Communicator) this, values, function);
+        Blocking.composed(this, () -> reduction.scan(true));
     }
 
     /**
@@ -188,7 +195,8 @@ sealed interface BlockingOperations permits Communicator {
      * own elements are not part of its result. Rank 0 keeps its elements. The operation consists of two all-to-alls.
      */
     default void exscan(Operand values, ReduceFunction function) {
-        new HostReduction((Communicator) this, values, function).scan(false);
+        HostReduction reduction = new HostReduction((Communicator) this, values, function);
+        Blocking.composed(this, () -> reduction.scan(false));
     }
 
     /** Waits until all ranks have called this method. The barrier is an all-reduce of one byte. */
@@ -262,11 +270,13 @@ sealed interface BlockingOperations permits Communicator {
         boolean isRoot = ((Communicator) this).rank() == root;
         byte[] mine = isRoot ? serializer.serialize(Objects.requireNonNull(object, "the root's object is null"))
                 : new byte[0];
-        int[] length = {mine.length};
-        broadcast(Operand.of(length), root);
-        byte[] bytes = isRoot ? mine : new byte[Blocking.length(length[0])];
-        broadcast(Operand.of(bytes), root);
-        return serializer.deserialize(bytes);
+        return serializer.deserialize(Blocking.composed(this, () -> {
+            int[] length = {mine.length};
+            broadcast(Operand.of(length), root);
+            byte[] bytes = isRoot ? mine : new byte[Blocking.length(length[0])];
+            broadcast(Operand.of(bytes), root);
+            return bytes;
+        }));
     }
 
     /**
@@ -274,7 +284,7 @@ sealed interface BlockingOperations permits Communicator {
      * and sends and receives of the bytes between all ranks.
      */
     default <T> List<T> allGather(T object, Serializer<T> serializer) {
-        return Blocking.gather((Communicator) this, object, -1, serializer);
+        return Blocking.composed(this, () -> Blocking.gather((Communicator) this, object, -1, serializer));
     }
 
     /**
@@ -283,7 +293,7 @@ sealed interface BlockingOperations permits Communicator {
      */
     default <T> List<T> gather(T object, int root, Serializer<T> serializer) {
         Blocking.requireRank((Communicator) this, "gather, root", root);
-        return Blocking.gather((Communicator) this, object, root, serializer);
+        return Blocking.composed(this, () -> Blocking.gather((Communicator) this, object, root, serializer));
     }
 
     /**
@@ -295,26 +305,31 @@ sealed interface BlockingOperations permits Communicator {
      * @param serializer the serializer of the objects, the same on all ranks
      */
     default <T> T scatter(@Nullable List<T> objects, int root, Serializer<T> serializer) {
-        return Blocking.scatter((Communicator) this, objects, root, serializer);
+        return Blocking.composed(this, () -> Blocking.scatter((Communicator) this, objects, root, serializer));
     }
 
     /** Sends an object: first the number of its bytes, then the bytes. */
     default <T> void send(T object, int peer, Serializer<T> serializer) {
         Blocking.requireRank((Communicator) this, "send, peer", peer);
         byte[] bytes = serializer.serialize(object);
-        send(Operand.of(new int[] {bytes.length}), peer);
-        send(Operand.of(bytes), peer);
+        Blocking.composed(this, () -> {
+            send(Operand.of(new int[] {bytes.length}), peer);
+            send(Operand.of(bytes), peer);
+            return null;
+        });
     }
 
     /** {@return the object that another rank sends by {@link #send(Object, int, Serializer)}} */
     default <T> T receive(int peer, Serializer<T> serializer) {
         Blocking.requireRank((Communicator) this, "receive, peer", peer);
         Objects.requireNonNull(serializer, "receive: the serializer is null");
-        int[] length = new int[1];
-        receive(Operand.of(length), peer);
-        byte[] bytes = new byte[Blocking.length(length[0])];
-        receive(Operand.of(bytes), peer);
-        return serializer.deserialize(bytes);
+        return serializer.deserialize(Blocking.composed(this, () -> {
+            int[] length = new int[1];
+            receive(Operand.of(length), peer);
+            byte[] bytes = new byte[Blocking.length(length[0])];
+            receive(Operand.of(bytes), peer);
+            return bytes;
+        }));
     }
 
     /**
@@ -330,10 +345,16 @@ sealed interface BlockingOperations permits Communicator {
      * exchange messages that do not pass through streams. Therefore work in their streams does not delay the barrier.
      * This barrier is slower than {@link #barrier()}.
      *
-     * @param deadline time to wait for the other ranks
-     * @throws DeadlineException if a rank did not call in time; the message names all missing ranks. All ranks are
-     *                           notified, and the communicator has failed
-     * @throws MillraceException if the communicator has failed or is closed, or its device cannot name missing ranks
+     * <p>
+     * A missed deadline ends the group: the communicator has failed on all ranks, and can only be closed. A program
+     * that continues without the missing ranks joins a new group. An interrupt does not end the group: this rank counts
+     * as one that has called the barrier.
+     *
+     * @param deadline time to wait for the other ranks, 0 or more
+     * @throws DeadlineException             if a rank did not call in time; the message names all missing ranks
+     * @throws OperationInterruptedException if the thread was interrupted
+     * @throws MillraceException             if the communicator has failed or is closed, or its device cannot name
+     *                                       missing ranks
      */
     default void barrier(Duration deadline) {
         throw new MillraceException(

@@ -17,14 +17,15 @@ import org.jspecify.annotations.Nullable;
  * the same operations in the same order.
  *
  * <p>
- * The first error makes the communicator unusable. Every later call reports the same error, with the rank, the peer and
- * the last known state of the connection. When an operation is reported as failed, no thread of this process accesses
- * its operands. A peer that reads operands in place, and a network card that stores directly, may still access the
- * operands. Their access ends when {@link #close}, {@link #abort()} or {@link Registration#close} returns.
+ * The first error makes the communicator unusable. Every later call reports the same error, with the rank and the peer.
+ * When an operation is reported as failed, no thread of this process accesses its operands. A peer that reads operands
+ * in place, and a network card that stores directly, may still access the operands. Their access ends when
+ * {@link #close}, {@link #abort()} or {@link Registration#close} returns.
  *
  * <p>
- * One thread at a time may use a communicator. {@link #abort()} and {@link #close()} are safe from any thread, at any
- * time, and repeatedly.
+ * One thread at a time may use a communicator. A call during another thread's call throws an
+ * {@link IllegalStateException} that names both threads. {@link #abort()} and {@link #close()} are safe from any
+ * thread, at any time, and repeatedly.
  */
 public non-sealed interface Communicator extends BlockingOperations, TypedOperations, AutoCloseable {
 

@@ -103,7 +103,8 @@ public interface DeviceStream extends AutoCloseable {
 
     /**
      * Waits for the enqueued work and releases the stream. Failures of operations are reported by {@link #synchronize},
-     * not by this method. Closing twice is allowed.
+     * not by this method. An interrupted thread does not wait: incomplete work is given up, and its communicator fails.
+     * Closing twice is allowed.
      */
     @Override
     void close();

@@ -2,6 +2,7 @@ package org.millrace;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Reductions by a {@link ReduceFunction}. The elements of each rank are divided into equal parts, one for each rank. By
@@ -49,12 +50,14 @@ final class HostReduction {
         return parts.asSlice(rank * bytes, bytes);
     }
 
-    void allReduce() {
+    @Nullable
+    Void allReduce() {
         try (Arena arena = Arena.ofShared()) {
             MemorySegment all = allocate(arena, communicator.size());
             MemorySegment mine = exchanged(arena, all);
             communicator.allGather(operand(number(mine, communicator.size() - 1)), operand(all));
             values.read(all);
+            return null;
         }
     }
 
@@ -63,7 +66,8 @@ final class HostReduction {
      *
      * @param inclusive whether a rank's own elements are part of its result; otherwise rank 0 keeps its elements
      */
-    void scan(boolean inclusive) {
+    @Nullable
+    Void scan(boolean inclusive) {
         try (Arena arena = Arena.ofShared()) {
             MemorySegment all = allocate(arena, communicator.size());
             MemorySegment mine = exchanged(arena, all);
@@ -76,6 +80,7 @@ final class HostReduction {
             if (inclusive || communicator.rank() > 0) {
                 values.read(all);
             }
+            return null;
         }
     }
 

@@ -1,6 +1,7 @@
 package org.millrace;
 
 import org.jspecify.annotations.Nullable;
+import org.millrace.operation.UserTrace;
 
 /** An operation, a connection or a library failed. The message states the failure, its place and a remedy. */
 public class MillraceException extends RuntimeException {
@@ -12,8 +13,10 @@ public class MillraceException extends RuntimeException {
      *
      * @param message the failure, its place and a remedy
      */
+    @SuppressWarnings("this-escape") // only the stack trace is changed
     public MillraceException(String message) {
         super(message);
+        UserTrace.from(this);
     }
 
     /**
@@ -22,7 +25,9 @@ public class MillraceException extends RuntimeException {
      * @param message the failure, its place and a remedy
      * @param cause   the cause, or null
      */
+    @SuppressWarnings("this-escape") // only the stack trace is changed
     public MillraceException(String message, @Nullable Throwable cause) {
         super(message, cause);
+        UserTrace.from(this);
     }
 }

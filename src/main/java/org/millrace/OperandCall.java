@@ -9,6 +9,7 @@ import org.millrace.operation.Completions;
 import org.millrace.operation.OperationGroup;
 import org.millrace.operation.StagingDevice;
 import org.millrace.operation.StagingMemory;
+import org.millrace.operation.UserTrace;
 
 /**
  * One operation by {@link Operand}s. The call checks the types and counts of its operands against each other. Host
@@ -51,7 +52,11 @@ final class OperandCall {
     static CompletionStage<Void> enqueue(Communicator communicator, Operation operation, @Nullable Operand send,
             @Nullable Operand receive, DeviceStream stream, Issue issue) {
         Objects.requireNonNull(stream, () -> operation.label() + ": the argument stream is null");
-        return new OperandCall(communicator, operation, send, receive, stream).enqueue(issue);
+        try {
+            return new OperandCall(communicator, operation, send, receive, stream).enqueue(issue);
+        } catch (RuntimeException refused) {
+            throw UserTrace.from(refused);
+        }
     }
 
     /**
@@ -167,8 +172,8 @@ final class OperandCall {
 
     private StagingMemory.Lease lease(long bytes) {
         if (!(communicator.device() instanceof StagingDevice device)) {
-            throw new MillraceException(communicator.device().name()
-                    + " accepts no host operands: copy them to memory of Device.allocate");
+            throw new MillraceException(
+                    communicator.device().name() + " accepts no host operands: copy them to memory of Device.allocate");
         }
         try {
             return device.staging().take(bytes);

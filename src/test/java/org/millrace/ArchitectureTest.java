@@ -202,6 +202,29 @@ class ArchitectureTest {
         assertEquals("", String.join("\n", hidden), "types that are not public");
     }
 
+    /** Programs see no types that only implementations of communicators and devices use, and no methods to copy. */
+    @Test
+    void theRootPackageHasNoTypesForImplementationsOnly() {
+        Set<String> seen = classes.stream()
+                .filter(javaClass -> javaClass.getPackageName().equals(ROOT) && isPublic(javaClass))
+                .flatMap(javaClass -> javaClass.getMembers().stream())
+                .filter(member -> member.getModifiers().contains(JavaModifier.PUBLIC)
+                        || member.getModifiers().contains(JavaModifier.PROTECTED))
+                .flatMap(member -> member.getAllInvolvedRawTypes().stream())
+                .map(type -> type.getBaseComponentType().getPackageName())
+                .filter(name -> name.startsWith(ROOT))
+                .collect(Collectors.toCollection(TreeSet::new));
+        assertEquals(Set.of(ROOT), seen, "packages of the types in signatures");
+        Set<String> ofExceptions = classes.stream()
+                .filter(javaClass -> javaClass.getPackageName().equals(ROOT)
+                        && javaClass.isAssignableTo(MillraceException.class))
+                .flatMap(javaClass -> javaClass.getMethods().stream())
+                .filter(method -> !method.getModifiers().contains(JavaModifier.PRIVATE))
+                .map(JavaMember::getName)
+                .collect(Collectors.toCollection(TreeSet::new));
+        assertEquals(Set.of("completion", "operation", "peer", "rank"), ofExceptions, "methods of exceptions");
+    }
+
     private static boolean isPublic(JavaClass javaClass) {
         return javaClass.getModifiers().contains(JavaModifier.PUBLIC)
                 && javaClass.getEnclosingClass().map(ArchitectureTest::isPublic).orElse(true);

@@ -7,8 +7,10 @@ import java.time.Duration;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
+import org.millrace.CommunicatorException;
 import org.millrace.CommunicatorListener;
 import org.millrace.MillraceException;
+import org.millrace.OperationInterruptedException;
 import org.millrace.bootstrap.Message.Call;
 import org.millrace.bootstrap.Message.Contribution;
 import org.millrace.bootstrap.Message.Failed;
@@ -49,6 +51,10 @@ public final class ControlPlane implements AutoCloseable {
     private final @Nullable ControlLoop loop;
     private final JoinOptions options;
     private final AtomicBoolean inCollective = new AtomicBoolean();
+    /**
+     * This rank's part of a barrier whose wait was interrupted; null if there is none. {@link #inCollective} guards it.
+     */
+    private @Nullable Contribution interrupted;
 
     private ControlPlane(GroupState group, @Nullable ControlLoop loop, JoinOptions options) {
         this.group = group;
@@ -232,17 +238,37 @@ public final class ControlPlane implements AutoCloseable {
         return loop == null ? InetAddress.getLoopbackAddress() : loop.address();
     }
 
+    /** Takes the other ranks' parts of an interrupted barrier. A further interrupt is a failure. */
+    private void takeInterrupted(Deadline deadline) {
+        Contribution earlier = interrupted;
+        if (earlier != null) {
+            try {
+                group.awaitParts(earlier, deadline);
+                interrupted = null;
+            } catch (OperationInterruptedException again) {
+                throw new CommunicatorException(again.getMessage(), rank(), CommunicatorException.NO_RANK,
+                        earlier.collective().call, null);
+            }
+        }
+    }
+
     private byte[][] call(Call collective, byte[] mine, Deadline deadline) {
         if (!inCollective.compareAndSet(false, true)) {
             throw new IllegalStateException(collective.call + " of rank " + rank()
                     + " while another thread is in a collective call of the same control plane");
         }
+        Contribution own = null;
         try {
-            Contribution own = group.contribute(collective, mine);
+            takeInterrupted(deadline);
+            own = group.contribute(collective, mine);
             say(own);
             return group.awaitParts(own, deadline);
         } catch (MillraceException e) {
-            tellOthers(e);
+            if (own != null && collective == Call.BARRIER && e instanceof OperationInterruptedException) {
+                interrupted = own; // the other ranks can complete this barrier, so it is no failure
+            } else {
+                tellOthers(e);
+            }
             throw e;
         } finally {
             inCollective.set(false);

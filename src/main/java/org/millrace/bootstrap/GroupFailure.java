@@ -7,9 +7,10 @@ import java.util.function.Supplier;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
-import org.millrace.failure.RepeatedFailure;
 import org.millrace.MillraceException;
+import org.millrace.OperationInterruptedException;
 import org.millrace.PeerLostException;
+import org.millrace.failure.RepeatedFailure;
 
 /**
  * First failure of a communicator. The failure is permanent: each later call of the communicator throws it. The failure
@@ -114,6 +115,8 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
         }
         try {
             control.barrier(deadline);
+        } catch (OperationInterruptedException interrupted) {
+            throw interrupted; // the other ranks have this rank's message, so the next call continues in order
         } catch (MillraceException missing) {
             watch(); // A failure that another rank has reported has precedence over the missing rank.
             fail(missing);
@@ -136,7 +139,7 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
         Throwable failure = first.get();
         if (failure != null) {
             throw RepeatedFailure.of("rank " + control.rank() + ": the communicator has failed and can only be closed: "
-                            + RemoteFailure.withoutRank(control.rank(), failure.getMessage()), failure);
+                    + RemoteFailure.withoutRank(control.rank(), failure.getMessage()), failure);
         }
     }
 }

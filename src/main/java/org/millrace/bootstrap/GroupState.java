@@ -13,8 +13,8 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.AbortedException;
 import org.millrace.CommunicatorException;
 import org.millrace.DeadlineException;
-import org.millrace.MillraceException;
 import org.millrace.MismatchException;
+import org.millrace.OperationInterruptedException;
 import org.millrace.PeerLostException;
 import org.millrace.bootstrap.Message.Call;
 import org.millrace.bootstrap.Message.Contribution;
@@ -305,7 +305,8 @@ final class GroupState {
             changed.await(deadline.remainingNanos(), TimeUnit.NANOSECONDS);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            throw new MillraceException(what + ": interrupted while waiting for the other ranks", e);
+            throw new OperationInterruptedException(what + ": interrupted while waiting for the other ranks",
+                    self.rank(), null, null);
         }
     }
 

@@ -3,12 +3,12 @@ package org.millrace.cuda;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.concurrent.CompletionStage;
-import org.millrace.operation.Completions;
 import org.millrace.DeviceStream;
 import org.millrace.Event;
 import org.millrace.MillraceException;
 import org.millrace.agent.Waiting;
 import org.millrace.ffi.cudart.cudart_h;
+import org.millrace.operation.Completions;
 
 /**
  * A queue of work for a GPU. Its kernels, copies, events and function calls run one after another. Any thread may

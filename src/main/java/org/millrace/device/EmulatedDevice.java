@@ -13,8 +13,6 @@ import org.millrace.DataType;
 import org.millrace.Device;
 import org.millrace.DeviceStream;
 import org.millrace.MillraceException;
-import org.millrace.operation.StagingDevice;
-import org.millrace.operation.StagingMemory;
 import org.millrace.agent.Agent;
 import org.millrace.agent.HelpedAgent;
 import org.millrace.agent.IdleProfile;
@@ -22,6 +20,8 @@ import org.millrace.agent.IdleStrategy;
 import org.millrace.device.StreamTask.Work;
 import org.millrace.element.CopiedSegments;
 import org.millrace.net.shm.SharedHeap;
+import org.millrace.operation.StagingDevice;
+import org.millrace.operation.StagingMemory;
 
 /**
  * The emulated device. Its memory is host memory. The device is an agent: the thread that runs the agent runs the

@@ -6,12 +6,14 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
-import org.millrace.failure.RepeatedFailure;
 import org.millrace.CommunicatorException;
 import org.millrace.DeadlineException;
 import org.millrace.Event;
 import org.millrace.MillraceException;
+import org.millrace.OperationInterruptedException;
 import org.millrace.device.StreamCapture.CapturedMark;
+import org.millrace.failure.RepeatedFailure;
+import org.millrace.operation.Completions;
 
 /**
  * An event of the emulated device. Each recording creates a new {@link EventMark}. A thread that waits for an older
@@ -104,7 +106,8 @@ final class EmulatedEvent implements Event {
         }
         if (!await(mark, deadline)) {
             if (Thread.currentThread().isInterrupted()) {
-                throw new MillraceException("the thread was interrupted while it waited for an event");
+                throw new OperationInterruptedException("the thread was interrupted while it waited for an event",
+                        device.rank(), null, () -> Completions.of(mark::done));
             }
             throw new DeadlineException(
                     "the event was not reached within " + deadline.toMillis()

@@ -6,8 +6,8 @@ import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
-import org.millrace.failure.RepeatedFailure;
 import org.millrace.MillraceException;
+import org.millrace.failure.RepeatedFailure;
 
 /**
  * A kernel on the emulated device. It consists of the blocks of one plan, one block per channel. The kernel is complete

@@ -7,8 +7,6 @@ import java.util.concurrent.CompletionStage;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
-import org.millrace.failure.RepeatedFailure;
-import org.millrace.operation.Completions;
 import org.millrace.DeviceStream;
 import org.millrace.Event;
 import org.millrace.MillraceException;
@@ -16,6 +14,8 @@ import org.millrace.Plan;
 import org.millrace.device.EmulatedEvent.EventMark;
 import org.millrace.device.StreamCapture.CapturedMark;
 import org.millrace.device.StreamTask.Work;
+import org.millrace.failure.RepeatedFailure;
+import org.millrace.operation.Completions;
 
 /**
  * A stream of the emulated device. An operation on the stream becomes a task. While the stream is captured, the
@@ -186,8 +186,7 @@ public final class EmulatedStream implements DeviceStream {
             public void skip(Throwable reason) {
                 super.skip(reason);
                 stage.defaultExecutor()
-                        .execute(() -> stage
-                                .completeExceptionally(RepeatedFailure.of(reason.getMessage(), reason)));
+                        .execute(() -> stage.completeExceptionally(RepeatedFailure.of(reason.getMessage(), reason)));
             }
         });
         return stage;

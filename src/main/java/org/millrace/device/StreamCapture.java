@@ -6,8 +6,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.millrace.DeviceStream;
 import org.millrace.MillraceException;
-import org.millrace.operation.OperationGroup;
 import org.millrace.Plan;
+import org.millrace.operation.OperationGroup;
 
 /**
  * The operations of captured streams ({@code cudaStreamBeginCapture}). A capture begins on one stream. Another stream

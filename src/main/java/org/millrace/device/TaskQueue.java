@@ -9,10 +9,12 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
-import org.millrace.failure.RepeatedFailure;
 import org.millrace.CommunicatorException;
 import org.millrace.DeadlineException;
 import org.millrace.MillraceException;
+import org.millrace.OperationInterruptedException;
+import org.millrace.failure.RepeatedFailure;
+import org.millrace.operation.Completions;
 
 /**
  * The tasks of a stream. Any thread adds tasks and waits for them. The device's thread runs them in order. If a task
@@ -69,9 +71,11 @@ final class TaskQueue {
             long before = completed;
             if (!await(hasRoom, enqueued.get() - ROOM, device.roomDeadline())
                     && (completed == before || Thread.currentThread().isInterrupted())) {
-                String holds = name + " holds " + (enqueued.get() - completed) + " operations, and ";
+                String holds = name + " holds " + (enqueued.get() - completed) + " tasks, and ";
                 if (Thread.currentThread().isInterrupted()) {
-                    throw new MillraceException(holds + "the thread that waits to enqueue another was interrupted");
+                    throw new OperationInterruptedException(
+                            holds + "the thread that waits to enqueue another was interrupted", device.rank(), null,
+                            null);
                 }
                 throw late(holds + "completed none within " + device.roomDeadline().toSeconds() + " s: at most "
                         + MAX_TASKS + " can wait; does one thread issue for several ranks, or is a rank missing?");
@@ -197,12 +201,12 @@ final class TaskQueue {
             return;
         }
         if (!await(() -> completed >= target, target, deadline)) {
-            String left = (target - completed) + " operations";
             if (Thread.currentThread().isInterrupted()) {
-                throw new MillraceException(name + ": interrupted while waiting for " + left);
+                throw new OperationInterruptedException(name + ": interrupted while waiting for its operations",
+                        device.rank(), null, () -> Completions.of(() -> completed >= target));
             }
             StreamTask first = current;
-            throw late(name + ": " + left + " have not completed within " + deadline.toMillis() + " ms"
+            throw late(name + ": its operations have not completed within " + deadline.toMillis() + " ms"
                     + (first == null ? "" : "; the first of them: " + first));
         }
     }

@@ -11,11 +11,11 @@ import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
-import org.millrace.failure.RepeatedFailure;
 import org.millrace.DeviceStream;
 import org.millrace.MillraceException;
 import org.millrace.abi.KernelArguments;
 import org.millrace.agent.Waiting;
+import org.millrace.failure.RepeatedFailure;
 
 /**
  * Launches the plans of a communicator. It stores the work items of a plan, starts the plan's kernel, and frees the
@@ -169,8 +169,7 @@ public final class WorkLauncher implements AutoCloseable {
     }
 
     private MillraceException endedWait(KernelPlan plan, Throwable reason) {
-        return RepeatedFailure.of(plan + ", while it waited for room in " + fifo + ": " + reason.getMessage(),
-                reason);
+        return RepeatedFailure.of(plan + ", while it waited for room in " + fifo + ": " + reason.getMessage(), reason);
     }
 
     private EmulatedKernel kernel(KernelPlan plan, Object name, KernelArguments arguments) {

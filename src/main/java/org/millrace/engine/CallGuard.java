@@ -4,8 +4,8 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.millrace.DeviceStream;
 import org.millrace.MillraceException;
-import org.millrace.operation.OperationGroup;
 import org.millrace.device.EmulatedDevice;
+import org.millrace.operation.OperationGroup;
 
 /**
  * Checks each call that a program makes to a communicator, before the call has any effect. Callable from any thread.

@@ -15,6 +15,7 @@ import java.util.function.ObjIntConsumer;
 import org.jspecify.annotations.Nullable;
 import org.millrace.DeadlineException;
 import org.millrace.MillraceException;
+import org.millrace.OperationInterruptedException;
 import org.millrace.PeerLostException;
 import org.millrace.abi.KernelChannel;
 import org.millrace.bootstrap.GroupFailure;
@@ -200,8 +201,9 @@ final class Connectors {
         while (missing.get() > 0) {
             failure.throwIfFailed();
             if (Thread.currentThread().isInterrupted()) {
-                throw new MillraceException("rank " + device.rank() + ": interrupted while waiting for " + missing.get()
-                        + " connections of the communicator");
+                throw new OperationInterruptedException("rank " + device.rank()
+                        + ": interrupted while waiting for the connections of the communicator, of which "
+                        + missing.get() + " missed", device.rank(), null, null);
             }
             LockSupport.parkNanos(AWAIT_NANOS);
         }

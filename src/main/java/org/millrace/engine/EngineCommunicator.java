@@ -11,7 +11,6 @@ import java.util.WeakHashMap;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
-import org.millrace.failure.RepeatedFailure;
 import org.millrace.AbortedException;
 import org.millrace.ChannelWork;
 import org.millrace.Communicator;
@@ -23,7 +22,6 @@ import org.millrace.DeviceStream;
 import org.millrace.Millrace;
 import org.millrace.MillraceException;
 import org.millrace.Operation;
-import org.millrace.operation.OperationGroup;
 import org.millrace.Plan;
 import org.millrace.ReduceOp;
 import org.millrace.Registration;
@@ -39,12 +37,16 @@ import org.millrace.engine.LaunchQueue.Recorded;
 import org.millrace.engine.PlannedOperation.Collective;
 import org.millrace.engine.PlannedOperation.PlannedCollective;
 import org.millrace.engine.PlannedOperation.SendOrReceive;
+import org.millrace.failure.RepeatedFailure;
+import org.millrace.operation.CallerCheck;
+import org.millrace.operation.OperationGroup;
+import org.millrace.operation.UserTrace;
 
 /**
  * Communicator on the emulated device, as the program calls it. It checks each operation, passes it to a planner, and
  * queues the planned operation. Kernels and proxies are Millrace's own. The network is any of {@code org.millrace.net}.
  */
-final class EngineCommunicator implements Communicator {
+final class EngineCommunicator implements Communicator, CallerCheck.Checked {
 
     private static final Logger LOG = LogManager.getLogger(EngineCommunicator.class);
     private final CommunicatorParts parts;
@@ -58,6 +60,7 @@ final class EngineCommunicator implements Communicator {
     private final LaunchQueue launches;
     private final Routes routes;
     private final CallGuard guard;
+    private final CallerCheck callers;
 
     EngineCommunicator(CommunicatorParts parts) {
         this.parts = parts;
@@ -65,6 +68,7 @@ final class EngineCommunicator implements Communicator {
         EngineOptions options = parts.options;
         this.failure = parts.failure;
         this.guard = new CallGuard(rank(), parts.threads.device, failure);
+        this.callers = new CallerCheck(rank());
         this.operands = new Operands(rank(), size(), parts.threads::checkReach);
         this.routes = new Routes(parts.connectors);
         this.collectivePlanner = new CollectivePlanner(device, options, parts.registrations, parts.collNet);
@@ -101,8 +105,15 @@ final class EngineCommunicator implements Communicator {
 
     @Override
     public void barrier(Duration deadline) {
-        guard.checkOpen();
-        failure.meet(deadline);
+        callers.run(() -> {
+            guard.checkOpen();
+            failure.meet(deadline);
+        });
+    }
+
+    @Override
+    public CallerCheck callers() {
+        return callers;
     }
 
     @Override
@@ -148,17 +159,24 @@ final class EngineCommunicator implements Communicator {
     private void collective(Operation operation, MemorySegment send, MemorySegment receive, long count, DataType type,
             ReduceOp op, int root, DeviceStream stream) {
         Operands.require(op, operation, "op");
-        guard.checkOpen(stream);
-        operands.check(operation, send, receive, count, type, root);
-        boolean reads = !operation.isSentByRoot() || rank() == root;
-        boolean writes = !operation.isReceivedByRoot() || rank() == root;
-        Collective asked =
-                new Collective(operation, count, type, op, reads ? send : null, writes ? receive : null, root);
-        if (!launchAlone(asked, stream)) {
-            PlannedCollective planned = collectivePlanner.plan(asked);
-            issue(() -> launches.add(planned, stream));
+        boolean isOutermost = callers.enter();
+        try {
+            guard.checkOpen(stream);
+            operands.check(operation, send, receive, count, type, root);
+            boolean reads = !operation.isSentByRoot() || rank() == root;
+            boolean writes = !operation.isReceivedByRoot() || rank() == root;
+            Collective asked =
+                    new Collective(operation, count, type, op, reads ? send : null, writes ? receive : null, root);
+            if (!launchAlone(asked, stream)) {
+                PlannedCollective planned = collectivePlanner.plan(asked);
+                issue(() -> launches.add(planned, stream));
+            }
+            parts.threads.device.catchUp(stream);
+        } catch (RuntimeException thrown) {
+            throw UserTrace.from(thrown);
+        } finally {
+            callers.exit(isOutermost);
         }
-        parts.threads.device.catchUp(stream);
     }
 
     /**
@@ -225,7 +243,7 @@ final class EngineCommunicator implements Communicator {
     @Override
     public void group(Runnable operations) {
         guard.checkOpen();
-        Millrace.group(operations);
+        callers.run(() -> Millrace.group(operations));
     }
 
     @Override
@@ -342,7 +360,11 @@ final class EngineCommunicator implements Communicator {
      * Launches operations at once, or leaves the launch to the thread's open group of operations. If an operation
      * throws, the operations issued before it are launched nevertheless, because the other ranks rely on them.
      */
-    private synchronized void issue(Runnable operations) {
+    private void issue(Runnable operations) {
+        callers.run(() -> issueOne(operations));
+    }
+
+    private synchronized void issueOne(Runnable operations) {
         guard.checkOpen();
         launches.begin();
         try {

@@ -8,7 +8,6 @@ import java.util.Queue;
 import org.jspecify.annotations.Nullable;
 import org.millrace.DeviceStream;
 import org.millrace.Event;
-import org.millrace.operation.OperationGroup;
 import org.millrace.abi.KernelArguments;
 import org.millrace.abi.PointToPointWork;
 import org.millrace.abi.WorkBatch;
@@ -22,6 +21,7 @@ import org.millrace.engine.PlannedOperation.Collective;
 import org.millrace.engine.PlannedOperation.PlannedCollective;
 import org.millrace.engine.PlannedOperation.PlannedTransfer;
 import org.millrace.engine.PlannedOperation.SendOrReceive;
+import org.millrace.operation.OperationGroup;
 
 /**
  * Queue of the operations that are launched when the outermost group of operations ends. Collectives run first, in the

@@ -6,6 +6,7 @@ import org.millrace.CommunicatorException;
 import org.millrace.DeadlineException;
 import org.millrace.MillraceException;
 import org.millrace.MismatchException;
+import org.millrace.OperationInterruptedException;
 import org.millrace.PeerLostException;
 import org.millrace.operation.LibraryFailure;
 
@@ -46,6 +47,7 @@ public final class RepeatedFailure {
             case DeadlineException _ -> new DeadlineException(text, rank, peer, operation, origin);
             case MismatchException _ -> new MismatchException(text, rank, peer, operation, origin);
             case PeerLostException _ -> new PeerLostException(text, rank, peer, operation, origin);
+            case OperationInterruptedException _ -> new OperationInterruptedException(text, rank, operation, null);
             case AbortedException _ -> new AbortedException(text, rank, peer, operation, origin);
             default -> new CommunicatorException(text, rank, peer, operation, origin);
         };

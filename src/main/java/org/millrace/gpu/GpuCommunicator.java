@@ -11,7 +11,6 @@ import java.util.function.BiConsumer;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
-import org.millrace.failure.RepeatedFailure;
 import org.millrace.AbortedException;
 import org.millrace.Communicator;
 import org.millrace.CommunicatorException;
@@ -23,7 +22,6 @@ import org.millrace.DeviceStream;
 import org.millrace.Millrace;
 import org.millrace.MillraceException;
 import org.millrace.Operation;
-import org.millrace.operation.OperationGroup;
 import org.millrace.Plan;
 import org.millrace.ReduceOp;
 import org.millrace.Registration;
@@ -34,13 +32,16 @@ import org.millrace.config.Settings;
 import org.millrace.cuda.CudaGraph;
 import org.millrace.cuda.CudaStream;
 import org.millrace.element.Operands;
+import org.millrace.failure.RepeatedFailure;
 import org.millrace.nccl.NcclCommunicator;
+import org.millrace.operation.CallerCheck;
+import org.millrace.operation.OperationGroup;
 
 /**
  * Communicator over libnccl, which runs all operations. A call of libnccl may block, because NCCL connects ranks at
  * their first operation. {@link NcclWatch} ends calls that do not return.
  */
-final class GpuCommunicator implements Communicator {
+final class GpuCommunicator implements Communicator, CallerCheck.Checked {
 
     private static final Logger LOG = LogManager.getLogger(GpuCommunicator.class);
     /** Maximum time to wait after an abort until the running kernels have ended. */
@@ -64,6 +65,7 @@ final class GpuCommunicator implements Communicator {
     private volatile boolean counts = true;
     private final AtomicBoolean closed = new AtomicBoolean();
     private final GraphPlans plans;
+    private final CallerCheck callers;
 
     private GpuCommunicator(GpuRank member, GpuDevice device, Duration stall, Duration late, Duration patience) {
         this.member = member;
@@ -74,6 +76,7 @@ final class GpuCommunicator implements Communicator {
         this.late = late;
         this.patience = patience;
         plans = new GraphPlans("rank " + rank(), this::launch);
+        callers = new CallerCheck(rank());
         operands = new Operands(rank(), size(), device::checkReach);
         launched = new LaunchCounts(member.control(), failure);
         watch = new NcclWatch(member, launched, stall, late);
@@ -110,7 +113,16 @@ final class GpuCommunicator implements Communicator {
     @Override
     public void barrier(Duration deadline) {
         checkOpen();
-        failure.meet(deadline);
+        callers.run(() -> failure.meet(deadline));
+    }
+
+    @Override
+    public CallerCheck callers() {
+        return callers;
+    }
+
+    private void watched(Runnable call) {
+        callers.run(() -> watch.call(call));
     }
 
     @Override
@@ -214,7 +226,7 @@ final class GpuCommunicator implements Communicator {
         if (counts) {
             launched.transfer(peer, true);
         }
-        watch.call(() -> nccl.send(buffer, count, type, peer, on));
+        watched(() -> nccl.send(buffer, count, type, peer, on));
     }
 
     @Override
@@ -224,13 +236,13 @@ final class GpuCommunicator implements Communicator {
         if (counts) {
             launched.transfer(peer, false);
         }
-        watch.call(() -> nccl.receive(buffer, count, type, peer, on));
+        watched(() -> nccl.receive(buffer, count, type, peer, on));
     }
 
     @Override
     public void group(Runnable operations) {
         checkOpen();
-        Millrace.group(operations);
+        callers.run(() -> Millrace.group(operations));
     }
 
     private void together(Runnable calls) {
@@ -241,7 +253,7 @@ final class GpuCommunicator implements Communicator {
         if (counts) {
             launched.collective();
         }
-        watch.call(call);
+        watched(call);
     }
 
     /** Records the operations as a CUDA graph. */
@@ -262,7 +274,7 @@ final class GpuCommunicator implements Communicator {
 
     private void launch(CudaGraph.Executable graph, DeviceStream stream) {
         CudaStream on = begin(stream);
-        watch.call(() -> graph.launch(on));
+        watched(() -> graph.launch(on));
     }
 
     private CudaStream begin(DeviceStream stream) {

@@ -10,14 +10,12 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.millrace.CommunicatorException;
-import org.millrace.operation.Completions;
 import org.millrace.DeadlineException;
 import org.millrace.Device;
 import org.millrace.DeviceStream;
 import org.millrace.Event;
 import org.millrace.MillraceException;
-import org.millrace.operation.StagingDevice;
-import org.millrace.operation.StagingMemory;
+import org.millrace.OperationInterruptedException;
 import org.millrace.agent.Waiting;
 import org.millrace.bootstrap.GroupFailure;
 import org.millrace.cuda.CudaDevice;
@@ -29,6 +27,9 @@ import org.millrace.cuda.DeviceMemory;
 import org.millrace.cuda.DeviceSegments;
 import org.millrace.cuda.PinnedMemory;
 import org.millrace.element.CopiedSegments;
+import org.millrace.operation.Completions;
+import org.millrace.operation.StagingDevice;
+import org.millrace.operation.StagingMemory;
 
 /**
  * The GPU of a rank. Programs can slice the GPU's memory and pass it to operations. If a Java program reads or writes
@@ -263,7 +264,12 @@ final class GpuDevice implements Device, StagingDevice {
 
         @Override
         public void synchronize(Duration deadline) {
-            if (!Waiting.until(this::query, deadline)) {
+            boolean isOver = Waiting.until(() -> query() || Thread.currentThread().isInterrupted(), deadline);
+            if (Thread.currentThread().isInterrupted() && !query()) {
+                throw new OperationInterruptedException("the thread was interrupted while it waited for " + this,
+                        CommunicatorException.NO_RANK, null, this::completion);
+            }
+            if (!isOver) {
                 throw new DeadlineException("what " + this + " holds had not completed after " + deadline.toMillis()
                         + " ms: see whether every rank has enqueued the same operations, and abort the communicator to"
                         + " end them", CommunicatorException.NO_RANK, CommunicatorException.NO_RANK, null, null);

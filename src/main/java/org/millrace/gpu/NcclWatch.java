@@ -11,7 +11,6 @@ import org.millrace.CommunicatorException;
 import org.millrace.DeadlineException;
 import org.millrace.MillraceException;
 import org.millrace.MismatchException;
-import org.millrace.operation.OperationGroup;
 import org.millrace.PeerLostException;
 import org.millrace.agent.Waiting;
 import org.millrace.bootstrap.ControlPlane;
@@ -22,9 +21,10 @@ import org.millrace.nccl.NcclException;
 import org.millrace.nccl.NcclGroup;
 import org.millrace.nccl.NcclLibrary;
 import org.millrace.nccl.NcclResult;
+import org.millrace.operation.OperationGroup;
 import org.millrace.plugin.loss.ConnectionFailures;
-import org.millrace.proxy.ProxyException.DisagreementException;
 import org.millrace.proxy.ProxyException;
+import org.millrace.proxy.ProxyException.DisagreementException;
 
 /**
  * Makes a communicator's NCCL calls, and detects failures while its kernels run. The detection runs on a separate

@@ -12,8 +12,9 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Memory of a {@code Device} that holds copies of host operands while an operation runs. Unused memory is kept for later operations until the device is closed, because the
- * allocation and the release of GPU memory can wait for kernels. Safe from any thread.
+ * Memory of a {@code Device} that holds copies of host operands while an operation runs. Unused memory is kept for
+ * later operations until the device is closed, because the allocation and the release of GPU memory can wait for
+ * kernels. Safe from any thread.
  */
 public final class StagingMemory implements AutoCloseable {
 

@@ -28,8 +28,8 @@ import org.millrace.DeadlineException;
 import org.millrace.Operand;
 import org.millrace.ReduceFunction;
 import org.millrace.ReduceOp;
-import org.millrace.operation.StagingDevice;
 import org.millrace.Serializer;
+import org.millrace.operation.StagingDevice;
 
 /**
  * Operations without a stream: NCCL's operations, MPI's operations that are built from them, and the permitted

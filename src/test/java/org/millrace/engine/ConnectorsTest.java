@@ -274,7 +274,8 @@ class ConnectorsTest {
             }
         });
         assertTrue(joiner.join(TIMEOUT), "the joiner still spins");
-        assertTrue(thrown.get().getMessage().contains("interrupted while waiting for 1 connections"),
+        assertTrue(
+                thrown.get().getMessage().contains("interrupted while waiting for the connections of the communicator"),
                 thrown.get().getMessage());
     }
 

@@ -29,10 +29,10 @@ import org.millrace.Millrace;
 import org.millrace.MillraceException;
 import org.millrace.MismatchException;
 import org.millrace.Operand;
-import org.millrace.operation.OperationGroup;
-import org.millrace.operation.StagingDevice;
 import org.millrace.Plan;
 import org.millrace.ReduceOp;
+import org.millrace.operation.OperationGroup;
+import org.millrace.operation.StagingDevice;
 
 /** Operations with operands of any kind, and their stages. */
 class TypedOperationsTest extends EngineFixture {

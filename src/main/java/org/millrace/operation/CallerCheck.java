@@ -1,0 +1,95 @@
+package org.millrace.operation;
+
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Detects threads that use one communicator at the same time. The check takes no lock, so two calls that begin within
+ * the same nanoseconds can go undetected. A call during another thread's wait is always detected.
+ */
+public final class CallerCheck {
+
+    /** A communicator with such a check. */
+    public interface Checked {
+
+        /** {@return the check of this communicator} */
+        CallerCheck callers();
+    }
+
+    private static final VarHandle USER;
+    static {
+        try {
+            USER = MethodHandles.lookup().findVarHandle(CallerCheck.class, "user", Thread.class);
+        } catch (ReflectiveOperationException e) {
+            throw new ExceptionInInitializerError(e);
+        }
+    }
+
+    private final int rank;
+    /** Thread that is in a call; null if there is none. Opaque access suffices, because it publishes no other data. */
+    private @Nullable Thread user;
+
+    /** @param rank rank of the communicator, for messages */
+    public CallerCheck(int rank) {
+        this.rank = rank;
+    }
+
+    /** {@return the check of a communicator; a new one if the communicator has none} */
+    public static CallerCheck of(Object communicator) {
+        return communicator instanceof Checked checked ? checked.callers() : new CallerCheck(-1);
+    }
+
+    /**
+     * Begins a call of the current thread.
+     *
+     * @return whether the thread was not yet in a call: the argument of {@link #exit}
+     * @throws IllegalStateException if another thread is in a call; the message names both threads
+     */
+    public boolean enter() {
+        Thread self = Thread.currentThread();
+        Thread other = (Thread) USER.getOpaque(this);
+        if (other == self) {
+            return false;
+        }
+        if (other != null) {
+            throw UserTrace.from(new IllegalStateException("rank " + rank + ": thread " + name(self)
+                    + " uses the communicator while thread " + name(other) + " is in one of its operations. One thread"
+                    + " at a time may use a communicator: take turns, or give each thread its own by Communicator.split"));
+        }
+        USER.setOpaque(this, self);
+        return true;
+    }
+
+    /** Ends a call, on the thread that began it. */
+    public void exit(boolean isOutermost) {
+        if (isOutermost) {
+            USER.setOpaque(this, (Thread) null);
+        }
+    }
+
+    /** Runs a call of the current thread, with the exceptions of {@link #enter}. */
+    public void run(Runnable call) {
+        call(() -> {
+            call.run();
+            return null;
+        });
+    }
+
+    /** Makes a call of the current thread, with the exceptions of {@link #enter}, and returns its result. */
+    public <T extends @Nullable Object> T call(Supplier<T> call) {
+        boolean isOutermost = enter();
+        try {
+            return call.get();
+        } catch (RuntimeException thrown) {
+            throw UserTrace.from(thrown);
+        } finally {
+            exit(isOutermost);
+        }
+    }
+
+    private static String name(Thread thread) {
+        return thread.getName().isEmpty() ? thread.toString() : '"' + thread.getName() + '"';
+    }
+}
