@@ -100,6 +100,9 @@ final class RecordFile {
             return;
         }
         long at = records + (count & capacity - 1) * RecordFormat.RECORD_BYTES;
+        // Orders the last count before the stores of this record, which can overwrite the oldest record. Pairs with the
+        // fence in RecordingReader.read().
+        VarHandle.storeStoreFence();
         LONG.setOpaque(MEMORY, at, head);
         LONG.setOpaque(MEMORY, at + Long.BYTES, first);
         LONG.setOpaque(MEMORY, at + 2 * Long.BYTES, second);

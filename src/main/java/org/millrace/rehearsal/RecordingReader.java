@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileChannel.MapMode;
@@ -32,6 +33,7 @@ import org.millrace.rehearsal.RecordedRun.Step;
 public final class RecordingReader {
 
     private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG.withOrder(ByteOrder.LITTLE_ENDIAN);
+    private static final VarHandle ACQUIRED = LONG.varHandle();
     private static final ValueLayout.OfInt INT = ValueLayout.JAVA_INT.withOrder(ByteOrder.LITTLE_ENDIAN);
 
     private final List<Process> processes = new ArrayList<>();
@@ -197,7 +199,8 @@ public final class RecordingReader {
                     return;
                 }
                 MemorySegment memory = channel.map(MapMode.READ_ONLY, 0, length, arena);
-                long magic = memory.get(LONG, RecordFormat.MAGIC_OFFSET);
+                // Pairs with the release in RecordFile.create().
+                long magic = (long) ACQUIRED.getAcquire(memory, (long) RecordFormat.MAGIC_OFFSET);
                 if (magic == 0) {
                     return;
                 }
@@ -210,12 +213,15 @@ public final class RecordingReader {
                             records + " has no records of version " + RecordFormat.VERSION + ", or is damaged");
                 }
                 lost += memory.get(LONG, RecordFormat.LOST_OFFSET);
-                long count = memory.get(LONG, RecordFormat.COUNT_OFFSET);
+                // Pairs with the release in RecordFile.append().
+                long count = (long) ACQUIRED.getAcquire(memory, (long) RecordFormat.COUNT_OFFSET);
                 truncated |= count >= capacity;
                 MemorySegment copy = arena.allocate(RecordFormat.RECORD_BYTES, Long.BYTES);
                 for (long number = Math.max(0, count - capacity); number < count; number++) {
                     long at = RecordFormat.HEADER_BYTES + number % capacity * RecordFormat.RECORD_BYTES;
                     MemorySegment.copy(memory, at, copy, 0, RecordFormat.RECORD_BYTES);
+                    // Orders the copy before the second load of the count; pairs with the fence in RecordFile.append().
+                    VarHandle.acquireFence();
                     // The copy is valid only if the writer has not overwritten the record during the copy.
                     if (memory.get(LONG, RecordFormat.COUNT_OFFSET) - number < capacity) {
                         add(copy);
