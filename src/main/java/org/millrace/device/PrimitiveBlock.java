@@ -159,6 +159,7 @@ final class PrimitiveBlock implements Block {
             return primitives.waitingFor();
         }
         DeviceEndpoint<?> awaited = awaited();
-        return awaited == null ? "no connection" : "an operation before it: " + awaited;
+        return awaited == null ? "no connection"
+                : (awaited.port() == null ? "" : "an earlier operation comes first: ") + awaited;
     }
 }

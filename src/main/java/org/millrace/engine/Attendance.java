@@ -216,14 +216,13 @@ final class Attendance implements EmulatedDevice.KernelWatch {
         boolean isStalled = stood >= stallNanos;
         long stoodTogether = allStandSince == 0 ? 0 : now - allStandSince;
         if (isLate && stoodTogether > firstNanos / 4 || isStalled && stoodTogether > stallNanos / 2) {
-            return new MismatchException(
-                    kernel + ": the ranks wait for each other: "
-                            + missing.stream()
-                                    .mapToObj(peer -> "rank " + peer + " has not reached it and is stalled in "
-                                            + RemoteFailure.withoutRank(peer, answers[peer].doing))
-                                    .collect(Collectors.joining("; "))
-                            + ". All ranks must call the same operations in the same order. Here " + waitingFor.get(),
-                    control.rank(), first, operation, null);
+            return new MismatchException(kernel + ": the ranks wait for each other: "
+                    + missing.stream()
+                            .mapToObj(peer -> "rank " + peer + " has not reached it and is stalled in "
+                                    + RemoteFailure.withoutRank(peer, answers[peer].doing))
+                            .collect(Collectors.joining("; "))
+                    + ". All ranks must call the same operations in the same order. State of this rank: "
+                    + waitingFor.get(), control.rank(), first, operation, null);
         }
         String absent = missing.stream().mapToObj(this::absence).collect(Collectors.joining(", "));
         if (isLate) {

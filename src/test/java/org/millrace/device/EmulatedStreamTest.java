@@ -155,7 +155,7 @@ class EmulatedStreamTest {
             }
             waiting.join();
             assertEquals(stops, thrown[0] == null);
-            assertTrue(stops || thrown[0].getMessage().contains("holds 16384 operations, and the thread that waits"));
+            assertTrue(stops || thrown[0].getMessage().contains("holds 16384 tasks, and the thread that waits"));
         }
     }
 

@@ -111,8 +111,8 @@ class EngineErrorsTest extends EngineFixture {
                 MillraceException stalled = assertThrows(MillraceException.class, () -> stream.synchronize(TIMEOUT));
                 assertTrue(stalled.getMessage()
                         .contains("rank 0, operation 0: all_reduce of 100 int64, sum: rank 1 has not reached it within"
-                                + " 500 ms (MILLRACE_LATE_DEADLINE): rank 0 <- rank 1, channel 0 waits for data: step"
-                                + " 0"),
+                                + " 500 ms (MILLRACE_LATE_DEADLINE): rank 0 <- rank 1, channel 0 waits for data, at"
+                                + " step 0"),
                         stalled.getMessage());
                 MillraceException later = assertThrows(MillraceException.class,
                         () -> communicator.allReduce(data, data, 100, DataType.INT64, ReduceOp.SUM, stream));
