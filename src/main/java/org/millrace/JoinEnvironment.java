@@ -50,8 +50,9 @@ record JoinEnvironment(String rendezvous, int rank, int size, boolean isLaunched
     private static final List<String> JOBS = List.of("PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "SLURM_JOB_ID");
     /** Further variables of launchers. If the rank is unknown, each of them indicates that there may be other ranks. */
     private static final List<String> SIGNS = List.of("LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID",
-            "MILLRACE_RUN_ID", "PMIX_RANK", "PMI_FD", "PMI_PORT", "PMI_ID", "SLURM_STEP_ID", "FLUX_TASK_RANK",
-            "PALS_RANKID", "JSM_NAMESPACE_RANK");
+            "MILLRACE_RUN_ID", "OMPI_COMM_WORLD_LOCAL_RANK", "PMIX_RANK", "PMIX_NAMESPACE", "PMI_FD", "PMI_PORT",
+            "PMI_ID", "MPI_LOCALRANKID", "SLURM_STEP_ID", "FLUX_TASK_RANK", "PALS_RANKID", "JSM_NAMESPACE_RANK",
+            "JOB_COMPLETION_INDEX");
     /** File names of programs that start several ranks. */
     private static final Set<String> COMMANDS = Set.of("mpirun", "mpiexec", "mpiexec.hydra", "hydra_pmi_proxy",
             "orterun", "orted", "prterun", "prted", "mpispawn", "srun");

@@ -46,8 +46,7 @@ public final class Millrace {
      * @throws MillraceException        if no provider is usable, or if the group was not completed
      */
     public static Communicator join() {
-        JoinEnvironment environment = JoinEnvironment.ofThisProcess();
-        return join(environment.rendezvous(), environment.rank(), environment.size());
+        return builder().join();
     }
 
     /**

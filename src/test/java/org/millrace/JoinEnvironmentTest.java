@@ -52,6 +52,8 @@ class JoinEnvironmentTest {
                     "PMI_RANK=0 PMI_FD=7                         | PMI_RANK=0, PMI_SIZE not set; PMI_FD=7",
                     "PMIX_RANK=2 PMIX_NAMESPACE=n                | PMIX_RANK=2",
                     "LOCAL_RANK=0                                | LOCAL_RANK=0",
+                    "JOB_COMPLETION_INDEX=3                      | JOB_COMPLETION_INDEX=3",
+                    "MPI_LOCALRANKID=1                           | MPI_LOCALRANKID=1",
                     "MASTER_ADDR=a MASTER_PORT=9                 | MASTER_ADDR=a; MASTER_PORT=9",
                     "MILLRACE_RUN_ID=5                           | MILLRACE_RUN_ID=5",
                     "RANK=4 WORLD_SIZE=4 MASTER_ADDR=a MASTER_PORT=1 | RANK=4, WORLD_SIZE=4: the rank must be less",
