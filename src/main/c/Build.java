@@ -9,8 +9,9 @@ import java.util.spi.ToolProvider;
 import java.util.stream.Stream;
 
 /**
- * Compiles the plugin's shared library for the machine it runs on. It needs only a C compiler and the JDK's
- * {@code jni.h}. It also compiles the class that reports a Java that is too old to run Millrace, for such a Java.
+ * Compiles the plugin's shared library for the machine it runs on. Needs only a C compiler and the JDK's {@code jni.h}.
+ * Also compiles the class that reports a Java that is too old to run Millrace. That class is compiled for such an old
+ * Java.
  *
  * <p> Maven starts it in the repository's root, with the directory of the classes as its argument. The library becomes
  * a resource of the jar, {@code META-INF/native/linux-ARCH/libnccl-net-millrace.so}. The compiler is {@code $CC}, or
@@ -80,7 +81,7 @@ final class Build {
         try {
             exit = new ProcessBuilder(command).inheritIO().start().waitFor();
         } catch (IOException e) {
-            Files.deleteIfExists(library); // of older sources
+            Files.deleteIfExists(library); // an earlier library, of older sources
             if (System.getenv("CC") != null) {
                 System.err.println("The NCCL plugin was not built: CC names a C compiler that cannot be started: " + e
                         .getMessage() + ".");

@@ -203,8 +203,8 @@ static ncclResult_t async_error(ncclComm_t comm, ncclResult_t *error) {
 }
 
 /*
- * ncclCommShrink. The other ranks continue in a new communicator, and no rank waits for the old one any longer. The
- * connections of the old one stay until it is destroyed.
+ * ncclCommShrink. The other ranks continue in a new communicator, and no rank waits for the old communicator any
+ * longer. The connections of the old communicator stay until it is destroyed.
  */
 static ncclResult_t shrink(ncclComm_t comm, int *excluded, int count, ncclComm_t *made, ncclConfig_t *config,
                            int flags) {
@@ -232,7 +232,8 @@ static int is_import_of(const struct millraceObject *object, size_t symbol, cons
 }
 
 /*
- * Handles one entry of an import table. Returns whether a call through the entry arrives here, or would if redirected.
+ * Handles one entry of an import table. Returns whether a call through the entry arrives in this file, or would arrive
+ * here after a redirection.
  */
 static int lead(struct look *look, const struct millraceObject *object, uintptr_t *slot, int function) {
   uintptr_t now = __atomic_load_n(slot, __ATOMIC_RELAXED);
@@ -275,7 +276,7 @@ static const char *name_of(const char *path) {
   return slash ? slash + 1 : path;
 }
 
-/* dl_iterate_phdr holds the loader's lock meanwhile, so the object stays loaded. */
+/* dl_iterate_phdr holds the loader's lock during this call, so the object stays loaded. */
 static int visit(struct dl_phdr_info *info, size_t size, void *argument) {
   struct look *look = argument;
   struct millraceObject object;
@@ -303,8 +304,8 @@ static int visit(struct dl_phdr_info *info, size_t size, void *argument) {
 
 /*
  * Returns the load address of the library that defines a function. If a program at fixed addresses takes the address of
- * the function, all objects see a jump within the program. The symbol of this jump has no definition. The definition is
- * then in the first later object that has one.
+ * the function, all objects see a jump within the program. The symbol of this jump has no definition. In that case, the
+ * first later object with a definition defines the function.
  */
 static const void *definer(void *function, const char *name) {
   Dl_info info = {0};

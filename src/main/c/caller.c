@@ -12,7 +12,7 @@ const void *millraceLibrary(const void *code) {
   return dladdr(code, &found) ? found.dli_fbase : NULL;
 }
 
-/* Returns a function of the library that contains some code; NULL if this library has no function of that name. */
+/* Returns a function of the library that contains the given code; NULL if this library has no function of that name. */
 static void *function_of(const void *code, const char *name) {
   Dl_info found;
   void *function = NULL;

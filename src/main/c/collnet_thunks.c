@@ -1,6 +1,7 @@
 /*
  * Forwards the operations of NCCL's collective network tables to Java. For each communicator, NCCL initializes the
- * network table before this table, and finalizes the network table first too. These tables therefore open nothing.
+ * network table before the tables of this file, and also finalizes the network table first. The functions in this file
+ * therefore open nothing.
  */
 #include "collnet_thunks.h"
 
@@ -52,7 +53,7 @@ ncclResult_t collNetIallreduce9(void *collComm, void *sendData, void *recvData, 
                    recvMhandle, request);
 }
 
-/* The window is one part, because NCCL passes no other and its own layer for v8 refuses several. */
+/* The window has one part, because NCCL never passes more. NCCL's own adapter for v8 refuses several parts. */
 ncclResult_t collNetIallgather8(void *collComm, void *sendData, int nRecvParts, ncclNetSGE_v8_t *recvParts,
                                 size_t bytesPerRank, size_t windowOffset, size_t windowBytes,
                                 void *sendMhandle, void **request) {

@@ -84,8 +84,8 @@ void millraceAddCompilerOptions(struct millraceOptions *options) {
   int usable = cores();
   if (usable < FEW_CORES && !encrypts()) {
     /*
-     * C2's code is only a little faster, and C2 needs seconds to compile it. Meanwhile it would delay the threads that
-     * move data.
+     * C2's code is only a little faster than C1's, and C2 needs seconds to compile. Meanwhile C2 would delay the
+     * threads that move data.
      */
     millraceAddOption(options, "-XX:TieredStopAtLevel=1", NULL);
     return;
@@ -112,7 +112,7 @@ void millraceLowerCompilers(void) {
       continue;
     id_t thread = (id_t)strtol(entry->d_name, NULL, 10);
     const struct sched_param none = {0};
-    /* If the kernel refuses, the priority stays unchanged. */
+    /* If Linux refuses one of the following calls, the priority stays unchanged. */
     if (idle) {
       sched_setscheduler((pid_t)thread, SCHED_IDLE, &none);
     } else {

@@ -9,8 +9,7 @@ void millraceAddCompilerOptions(struct millraceOptions *options);
 
 /*
  * Gives the threads of C2 almost no time on a core that other threads need, unless data is encrypted. A polling thread
- * always needs its core. Encryption takes a hundred times as long until C2 has compiled it. Called after the JVM has
- * started.
+ * always needs its core. Without C2's code, encryption takes a hundred times as long. Called after the JVM has started.
  */
 void millraceLowerCompilers(void);
 

@@ -1,10 +1,10 @@
 /*
  * Hides the descriptors of the JVM and UCX from other programs. The JVM and UCX open nearly all descriptors without
- * O_CLOEXEC and have no option for it. An executed program or a forked process would inherit the sockets. After this
- * process is killed, they would stay open there, and peers would not learn of its end. The libraries' references to
- * open, socket and similar functions are therefore bound to the functions in this file. These open with close-on-exec,
- * because a flag that is set later comes too late for a thread that forks meanwhile. They also record open descriptors,
- * so that a forked child can close them.
+ * O_CLOEXEC and have no option for it. An executed program or a forked process would inherit the sockets. If this
+ * process is then killed, the sockets stay open in the other process, and peers do not learn of the death. The
+ * libraries' references to open, socket and similar functions are therefore bound to the functions in this file. The
+ * functions in this file open with close-on-exec, because a flag that is set later comes too late for a thread that
+ * forks meanwhile. They also record the open descriptors, so that a forked child can close them.
  *
  * The JDK starts programs with files and pipes that libjava opens and the program inherits. In a JVM that the shim did
  * not start, libjava's references are not changed.
@@ -86,7 +86,7 @@ static void close_in_child(void) {
 static int own_open(const char *path, int flags, ...) {
   va_list arguments;
   va_start(arguments, flags);
-  mode_t mode = va_arg(arguments, mode_t); /* has no meaning if the caller passed no mode */
+  mode_t mode = va_arg(arguments, mode_t); /* undefined if the caller passed no mode */
   va_end(arguments);
   return note(open(path, flags | O_CLOEXEC, mode));
 }
@@ -232,7 +232,7 @@ static int starts_with(const char *text, const char *start) {
   return strncmp(text, start, strlen(start)) == 0;
 }
 
-/* glibc's dynamic linker has made the addresses in a dynamic section absolute. That of musl has not. */
+/* glibc's dynamic linker has made the addresses in a dynamic section absolute. musl's dynamic linker has not. */
 static const void *address_in(const struct dl_phdr_info *info, ElfW(Addr) value) {
   return (const void *)(value < info->dlpi_addr ? info->dlpi_addr + value : value);
 }

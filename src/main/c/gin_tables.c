@@ -85,7 +85,7 @@ MILLRACE_EXPORT const ncclGin_v14_t ncclGinPlugin_v14 = {
 /*
  * Inspected releases of NCCL with the size of v15's properties: {version, bytes}. Sources of NCCL contain two sizes:
  * two flags (2 bytes), or two flags and barrierOptions (8 bytes). In an unknown release neither size is safe to write.
- * The longer one overruns NCCL's structure, and the shorter one leaves a field of it uninitialized.
+ * The longer size overruns NCCL's structure, and the shorter size leaves a field of the structure uninitialized.
  */
 #ifndef MILLRACE_GIN_V15_RELEASES
 #define MILLRACE_GIN_V15_RELEASES
@@ -104,7 +104,7 @@ static size_t property_bytes15(const void *code) {
   return inspected15[i].propertyBytes;
 }
 
-/* NCCL calls it for each communicator; the first call warns. */
+/* NCCL calls this function for each communicator; only the first call warns. */
 static ncclResult_t init15(void **ctx, uint64_t commId, ncclDebugLogger_t logFunction) {
   static int warned;
   if (property_bytes15((const void *)logFunction))

@@ -22,7 +22,7 @@ int millraceReadObject(const struct dl_phdr_info *info, struct millraceObject *o
     if (part->p_type == PT_DYNAMIC) {
       dynamic = (const ElfW(Dyn) *)begin;
     } else if (part->p_type == PT_GNU_RELRO) {
-      object->relro_begin = begin & ~(page - 1); /* as ld.so rounds it */
+      object->relro_begin = begin & ~(page - 1); /* the range is rounded as in ld.so */
       object->relro_end = end & ~(page - 1);
     } else if (part->p_type == PT_LOAD) {
       object->begin = begin < object->begin ? begin : object->begin;

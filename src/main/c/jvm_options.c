@@ -140,7 +140,7 @@ static int setClassPath(const char *directory, struct millraceOptions *options) 
       return refuse(options, "%s cannot be a part of a class path, for its colon: choose another folder, or mount /proc",
                     jar);
   } else {
-    /* A class path is accepted, too. Only its first part is checked. */
+    /* The value may also be a class path. Only the first part of a class path is checked. */
     snprintf(jar, sizeof jar, "%.*s", (int)strcspn(given, ":"), given);
     if (access(jar, R_OK) != 0)
       return refuse(options, "there is no %s, which MILLRACE_JAR names; set it to a millrace.jar", jar);
@@ -213,8 +213,8 @@ void millraceTellOptions(ncclDebugLogger_t logFunction) {
 }
 
 /*
- * Returns whether the user's options or the environment's concern class archives. The JVM accepts no second archive,
- * and terminates with some pairs.
+ * Returns whether the user's options or the environment's concern class archives. The JVM accepts only one archive, and
+ * some pairs of archives terminate it.
  */
 static int othersChooseArchive(void) {
   static const char *const variables[] = {USERS_OPTIONS, FIRST_OPTIONS, LAST_OPTIONS};

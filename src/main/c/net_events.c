@@ -109,8 +109,8 @@ void netEventStop(void *request) {
 }
 
 /*
- * Events in flight are not stopped, like the events above them, which NCCL's own proxy does not stop either. If
- * communicators share resources, the profiler context of these events may already have ended.
+ * Events in flight are not stopped. NCCL's own proxy does not stop their parent events either. If communicators share
+ * resources, the profiler context of these events may already have ended.
  */
 void netEventsClose(void *comm) {
   if (__atomic_load_n(&callback, __ATOMIC_ACQUIRE))

@@ -24,7 +24,7 @@ typedef struct millraceOperation {
   /* NCCL's number of the element type; -1 if unknown. */
   int32_t type;
   int32_t channels;
-  /* -1 for none. */
+  /* Peer of a send or receive, and root of a collective; -1 for none. */
   int32_t peer;
   int32_t root;
   int64_t enqueued;

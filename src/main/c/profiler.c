@@ -175,7 +175,10 @@ void profilerEnqueued(void *context, void **handle, const struct millraceEnqueue
   if (call)
     MILLRACE_CALL(call, profilerPauseEnded, operations);
   millraceOperation *record = &operations->records[number % MILLRACE_OPERATION_RECORDS];
-  /* enqueued has announced this store: readers no longer use the oldest record, which this record overwrites. */
+  /*
+   * enqueued has had this operation's number since the previous operation. Readers therefore do not use the oldest
+   * record any longer, which this record overwrites.
+   */
   record->sequence = operation->collective ? place->collectives++ : -1;
   record->count = (int64_t)operation->count;
   say_type(record, operation->type);

@@ -75,7 +75,8 @@ MILLRACE_EXPORT const ncclRma_v14_t ncclRmaPlugin_v14 = {
     .iput = iput, .iputSignal = iputSignal, .iget = iget};
 
 /*
- * The flag that operations may be combined is only a hint. They are combined if they arrive before the first is served.
+ * The flag that permits to combine operations is only a hint. Operations are combined if they arrive before the first
+ * of them is served.
  */
 static ncclResult_t iput15(void *rmaCtx, int context, uint64_t srcOff, void *srcMhandle, size_t size,
                            uint64_t dstOff, void *dstMhandle, uint32_t rank, uint32_t optFlags, void **request) {

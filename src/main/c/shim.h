@@ -11,8 +11,8 @@
 #define MILLRACE_EXPORT __attribute__((visibility("default")))
 
 /*
- * Returns the function that calls Java. Returns null until Java has installed it, and if Java cannot run on the current
- * stack.
+ * Returns the function that calls Java. Returns null until Java has installed this function, and if Java cannot run on
+ * the current stack.
  */
 millraceCall_t millraceInstalled(void);
 
@@ -45,26 +45,29 @@ void millraceForget(void);
 ncclResult_t millraceStart(ncclDebugLogger_t logFunction);
 
 /*
- * Returns the load address of the library that contains some code, which identifies the calling NCCL. Returns null if
- * no library contains it.
+ * Returns the load address of the library that contains the given code. The address identifies the calling NCCL.
+ * Returns null if no library contains the code.
  */
 const void *millraceLibrary(const void *code);
 
-/* Returns the version that ncclGetVersion of that library returns; 0 if the library has no such function. */
+/*
+ * Returns the version that ncclGetVersion of the library with the given code returns; 0 if the library has no such
+ * function.
+ */
 int millraceNcclVersion(const void *code);
 
 /* Vendor of a calling library. org.millrace.plugin.host.CallingLibrary.Vendor has the same order. */
 enum millraceVendor { MILLRACE_NCCL, MILLRACE_RCCL, MILLRACE_NCCLX, MILLRACE_UNKNOWN };
 
 /*
- * Returns the vendor of that library, from its name, its use of HIP and its functions. Without evidence of another
- * vendor it is NCCL. Stores the path of the library; null if no library contains the code.
+ * Returns the vendor of the library with the given code, from its name, its use of HIP and its functions. Without
+ * evidence of another vendor the result is NCCL. Stores the path of the library; null if no library contains the code.
  */
 enum millraceVendor millraceVendor(const void *code, const char **path);
 
 /*
- * Returns the number of the log level WARN in that library; 0 if its logger has another signature than NCCL's, so that
- * it cannot be called. INFO, ABORT and TRACE follow WARN, as in NCCL.
+ * Returns the number of the log level WARN in the library with the given code. INFO, ABORT and TRACE follow WARN, as in
+ * NCCL. The result is 0 if the library's logger has another signature than NCCL's, so that it cannot be called.
  */
 int millraceWarnLevel(const void *code);
 

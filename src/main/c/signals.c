@@ -5,8 +5,8 @@
  * therefore stay first. A program may set its own handlers later. Its calls of sigaction and signal are redirected to
  * this file, in the import table of each object. This file stores the program's action, and the JVM calls it for each
  * fault that is not the JVM's. The JVM queries such actions by three functions of libjsig, which this file provides. A
- * handler that was set in another way, by dlsym or a system call, is found at the next call of the plugin. It then
- * becomes the program's action, and the JVM's handler is set again.
+ * program may also set a handler in another way, by dlsym or a system call. The next call of the plugin detects such a
+ * handler. The handler then becomes the program's action, and the JVM's handler is set again.
  */
 #define _GNU_SOURCE
 #include "descriptors.h"
@@ -26,8 +26,9 @@ static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 #define FAULTS ((int)(sizeof faults / sizeof *faults))
 
 /*
- * The program's action for one fault, and the JVM's. A handler may read and write the program's action at any time, so
- * a pointer publishes each new version of it. The memory of a version is reused after VERSIONS - 1 more changes.
+ * The program's action and the JVM's action for one fault. A handler may read and write the program's action at any
+ * time, so a pointer publishes each new version of the action. The memory of a version is reused after VERSIONS - 1
+ * more changes.
  */
 static struct action {
   struct sigaction versions[VERSIONS], jvm;
@@ -38,7 +39,8 @@ static struct action {
 } actions[FAULTS];
 
 /*
- * Whether the JVM's actions are known, and whether the program's actions are stored. Release store after the actions.
+ * Whether the JVM's actions are known, and whether the program's actions are stored. Each flag is set by a release
+ * store, after the store of the actions.
  */
 static int known, kept;
 
@@ -183,8 +185,8 @@ static void end_signals(void) {
 }
 
 /*
- * JVM_get_signal_action: returns the program's action for a fault that is not the JVM's. If it is the default action,
- * the JVM reports a crash.
+ * JVM_get_signal_action: returns the program's action for a fault that is not the JVM's. If the result is the default
+ * action, the JVM reports a crash.
  */
 static struct sigaction *get_action(int signal) {
   static struct sigaction to_program = {.sa_sigaction = call_program, .sa_flags = SA_SIGINFO}, by_default;
@@ -284,8 +286,8 @@ void millraceKnowHandler(void) {
 }
 
 /*
- * Sets the JVM's handler again if the program has replaced it without its import tables. Uses an alternate stack if the
- * replacing handler does.
+ * Sets the JVM's handler again if the program has replaced it without its import tables. The JVM's handler uses an
+ * alternate stack if the replacing handler uses one.
  */
 static int repair(int i) {
   struct action *action = &actions[i];

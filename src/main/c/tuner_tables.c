@@ -20,7 +20,8 @@ static ncclResult_t getCollInfo(void *ctx, ncclFunc_t collType, size_t nBytes, i
                                 int *nChannels) {
   if (!ctx)
     return ncclSuccess;
-  millraceCheckFaults(1); /* only SIGSEGV, which costs one system call for each operation */
+  /* Only SIGSEGV is checked, because the check of a fault costs a system call for each operation. */
+  millraceCheckFaults(1);
   MILLRACE_FORWARD(tunerGetCollInfo, ctx, (int)collType, nBytes, numPipeOps, collCostTable, numAlgo,
                    numProto, regBuff, nChannels);
 }

@@ -239,7 +239,7 @@ public final class CollectiveWork {
 
     /** {@return the total number of elements of all channels} */
     public long count() {
-        // The difference is -1 for a single channel. The middle and the high count are then 0.
+        // `between` is -1 for a single channel, and the counts of the middle and the last channel are then 0.
         int between = channelHigh() - channelLow() - 1;
         return countLow() + countMiddle() * between + countHigh();
     }

@@ -7,7 +7,7 @@ import org.millrace.foreign.PageMemory;
 
 /**
  * The locations of the slots and counters of one end of a connection, for the device ({@code ncclConnInfo} in NCCL).
- * The current step is not a part of it: the device counts it separately.
+ * This object does not contain the current step, which the device counts itself.
  *
  * @param layout    sizes and offsets of the buffers
  * @param buffers   memory of the buffers, as {@code layout} describes; memory after the buffers is not accessed

@@ -44,7 +44,7 @@ public final class PointToPointWork {
     /** Rank number that marks an absent send or receive. */
     public static final int NO_RANK = -1;
 
-    /** Alignment of the parts of a send or a receive, in bytes: each part begins at a multiple of it. */
+    /** Alignment of the parts of a send or a receive, in bytes. Each part begins at a multiple of this number. */
     private static final long PART_ALIGNMENT = 4096;
 
     private static final long SEND_ADDRESS = offset(groupElement("sendAddr"));

@@ -50,8 +50,8 @@ public final class WorkCounters extends PolledStruct {
      */
     public void note(long number, long timestamp) {
         long slot = slot(number);
-        // Each release happens after the stores before it. If a reader finds the same number before and after it
-        // reads the time, the time therefore belongs to this number.
+        // Each release comes after the stores before it. A reader reads the number before and after the time. If both
+        // reads return this number, the time belongs to this number.
         Words.LONG.setRelease(Words.MEMORY, base + slot + COUNTER, 0L);
         Words.LONG.setRelease(Words.MEMORY, base + slot + TIMESTAMP, timestamp);
         Words.LONG.setRelease(Words.MEMORY, base + slot + COUNTER, number);

@@ -15,10 +15,10 @@ import java.lang.foreign.MemorySegment;
  *
  * <p>
  * Both counters count bytes, never decrease, and wrap at 2<sup>32</sup>. Only the difference of the counters is
- * meaningful. It is at most the FIFO's size. The host writes both counters. The host releases {@code produced} after it
- * has copied the items into the FIFO. This release pairs with the acquire of the device that reads the items. The host
- * releases {@code consumed} after the kernels that read the items have completed. This release pairs with the acquire
- * of the host thread that overwrites the items.
+ * meaningful. The difference is at most the FIFO's size. The host writes both counters. The host releases
+ * {@code produced} after it has copied the items into the FIFO. This release pairs with the acquire of the device that
+ * reads the items. The host releases {@code consumed} after the kernels that read the items have completed. This
+ * release pairs with the acquire of the host thread that overwrites the items.
  *
  * <p>
  * NCCL stores both counters in {@code ncclComm}, which only the host can access. Millrace stores them in separate

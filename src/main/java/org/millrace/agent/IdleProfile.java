@@ -378,8 +378,8 @@ public enum IdleProfile {
             /** Makes timed sleeps precise. By default Linux wakes a thread from such a sleep up to 50 us late. */
             default void sharpenTimers() {
                 if (System.getProperty("os.name").equals("Linux")) {
-                    CFunction.named("prctl").call(PR_SET_TIMERSLACK, 1); // If the system call fails, timed sleeps stay
-                                                                         // imprecise.
+                    // If the system call fails, timed sleeps stay imprecise.
+                    CFunction.named("prctl").call(PR_SET_TIMERSLACK, 1);
                 }
             }
         }

@@ -42,7 +42,7 @@ final class CollNetPlugin {
     private static final byte PATH = 4;
     /** Maximum number of threads that reduce. Eight threads saturate the memory bandwidth of one CPU socket. */
     private static final int MAX_THREADS = 8;
-    /** Time within which all ranks must connect, unless MILLRACE_CONNECT_DEADLINE sets another. */
+    /** Time within which all ranks must connect, unless MILLRACE_CONNECT_DEADLINE sets another time. */
     private static final Duration CONNECT_DEADLINE = Duration.ofSeconds(60);
     private static final ReduceOp.BuiltIn[] OPS = ReduceOp.BuiltIn.values();
 
@@ -64,7 +64,7 @@ final class CollNetPlugin {
 
         /**
          * Returns the offset of an address in this memory. Throws {@link IllegalArgumentException} if the bytes at the
-         * address are not all in this memory, or if it belongs to another group.
+         * address are not all in this memory, or if this memory belongs to another group.
          */
         long offset(Group of, long address, long bytes) {
             long offset = address - region.segment().address();
@@ -98,7 +98,7 @@ final class CollNetPlugin {
         NativeMemory.putLong(listener, handles.add(new Listening(here)));
     }
 
-    /** Connects all ranks and returns when all are connected. NCCL calls it on every rank. */
+    /** Connects all ranks and returns when all are connected. NCCL calls this method on every rank. */
     public void collNetConnect(long peers, int ranks, int rank, long listener, long group) {
         NetEndpoint here = handles.get(listener, Listening.class).here;
         byte[][] addresses = new byte[ranks][];
@@ -112,7 +112,8 @@ final class CollNetPlugin {
                 throw new IllegalArgumentException("the handle of rank " + peer + " is not CollNet's");
             }
             addresses[peer] = handle.address();
-            key = peer == 0 ? handle.key().high() : key; // all ranks use rank 0's key
+            // All ranks use the key in rank 0's handle.
+            key = peer == 0 ? handle.key().high() : key;
             threads = Math.min(threads, theirs);
         }
         NativeMemory.putLong(group, handles.add(new Group(mesh(here, addresses, key, threads, rank), rank)));

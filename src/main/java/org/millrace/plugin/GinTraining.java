@@ -70,7 +70,7 @@ final class GinTraining {
     static void await(BooleanSupplier done) {
         long end = System.nanoTime() + DEADLINE.toNanos();
         while (!done.getAsBoolean()) {
-            Thread.yield(); // the awaited threads may have only this core
+            Thread.yield(); // the threads that this thread waits for may have only this core
             if (System.nanoTime() - end > 0) {
                 throw new MillraceException("the training run waited too long");
             }

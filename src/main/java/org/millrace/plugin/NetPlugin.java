@@ -103,7 +103,7 @@ final class NetPlugin {
 
     /**
      * A communicator with its connection attempts, identified by the key in the peer's handle. NCCL repeats the call of
-     * connect with that handle until it gets a connection. It does not report that it has given up an attempt.
+     * connect with that handle until it gets a connection. NCCL does not report when it gives up an attempt.
      */
     private static final class Context implements AutoCloseable {
         private final Map<ConnectionKey, Connecting> connecting = new ConcurrentHashMap<>();
@@ -363,7 +363,8 @@ final class NetPlugin {
         Session in = listening.of.in;
         checkDeviceHandle(in, deviceHandle, onStack != 0);
         FrameReceiver receiver;
-        synchronized (listening.accepted) { // several threads of NCCL may call at once
+        // Several threads of NCCL may call at once, so a lock guards the check and the mark.
+        synchronized (listening.accepted) {
             if (listening.accepted.get()) {
                 throw new IllegalArgumentException("a connection was accepted from this listener before ("
                         + listening.number + "); each serves one connection");
@@ -388,9 +389,9 @@ final class NetPlugin {
     }
 
     /**
-     * Checks that an address is that of a device handle, as the takeover requires. On hosts with AMD's AINIC cards,
-     * RCCL passes the address of a structure of four bytes on its stack instead. NCCL and RCCL keep the pointer to a
-     * handle in the heap, and RCCL has initialized this pointer to null (transport/net.cc).
+     * Checks that an address can be the address of a device handle, as the takeover requires. On hosts with AMD's AINIC
+     * cards, RCCL passes the address of a structure of four bytes on its stack instead. NCCL and RCCL keep the pointer
+     * to a handle in the heap, and RCCL has initialized this pointer to null (transport/net.cc).
      *
      * @param deviceHandle address; 0 for none
      * @throws MillraceException if the address cannot be that of a device handle
@@ -490,8 +491,8 @@ final class NetPlugin {
             Context ended = handles.remove(context, Context.class);
             ended.close();
             communicatorEnded(ended.in);
-            // Malloc keeps the memory that NCCL and the JVM have freed. Without the trim, a program that makes and
-            // destroys communicators would grow.
+            // The C library's malloc keeps the memory that NCCL and the JVM have freed. Without this call, a program
+            // that makes and destroys communicators would use more and more memory.
             PageMemory.trimHeap();
         }
     }
@@ -501,7 +502,7 @@ final class NetPlugin {
         if (session.communicators == 0) {
             sessions.remove(session.library);
             close(session.path, session.endpoint);
-            // a library that has communicators logs what concerns them
+            // From now on the log uses the logger of a library that still has communicators.
             sessions.values().stream().findAny().ifPresent(other -> other.logger.run());
         }
     }

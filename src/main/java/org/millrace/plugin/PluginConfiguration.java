@@ -75,7 +75,10 @@ public record PluginConfiguration(CallingLibrary nccl, boolean takeover, ProxyTh
     private static final String PROTOCOLS = Settings.PROTOCOLS.name();
     /** RCCL's variable that has priority over {@link #PROTOCOLS}. */
     private static final String PROTOCOL_OVERRIDE = "RCCL_OVERRIDE_PROTO";
-    /** Values of {@link #PROTOCOLS} that forbid LL128 for all functions. They have no parts for single functions. */
+    /**
+     * Values of {@link #PROTOCOLS} that forbid LL128 for all functions. Values with separate lists for single functions
+     * do not match.
+     */
     private static final Pattern LL128_FORBIDDEN = Pattern
             .compile("(LL|SIMPLE)(,(LL|SIMPLE))*|\\^(LL,|SIMPLE,)*LL128(,LL|,SIMPLE)*", Pattern.CASE_INSENSITIVE);
     /** Clause for messages: the reason why RCCL is taken over only if the user requires it. */
@@ -374,8 +377,8 @@ public record PluginConfiguration(CallingLibrary nccl, boolean takeover, ProxyTh
                     "a slice's pages are those of its connection's own slots; set it to 0");
         }
         // The kernel counts only slices of the protocol Simple, and the memory does not show the protocol of an empty
-        // step. With a threshold of 0 or more, an empty send always uses LL. A negative threshold is therefore
-        // refused.
+        // step. With a threshold of 0 or more, an empty send always uses LL, so its protocol is known. A negative
+        // threshold is therefore refused.
         if (settings.ncclNumber(P2P_LL, 0) < 0) {
             throw unpackRefused(settings, P2P_LL,
                     "a send of nothing must be told from a Simple slice; set it to 0 or more");

@@ -328,8 +328,8 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
             unproven.all().forEach(IncomingHello::close);
             unproven.closeReserve();
             early.forEach(IncomingHello::close);
-            ConnectionState.closeQuietly(selector); // the selector is closed first, because it would keep the servers'
-                                                    // ports open
+            // The selector is closed before the servers, because it would keep the servers' ports open.
+            ConnectionState.closeQuietly(selector);
             servers.forEach(ListeningPorts::close);
         }
         left.forEach(connection -> connection.end("its listener was closed"));

@@ -107,8 +107,8 @@ final class NetTable {
     int init(CallWatch watch, long context, long communicator, long configuration, long logger, long profiler) {
         return version.hasContext()
                 ? call(watch, NetFunction.INIT, context, communicator, configuration, logger, profiler, 0)
-                : call(watch, NetFunction.INIT, logger, profiler, 0, 0, 0, 0); // plugins before v10 ignore the argument
-                                                                               // for the profiler
+                // Plugins before v10 ignore the argument for the profiler.
+                : call(watch, NetFunction.INIT, logger, profiler, 0, 0, 0, 0);
     }
 
     int getProperties(CallWatch watch, int device, long properties) {

@@ -94,7 +94,8 @@ abstract class FallbackConnection implements DataPath.Connection {
                 progress();
             } catch (ConnectionException closed) {
                 if (completed() <= sequence) {
-                    throw closed; // thrown only if the peer did not acknowledge this request before it closed
+                    // The connection has ended, and the peer did not acknowledge this request before.
+                    throw closed;
                 }
             }
             if (completed() <= sequence) {
@@ -146,7 +147,8 @@ abstract class FallbackConnection implements DataPath.Connection {
                 return NO_REQUEST;
             }
             int number = requests.add((int) bytes);
-            sender.settle(); // makes the message complete earlier: NCCL waits for each message
+            // NCCL waits for each message, so the completion of this message is accelerated.
+            sender.settle();
             sender.progress();
             return number;
         }

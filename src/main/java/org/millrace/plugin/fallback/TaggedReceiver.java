@@ -150,7 +150,8 @@ final class TaggedReceiver implements DataPath.Connection {
             request.addresses[i] = NativeMemory.getLong(addresses + (long) i * Long.BYTES);
             request.regions[i] = ConnectionHandle.regionOf(connection, bytes,
                     NativeMemory.getLong(memories + (long) i * Long.BYTES));
-            // checks all buffers before one is posted: throws for a buffer outside registered memory
+            // All buffers are checked before one of them is posted. The call throws if a buffer is outside registered
+            // memory.
             if (bytes > 0) {
                 RegionTable.offset(regions.get(request.regions[i]), request.addresses[i], bytes);
             }
@@ -225,7 +226,8 @@ final class TaggedReceiver implements DataPath.Connection {
         }
         for (int i = 0; i < queues.size(); i++) {
             if (queues.get(i).stream != null) {
-                // throws if the sender is lost, which would connect no further stream
+                // The call throws if the sender is lost. A lost sender connects no further stream, so this receiver
+                // would otherwise wait forever.
                 queues.get(i).stream.progress();
             }
         }

@@ -135,7 +135,8 @@ final class CudaGinDevice implements GinDevice {
         @Override
         public int doWork() {
             if (current == null) {
-                current = device.makeCurrent(); // the device stays current until the thread ends
+                // The device stays current until the thread ends.
+                current = device.makeCurrent();
             }
             return agent.doWork();
         }
@@ -152,7 +153,8 @@ final class CudaGinDevice implements GinDevice {
 
         @Override
         public void onClose() {
-            driver.leaveContext(); // the current context may be the copy context, which is closed next
+            // The current context may be the copy context, which is closed next.
+            driver.leaveContext();
         }
     }
 
@@ -223,8 +225,8 @@ final class CudaGinDevice implements GinDevice {
         try (CurrentDevice _ = device.makeCurrent()) {
             return ForeignMemory.export(driver, address, bytes);
         } catch (MillraceException e) {
-            if (type != plugin_h.NCCL_PTR_HOST()) { // peers can rarely map host memory, so a failure is not logged for
-                                                    // it
+            // Peers can rarely map host memory, so a failure is not logged for host memory.
+            if (type != plugin_h.NCCL_PTR_HOST()) {
                 NcclLog.info("GIN: peers cannot map the window at 0x" + Long.toHexString(address) + " ("
                         + e.getMessage() + "): its bytes are staged");
             }

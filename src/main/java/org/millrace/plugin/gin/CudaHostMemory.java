@@ -76,7 +76,8 @@ final class CudaHostMemory extends CudaMemory {
 
     @Override
     public void abandon(WindowTransfer transfer) {
-        mover.submit(); // begins the copies that wait for a batch: memory is freed only after they are complete
+        // Begins the copies that wait for a batch. The window's memory is freed only after these copies are complete.
+        mover.submit();
     }
 
     @Override

@@ -54,8 +54,8 @@ final class CudaWindowMemory extends CudaMemory {
             transfer.ticket(
                     mover.out().copy(mover.staging().address(buffer), address + offset, length, CopyOrder.FREE));
         } catch (Throwable failure) {
-            mover.staging().buffers().abandon(buffer); // the transfer has not begun, so no other code releases the
-                                                       // buffer
+            // The transfer has not begun, so no other code releases the buffer.
+            mover.staging().buffers().abandon(buffer);
             throw failure;
         }
         return true;
@@ -184,8 +184,8 @@ final class CudaWindowMemory extends CudaMemory {
         try {
             transfer.ticket(mover.in().copy(mover.staging().address(buffer), from, length, order));
         } catch (Throwable failure) {
-            mover.staging().buffers().abandon(buffer); // the addition is not recorded, so no other code releases the
-                                                       // buffer
+            // The addition is not recorded, so no other code releases the buffer.
+            mover.staging().buffers().abandon(buffer);
             throw failure;
         }
         Addition added = additions[additionCount++];
@@ -258,7 +258,8 @@ final class CudaWindowMemory extends CudaMemory {
         if (index >= 0) {
             remove(index);
         }
-        mover.submit(); // begins the copies that wait for a batch: memory is freed only after they are complete
+        // Begins the copies that wait for a batch. Memory is freed only after these copies are complete.
+        mover.submit();
         if (transfer.slot() >= 0) {
             mover.staging().buffers().abandon(transfer.slot());
         }

@@ -56,11 +56,11 @@ public final class GinPlugin {
     private static final long FORCE_STRICT_ORDERING = 1;
     /** First version of GIN's table with an NCCL that registers windows of several physical segments. */
     private static final int SEGMENTS_SINCE = 13;
-    /** Time within which all ranks must connect, unless MILLRACE_CONNECT_DEADLINE sets another. */
+    /** Time within which all ranks must connect, unless MILLRACE_CONNECT_DEADLINE sets another time. */
     private static final Duration CONNECT_DEADLINE = Duration.ofSeconds(60);
     /**
-     * NCCL 2.30's numbers for versions of GIN in kernels. A kernel's version is that of the NCCL headers that it was
-     * compiled with.
+     * NCCL 2.30's numbers for versions of GIN in kernels. A kernel has the version of the NCCL headers that the kernel
+     * was compiled with.
      */
     private static final int BACKEND_OF_2_30_3 = 1;
     private static final int BACKEND_OF_2_30_5 = 2;
@@ -150,9 +150,9 @@ public final class GinPlugin {
     }
 
     /**
-     * Connects all ranks and returns when all are connected. NCCL calls it on every rank. The listener identifies the
-     * communicator. The context does not, because RMA passes a context of the network table (rma_proxy.cc of 2.29 to
-     * 2.30.7).
+     * Connects all ranks and returns when all are connected. NCCL calls this method on every rank. The listener
+     * identifies the communicator. The context does not identify it, because RMA passes a context of the network table
+     * (rma_proxy.cc of 2.29 to 2.30.7).
      */
     public void ginConnect(long context, long peers, int ranks, int rank, int queueDepth, long listener, long group) {
         Listening listening = handles.get(listener, Listening.class);
@@ -164,7 +164,8 @@ public final class GinPlugin {
                 throw new IllegalArgumentException("the handle of rank " + peer + " is not GIN's");
             }
             addresses[peer] = handle.address();
-            key = peer == 0 ? handle.key() : key; // all ranks use the key of rank 0
+            // All ranks use the key in rank 0's handle.
+            key = peer == 0 ? handle.key() : key;
         }
         FullMesh data = connect(listening, addresses, rank, key.high());
         FullMesh control = null;
@@ -174,7 +175,8 @@ public final class GinPlugin {
             device = resources.acquire();
             data = resources.helped(data);
         } catch (Throwable failure) {
-            data.close(); // the other ranks detect that the connections close, and do not wait
+            // The other ranks detect that the connections close, and stop waiting.
+            data.close();
             if (control != null) {
                 control.close();
             }
@@ -186,7 +188,8 @@ public final class GinPlugin {
         lost.useCurrentDevice();
         NativeMemory.putLong(group, handles.add(
                 new GinGroup(rank, listening.endpoint.network(), device, data, control, resources.options(), lost)));
-        resources.openEndpoint(); // the group of ranks is another user of the endpoint
+        // Counts the new group as a user of the endpoint.
+        resources.openEndpoint();
     }
 
     private FullMesh connect(Listening listening, byte[][] addresses, int rank, long key) {

@@ -51,7 +51,10 @@ final class GinResources {
     private @Nullable NetEndpoint endpoint;
     private int endpointUsers;
     private int groups;
-    /** Thread that writes frames for the devices' threads; null if it has no free core, or if no group exists. */
+    /**
+     * Thread that writes frames for the devices' threads; null if no core is free for this thread, or if no group
+     * exists.
+     */
     private @Nullable SendHelper helper;
     private @Nullable GinSettings settings;
 
@@ -130,8 +133,8 @@ final class GinResources {
     synchronized NetEndpoint openEndpoint() {
         if (endpoint == null) {
             Configuration settings = Configuration.ofPlugin(environment);
-            if (ProcessTrace.current() == null) { // the network table has not opened the trace if NCCL's network is
-                                                  // another plugin
+            // If NCCL's network is another plugin, the network table has not opened the trace.
+            if (ProcessTrace.current() == null) {
                 PluginTrace.open(settings, "GIN");
             }
             endpoint = NetEndpoint.open(settings);
@@ -148,8 +151,8 @@ final class GinResources {
             GinWarmUp.startOnce(this, format, settings().shared(),
                     !ProxyThreads.decide(Configuration.ofPlugin(environment)).ownCore());
         } catch (ConfigurationException e) {
-            NcclLog.info("GIN does not warm up: " + e.getMessage()); // the code that opens GIN's endpoint fails later
-                                                                     // and reports the error
+            // The code that opens GIN's endpoint fails later and reports the error.
+            NcclLog.info("GIN does not warm up: " + e.getMessage());
         }
     }
 
@@ -199,7 +202,7 @@ final class GinResources {
             ProxyThreads threads = ProxyThreads.decide(Configuration.ofPlugin(environment));
             return threads.count() > 1 && threads.ownCore();
         } catch (ConfigurationException unusable) {
-            return false; // the code that uses the setting reports it
+            return false; // the code that uses the setting reports the unusable value
         }
     }
 

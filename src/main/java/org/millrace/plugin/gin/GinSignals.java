@@ -62,8 +62,8 @@ final class GinSignals {
         for (int peer = 0; peer < ranks; peer++) {
             theirs[peer] = near[peer] ? map(peer, theirKeys[peer], bytes, signals) : null;
         }
-        exchange.exchange(new long[ranks][GinExchange.WORDS]); // a barrier: when it returns, every rank has tried to
-                                                               // map its peers' memory
+        // This exchange is a barrier. When it returns, every rank has tried to map its peers' memory.
+        exchange.exchange(new long[ranks][GinExchange.WORDS]);
         if (made != null) {
             made.memory().deleteFile();
         }

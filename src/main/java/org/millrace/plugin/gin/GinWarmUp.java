@@ -118,8 +118,8 @@ final class GinWarmUp implements Runnable {
         try {
             NetEndpoint endpoint = resources.openEndpoint();
             try {
-                if (endpoint.faults().isEmpty()) { // faults that a test configured must hit the program's frames, not
-                                                   // the warm-up's
+                // Faults that a test has configured must hit the program's frames, and not the warm-up's frames.
+                if (endpoint.faults().isEmpty()) {
                     if (shared) {
                         run(endpoint, true, 0);
                     }

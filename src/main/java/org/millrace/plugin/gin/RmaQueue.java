@@ -97,8 +97,8 @@ final class RmaQueue {
 
     private long post(int peer) {
         int index = pis[peer]++;
-        // Pairs with the agent's acquire of each word of the descriptor. The agent then sees the data that the
-        // program stored in the source before this call.
+        // This fence pairs with the agent's acquire of each word of the descriptor. The agent then sees the data that
+        // the program stored in the source before this call.
         VarHandle.releaseFence();
         queues.storeOpaque(queues.at(peer, index), words);
         return Integer.toUnsignedLong(index);

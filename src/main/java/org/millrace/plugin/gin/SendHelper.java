@@ -147,17 +147,17 @@ final class SendHelper implements Agent, AutoCloseable {
         private int turn;
         /**
          * Number of frames that the agent added to the queue. The agent writes this number with a release after it has
-         * stored the frame. Pairs with the acquire of the thread that holds the lock.
+         * stored the frame. The release pairs with the acquire of the thread that holds the lock.
          */
         private long added;
         /**
          * Number of frames passed to the wire. The thread that holds the lock writes this number with a release, after
-         * its last read of the frame's entry in the queue. Pairs with the agent's acquire.
+         * its last read of the frame's entry in the queue. The release pairs with the agent's acquire.
          */
         private long taken;
         /**
          * Number of frames that the wire has completed. The thread that holds the lock writes this number with a
-         * release, after the last read of a payload. Pairs with the agent's acquire.
+         * release, after the last read of a payload. The release pairs with the agent's acquire.
          */
         private long completed;
         /**

@@ -11,7 +11,10 @@ import java.nio.file.Path;
  */
 public final class Ainic {
 
-    /** RCCL's variable: 1 lets RCCL use the cards, and 0 does not. Without it, the cards of the host decide. */
+    /**
+     * RCCL's variable: 1 lets RCCL use the cards, and 0 forbids them. Without the variable, the cards of the host
+     * decide.
+     */
     public static final String VARIABLE = "RCCL_AINIC_ROCE";
 
     private static final Path CARDS = Path.of("/sys/class/infiniband");

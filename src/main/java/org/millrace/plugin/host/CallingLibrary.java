@@ -15,7 +15,10 @@ import org.millrace.nccl.NcclLibrary;
  */
 public record CallingLibrary(Vendor vendor, int version, @Nullable String path) {
 
-    /** The vendor of a library. Its order is that of {@code millraceVendor} in {@code src/main/c/shim.h}. */
+    /**
+     * The vendor of a library. The constants have the same order as {@code millraceVendor} in
+     * {@code src/main/c/shim.h}.
+     */
     public enum Vendor {
         /** NVIDIA's library, or a caller without evidence of another vendor. */
         NCCL,

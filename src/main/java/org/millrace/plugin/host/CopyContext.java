@@ -16,10 +16,10 @@ import org.millrace.cuda.CudaDriver;
  * allocate or free memory wait for kernels and hold a lock that copy calls need.
  *
  * <p>
- * Both were measured on two H200s with driver 580. First, eight streams each had a copy pending behind a kernel. Copies
- * of a ninth stream, of any priority, did not begin. Second, no copy was made during cudaMalloc, cudaFree,
- * cudaHostAlloc and cudaFreeHost. In a separate context all copies were made, and took as long as in the program's
- * context. The context costs 526 MiB of device memory and 150 ms.
+ * Both effects were measured on two H200s with driver 580. First, eight streams each had a copy pending behind a
+ * kernel. Copies of a ninth stream, of any priority, did not begin. Second, no copy was made during cudaMalloc,
+ * cudaFree, cudaHostAlloc and cudaFreeHost. In a separate context all copies were made, and took as long as in the
+ * program's context. The context costs 526 MiB of device memory and 150 ms.
  *
  * <p>
  * A copy context can copy memory of {@code cuMemCreate}, memory that is mapped from another process, and pinned host

@@ -27,7 +27,7 @@ public final class NcclLog {
     /**
      * A logger.
      *
-     * @param warnLevel number of the level WARN. RCCL and NCCLX have one more level before it than NCCL
+     * @param warnLevel number of the level WARN. RCCL and NCCLX have one level more than NCCL before WARN
      */
     private record Logger(CFunction function, int warnLevel) {
     }

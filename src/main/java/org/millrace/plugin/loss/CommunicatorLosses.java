@@ -28,7 +28,7 @@ import org.millrace.trace.ProcessTrace;
  */
 public final class CommunicatorLosses {
 
-    /** Time that a device must be busy after a loss before it counts as waiting for the lost peer. */
+    /** Minimum time that a device must be busy after a loss to count as waiting for the lost peer. */
     private static final Duration BUSY = Duration.ofMillis(500);
     /**
      * Time after a loss during which a peer that closed in order is not reported. Perhaps all processes close on
@@ -368,7 +368,8 @@ public final class CommunicatorLosses {
                     busySince = 0;
                     LockSupport.parkNanos(PAUSE_NANOS);
                 }
-                driver.makeCurrent.call(0L); // no context stays current on this thread, so the program may destroy it
+                // This thread leaves the context, so that the program may destroy the context.
+                driver.makeCurrent.call(0L);
             } catch (Throwable e) {
                 busySince = 0;
             }

@@ -7,7 +7,7 @@ import org.millrace.MillraceException;
 
 /**
  * Reports lost connections to a Java program. libnccl cannot report them, because it does not poll connections that
- * were taken over. Its kernels would wait forever.
+ * were taken over. Without a report, the kernels would wait forever.
  *
  * <p>
  * A listener receives reports of every connection of this process, from all communicators.

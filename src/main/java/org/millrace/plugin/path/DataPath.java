@@ -203,8 +203,8 @@ public interface DataPath extends AutoCloseable {
         }
 
         /**
-         * Deregisters memory. When it returns, no thread accesses the memory any longer, even if transfers were in
-         * flight.
+         * Deregisters memory. When this method returns, no thread accesses the memory any longer, even if transfers
+         * were in flight.
          */
         void deregister(int region);
 

@@ -168,7 +168,8 @@ public record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath
         ncclNetProperties_v9_t.latency(to, 0);
         ncclNetProperties_v9_t.maxComms(to, MAX_COMMS);
         ncclNetProperties_v9_t.maxRecvs(to, abilities.maxRecvs);
-        // the type HOST means that kernels do not use the network device; only unpacking kernels do
+        // The type HOST means that kernels do not use the network device. Only unpacking kernels use the network
+        // device.
         ncclNetProperties_v9_t.netDeviceType(to, abilities.unpacks ? NetDeviceHandle.UNPACK : NetDeviceHandle.HOST);
         ncclNetProperties_v9_t.netDeviceVersion(to, abilities.unpacks ? UnpackDevice.Connection.VERSION : 0);
     }

@@ -39,9 +39,8 @@ public record NetEndpoint(Network network, Listener listener, NetDevice device,
             Network linked = LinkNetwork.of(settings, network, faults);
             Listener listener = linked.listen();
             // libnccl accepts connections seldom and one by one. This thread refuses clients that are not peers, so
-            // that they do not accumulate.
-            Thread.ofPlatform().daemon().name("millrace-accept").start(listener::attend); // the thread ends when the
-                                                                                          // listener is closed
+            // that they do not accumulate. The thread ends when the listener is closed.
+            Thread.ofPlatform().daemon().name("millrace-accept").start(listener::attend);
             return new NetEndpoint(linked, listener, device, faults);
         } catch (RuntimeException e) {
             network.close();

@@ -58,7 +58,8 @@ public record TunerChoices(DataPath path, boolean choosesChannels) {
                     !small && path.takesDeviceMemory() ? channelsOfCopies(bytes) : channelsOfThreads(bytes));
         }
         if (protocols <= Protocol.SIMPLE.id()) {
-            return; // a table of costs that lacks protocols
+            // The table of costs does not contain all three protocols.
+            return;
         }
         for (int algorithm = 0; algorithm < algorithms; algorithm++) {
             long row = costs + (long) algorithm * protocols * Float.BYTES;

@@ -191,7 +191,7 @@ public final class UnpackDevice implements AutoCloseable {
             return new UnpackReceiveSource.UnpackMemory(allocation.pages(), lists, FIRST_ORDINAL);
         }
 
-        /** Frees the memory. No proxy and no kernel uses it any longer. */
+        /** Frees the memory. Requires that no proxy and no kernel uses the memory any longer. */
         @Override
         public void close() {
             if (allocation != null) {

@@ -296,7 +296,8 @@ public final class DeviceSlots implements AutoCloseable {
 
         private static ForeignMemory.@Nullable Ticket export(CudaDriver driver, long address, long bytes) {
             try {
-                return ForeignMemory.export(driver, address, bytes).getFirst(); // one ticket: slots are one allocation
+                // Slots are a single allocation, so they have a single ticket.
+                return ForeignMemory.export(driver, address, bytes).getFirst();
             } catch (MillraceException e) {
                 NcclLog.info("other processes cannot map slots in the GPU's memory: " + e.getMessage());
                 return null;

@@ -9,9 +9,9 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.connection.InFlight;
 
 /**
- * Receives payloads into a device's memory. If the peer's payloads also lie in a device's memory and the network (the
- * wire) can access both, it writes to this memory directly. Otherwise the payloads pass through host memory, with
- * several copies in flight. Used by one thread.
+ * Receives payloads into a device's memory. The network (the wire) writes to this memory directly under two conditions:
+ * the peer's payloads also lie in a device's memory, and the network can access both memories. Otherwise the payloads
+ * pass through host memory, with several copies in flight. Used by one thread.
  */
 final class StagedReceiver extends FrameEnd.Carried implements FrameReceiver {
 

@@ -60,13 +60,15 @@ public final class TakeoverPath implements DataPath {
 
     @Override
     public void opened(NetEndpoint endpoint) {
-        if (endpoint.faults().isEmpty()) { // faults that a test configured must hit the program's frames, not the
-                                           // warm-up's
+        // Faults that a test has configured must hit the program's frames, and not the warm-up's frames.
+        if (endpoint.faults().isEmpty()) {
             service.warmUp(endpoint, this);
         }
     }
 
-    /** {@inheritDoc} Also called to wake the threads by a caller that waits for one of them. */
+    /**
+     * {@inheritDoc} A caller that waits for one of the data path's threads also calls this method, to wake the thread.
+     */
     @Override
     public void operationComing() {
         service.wake();

@@ -103,7 +103,7 @@ public final class TakeoverService {
 
     /**
      * Prepares the threads before a connection is served. The first call counts the host's processes, and so fixes the
-     * number of threads. Before the first connection is made, some ranks may not run yet.
+     * number of threads. An earlier count could miss ranks that do not run yet.
      */
     synchronized void connectionComing() {
         if (!settled) {
@@ -116,12 +116,14 @@ public final class TakeoverService {
     private void settle() {
         WarmUp begun = warmUp;
         if (begun != null) {
-            begun.finish(); // also after the first operation, because NCCL may connect ranks later
+            // This call may also come after the program's first operation, because NCCL may connect ranks later.
+            begun.finish();
         }
         ProxyThreads threads = threadsAmong.apply(ProcessTrace.livingProcesses());
         if (!threads.isLike(serving.number)) {
             if (begun != null) {
-                begun.stop(); // the warm-up's connections use the threads that end next
+                // The warm-up's connections use the threads that end next.
+                begun.stop();
             }
             serving.close();
             serving = Threads.start(threads, deviceSlots);
