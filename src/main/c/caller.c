@@ -20,7 +20,7 @@ static void *function_of(const void *code, const char *name) {
     return NULL;
   void *library = dlopen(found.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
   if (!library)
-    library = dlopen(NULL, RTLD_LAZY); /* the program itself cannot be found by name */
+    library = dlopen(NULL, RTLD_LAZY); /* dlopen does not find the program itself by its name */
   if (library) {
     function = dlsym(library, name);
     dlclose(library);

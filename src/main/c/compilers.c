@@ -116,9 +116,9 @@ void millraceLowerCompilers(void) {
     if (idle) {
       sched_setscheduler((pid_t)thread, SCHED_IDLE, &none);
     } else {
-      /* a waking batch thread does not preempt the running thread */
+      /* a batch thread that wakes does not preempt the running thread */
       sched_setscheduler((pid_t)thread, SCHED_BATCH, &none);
-      setpriority(PRIO_PROCESS, thread, LEAST_NICE); /* on Linux, the priority of one thread */
+      setpriority(PRIO_PROCESS, thread, LEAST_NICE); /* on Linux, this sets the priority of one thread */
     }
   }
   if (threads)

@@ -28,7 +28,7 @@ enum state { NOT_STARTED, STARTING, STARTED, FAILED, FORKED };
 
 /* State of the JVM, guarded by lock. The reason is one line that describes the failure. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t changed; /* waits by CLOCK_MONOTONIC, so that setting the clock does not end a wait */
+static pthread_cond_t changed; /* uses CLOCK_MONOTONIC, so that a change of the system's time ends no wait */
 static pthread_once_t prepared = PTHREAD_ONCE_INIT;
 static pid_t starter_pid;      /* process in which the JVM was started, which differs from a forked child */
 static enum state state = NOT_STARTED;

@@ -41,7 +41,7 @@ static struct place {
   int64_t latest;
 } places[PLACES];
 
-/* what: bits of a channel's block, or of a transfer. */
+/* Returns the handle of an event. what has the bits that identify a channel's block or a transfer. */
 static void *handle_of(const struct place *place, uint64_t what, uint64_t number) {
   uint64_t taken = __atomic_load_n(&place->taken, __ATOMIC_RELAXED) & TAKEN_MASK;
   return (void *)((uint64_t)(place - places + 1) << PLACE_SHIFT | taken << TAKEN_SHIFT | what | (number & NUMBER_MASK));

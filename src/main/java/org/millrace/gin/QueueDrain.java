@@ -40,7 +40,8 @@ final class QueueDrain {
             }
             work += chosen.move(this);
             if (isUnderWay()) {
-                break; // the path cannot move the next part now
+                // The descriptor has parts that the path cannot move now. A later call continues.
+                break;
             }
         }
         return work;

@@ -60,7 +60,8 @@ final class SelfPath extends Path {
 
     /** Advances the begun copies and signals, and completes their descriptors. Returns the amount of work done. */
     int settle() {
-        frames.allArrived(); // the bytes do not pass through a network, so they need not arrive
+        // Marks all frames as arrived, because their bytes do not pass through a network.
+        frames.allArrived();
         return frames.settle();
     }
 

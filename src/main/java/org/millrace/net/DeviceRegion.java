@@ -110,7 +110,7 @@ public interface DeviceRegion extends MemoryRegion {
          * @param number number of the copy
          */
         default void submit(long number) {
-            // without batches, the copy was submitted when it began
+            // copies without batches are submitted when they begin
         }
 
         /**

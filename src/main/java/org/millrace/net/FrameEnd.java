@@ -30,7 +30,7 @@ public interface FrameEnd extends AutoCloseable {
      * @param lostPeer the lost process, as {@link #peer} of the connection to it describes it
      */
     default void blame(String lostPeer) {
-        // without support, the peer learns only that this process ended the connection
+        // by default, the peer learns only that this process ended the connection, and not which process was lost
     }
 
     /**

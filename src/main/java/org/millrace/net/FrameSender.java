@@ -52,7 +52,7 @@ public interface FrameSender extends FrameEnd {
      * @throws ConnectionException if the connection is lost
      */
     default void settle() {
-        // a sender that copies every payload completes frames as soon as it can
+        // by default, a sender copies every payload, and completes frames as soon as it can
     }
 
     /**

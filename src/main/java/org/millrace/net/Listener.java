@@ -52,7 +52,7 @@ public interface Listener extends AutoCloseable {
      * wait behind clients that are not peers.
      */
     default void attend() {
-        // most listeners are polled all the time, and so admit clients without this call
+        // most listeners are polled all the time, so they admit clients without this call
     }
 
     /** {@return number of clients refused so far} Each client that reaches the port and is refused counts. */

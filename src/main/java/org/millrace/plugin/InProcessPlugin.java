@@ -63,10 +63,10 @@ public final class InProcessPlugin {
         return GinGroup.Totals.served();
     }
 
-    @SuppressWarnings("restricted") // our own library
+    @SuppressWarnings("restricted") // loads Millrace's own library
     private static Path load(Path file) {
         try {
-            // links are resolved, because NCCL and this loader must open the library by one path
+            // Links in the path are resolved, because NCCL and this loader must open the library by the same path.
             Path path = file.toRealPath();
             BundledLibrary.checkName(path);
             SymbolLookup library = SymbolLookup.libraryLookup(path, Arena.global());

@@ -54,15 +54,17 @@ final class TrainingRun {
         new TrainingRun().run(Path.of(arguments[0]));
     }
 
-    @SuppressWarnings("restricted") // our own library
+    @SuppressWarnings("restricted") // loads Millrace's own library
     private void run(Path library) {
         RuntimeModules.problemHere();
         loadCuda();
         SymbolLookup shim = SymbolLookup.libraryLookup(library, Arena.global());
         new Upcalls(tables).install(shim.find("millraceInstallUpcalls").orElseThrow());
         NativeEnvironment.set("NCCL_SOCKET_IFNAME", "lo");
-        NativeEnvironment.set(Settings.THREADS.name(), "1"); // more threads would only compete for cores
-        NativeEnvironment.set(Settings.DEVICE_SLOTS.name(), "0"); // no kernel runs, and the machine may have no GPU
+        // One thread suffices, because more threads would only compete for cores.
+        NativeEnvironment.set(Settings.THREADS.name(), "1");
+        // Slots are in host memory, because no kernel runs and the machine may have no GPU.
+        NativeEnvironment.set(Settings.DEVICE_SLOTS.name(), "0");
         for (String network : List.of("auto", "socket")) {
             NativeEnvironment.set(Settings.NETWORK.name(), network);
             NativeEnvironment.set(Settings.TAKEOVER.name(), "1");
@@ -86,7 +88,7 @@ final class TrainingRun {
             CudaRuntime.load();
             CudaDriver.load();
         } catch (MillraceException none) {
-            // the machine that creates the cache may have no CUDA
+            // CUDA is not required on the machine that creates the cache
         }
     }
 

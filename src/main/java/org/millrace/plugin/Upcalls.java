@@ -141,7 +141,7 @@ final class Upcalls {
      *
      * @param install the shim's {@code millraceInstallUpcalls}
      */
-    @SuppressWarnings("restricted") // called by the shim
+    @SuppressWarnings("restricted") // the new native function is called only by the shim
     public int install(MemorySegment install) {
         try {
             MethodHandle call = MethodHandles.lookup()
@@ -180,7 +180,7 @@ final class Upcalls {
             }
             return result(failure).code();
         } catch (Throwable worse) {
-            // without memory or stack, the failure cannot be described, and only a result code is returned
+            // Without memory or stack, the failure cannot be described. Only a result code is returned.
             return NcclResult.INTERNAL_ERROR.code();
         }
     }

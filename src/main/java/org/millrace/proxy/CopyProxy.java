@@ -72,7 +72,7 @@ public final class CopyProxy extends AbstractProxy {
     private record Memory(MemorySegment segment) implements MemoryRegion {
         @Override
         public void close() {
-            // nothing was registered
+            // no network has registered this memory
         }
     }
 

@@ -56,7 +56,8 @@ public final class SlotPool {
         this.free = new int[slots];
         this.owner = new Share[slots];
         for (int slot = 0; slot < slots; slot++) {
-            free[slot] = slots - 1 - slot; // slots are taken from the end of the array, so slot 0 comes first
+            // Slots are taken from the end of this array, so slot 0 is taken first.
+            free[slot] = slots - 1 - slot;
         }
         this.freeCount = slots;
         this.withoutSlot = connections;

@@ -28,7 +28,7 @@ public interface TransportEnd {
 
     /** Allocates the resources that the proxy needs before the peer is known. */
     default void proxySetup() {
-        // an end without a proxy needs no resources for it
+        // by default, an end has no proxy and needs no resources for one
     }
 
     /**
@@ -96,7 +96,7 @@ public interface TransportEnd {
      * called twice.
      */
     default void proxyFree() {
-        // an end without a proxy has nothing to free here
+        // by default, an end has no proxy and frees nothing here
     }
 
     /**

@@ -151,7 +151,7 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
 
     /** Releases further resources. Called once, after all clients and channels are closed. */
     protected void released() {
-        // nothing to release
+        // by default, a listener has no further resources
     }
 
     @Override

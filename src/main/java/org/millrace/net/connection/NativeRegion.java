@@ -37,7 +37,7 @@ public class NativeRegion implements MemoryRegion {
         view = unscoped(segment.address(), segment.byteSize());
     }
 
-    @SuppressWarnings("restricted") // reinterprets the user's memory, within its bounds
+    @SuppressWarnings("restricted") // the new segment has the bounds of the user's memory
     private static MemorySegment unscoped(long address, long bytes) {
         return MemorySegment.ofAddress(address).reinterpret(bytes);
     }
@@ -108,7 +108,7 @@ public class NativeRegion implements MemoryRegion {
 
     /** Releases further resources. Called once, when the region is closed. */
     protected void release() {
-        // nothing to release
+        // by default, a region has no further resources
     }
 
     @Override

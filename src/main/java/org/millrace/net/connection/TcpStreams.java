@@ -81,7 +81,8 @@ public final class TcpStreams {
         }
         if (!(here instanceof InetSocketAddress local) || !(there instanceof InetSocketAddress remote)
                 || local.getAddress().equals(remote.getAddress())) {
-            return null; // a stream within one host is never silent
+            // Both ends are on one host. Such a stream is never silent.
+            return null;
         }
         if (host != null) {
             name(remote.getAddress(), host);

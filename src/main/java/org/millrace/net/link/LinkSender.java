@@ -281,7 +281,8 @@ final class LinkSender extends FrameEnd.Carried implements FrameSender {
             progress();
             return !frames.isEmpty();
         } catch (ConnectionException end) {
-            return false; // the owner's next call throws the failure
+            // The owner's next call throws this failure.
+            return false;
         } catch (RuntimeException unexpected) {
             lost = new ConnectionException(this + ": " + unexpected, unexpected);
             return false;

@@ -50,7 +50,7 @@ final class NetTable {
         profilerParents = version.hasProfilerParents();
     }
 
-    @SuppressWarnings("restricted") // the table lies in a loaded library
+    @SuppressWarnings("restricted") // the segment lies in the table of a loaded library
     static MemorySegment unscoped(long address, long bytes) {
         return MemorySegment.ofAddress(address).reinterpret(bytes);
     }

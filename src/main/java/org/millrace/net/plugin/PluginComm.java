@@ -53,7 +53,7 @@ abstract class PluginComm {
      * Returns a segment over a connection's memory that does not depend on the memory's arena. The memory is freed
      * after the last use of the segment.
      */
-    @SuppressWarnings("restricted") // the view has the bounds of the memory
+    @SuppressWarnings("restricted") // the new segment has the bounds of the memory
     static MemorySegment unscoped(MemorySegment memory) {
         return MemorySegment.ofAddress(memory.address()).reinterpret(memory.byteSize());
     }

@@ -111,9 +111,11 @@ final class PluginReceiver extends PluginEnd<RecvComm> implements FrameReceiver 
         lastPieces[slot] = lastPiece;
         headerShown = false;
         window.begin();
+        // If a receive can have several buffers, the next call of progress() posts one receive for all accepted
+        // payloads.
         if (sizes.maxRecvs() == 1) {
             receives.post();
-        } // otherwise the next call of progress posts one receive for all payloads accepted so far
+        }
         complete();
     }
 

@@ -301,7 +301,8 @@ public final class Doorbell implements AutoCloseable {
                 } else if (sleeper.sleep(sleepNanos)) {
                     sleepNanos = Math.min(2 * sleepNanos, longestNanos);
                 } else {
-                    passes = YIELDS; // after the announcement one last pass follows, and then the sleep
+                    // The sleep was only announced. One last pass follows, and then the sleep.
+                    passes = YIELDS;
                 }
             }
         }

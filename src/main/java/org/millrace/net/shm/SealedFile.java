@@ -186,7 +186,8 @@ final class SealedFile implements AutoCloseable {
                 String users = Files.readSymbolicLink(Path.of("/proc/self/ns/user")).toString().replaceAll("\\D", "");
                 Path there = Path.of("/proc/" + ProcessIdentity.CURRENT.pid() + "/fd/" + file.descriptor);
                 FileChannel.open(there, StandardOpenOption.READ, StandardOpenOption.WRITE).close();
-                // the operating system lets a process open another process's files only if user and group are equal
+                // The operating system lets a process open another process's files only if both have the same user and
+                // group.
                 long group = CFunction.named("getegid").call();
                 long user = (processes * SPREAD + Long.parseLong(users)) * SPREAD + User.ID;
                 // The result is never 0, because 0 means that sealed files are not possible.

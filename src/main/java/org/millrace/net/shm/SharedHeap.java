@@ -102,7 +102,7 @@ public final class SharedHeap implements AutoCloseable {
      * Allocates a part of the heap, which begins at a page boundary and contains zeros. The part is freed when the
      * arena is closed. Returns null if not enough memory is free.
      */
-    @SuppressWarnings("restricted") // the part is inside the heap
+    @SuppressWarnings("restricted") // the new segment lies inside the heap
     public @Nullable MemorySegment allocate(long bytes, Arena owner) {
         long whole = (Math.max(bytes, 1) + PAGE - 1) / PAGE * PAGE;
         Long offset = take(whole);
@@ -112,7 +112,8 @@ public final class SharedHeap implements AutoCloseable {
         try {
             return MemorySegment.ofAddress(mapping.segment().address() + offset)
                     .reinterpret(bytes, owner, _ -> giveBack(offset, whole));
-        } catch (RuntimeException e) { // the arena is closed, or belongs to another thread
+        } catch (RuntimeException e) {
+            // The arena is closed, or belongs to another thread.
             giveBack(offset, whole);
             throw e;
         }

@@ -89,7 +89,7 @@ public final class SharedMemory implements AutoCloseable {
      * @param name name of the memory, as {@link #name} returned it in the other process
      */
     public static SharedMemory open(Path directory, String name, long bytes) {
-        FileName parsed = FileName.parse(name); // a parsed name contains no slash
+        FileName parsed = FileName.parse(name); // a parsed name contains no slash, so the file is in the directory
         if (parsed == null || !(parsed.isSealed() || parsed.kind().equals(FileName.MEMORY))) {
             throw new ShmUnavailableException("\"" + name + "\" is not a name of Millrace's shared memory");
         }

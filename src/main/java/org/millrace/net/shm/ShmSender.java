@@ -252,7 +252,7 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
     private void finish() {
         try {
             while (progress() > 0) {
-                // sends as much as the ring has room for
+                // each call sends frames, until the ring has no more room
             }
             settle();
             if (unread.hasOnDevice() && !noRoom) {

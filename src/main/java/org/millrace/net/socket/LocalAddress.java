@@ -82,7 +82,7 @@ public record LocalAddress(String name, InetAddress address, int subnetBits) {
         try {
             int scope = ipv4 ? 0 : MEMORY.get(ValueLayout.JAVA_INT, address + Layout.IPV6_SCOPE);
             byte[] host = host(address, ipv4);
-            // eth0:1 is another address of eth0
+            // The name of the interface ends before the colon: eth0:1 is the name of another address of eth0.
             return new LocalAddress(name.split(":", 2)[0],
                     scope == 0 ? InetAddress.getByAddress(host) : Inet6Address.getByAddress(null, host, scope), bits);
         } catch (UnknownHostException impossible) {

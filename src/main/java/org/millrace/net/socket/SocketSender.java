@@ -265,12 +265,13 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
             try {
                 more |= stream.isOpen() && stream.readAcks(now) == SendStream.Peer.THERE;
             } catch (IOException gone) {
-                // all remaining messages of this stream were read
+                // the stream has ended, and all its messages were read
             }
         }
         frames.retireWhole();
         if (frames.isEmpty() || !more || now - leftAt > LAST_WORDS_NANOS) {
-            tell(); // logged now, because closing a failed connection does not log the delivered bytes
+            // The delivered bytes are logged here, because the close of a failed connection does not log them.
+            tell();
             throw connection.closedByPeer(howFar(), lostPeer);
         }
         return (int) (frames.released() - before);
@@ -351,7 +352,8 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
             throw connection.lost(cause, howFar());
         }
         if (hasLeft) {
-            return; // after the peer's shutdown message the end of a stream is no loss
+            // The peer has sent its shutdown message, so the end of a stream is no loss.
+            return;
         }
         int owed = giveUp(lost, now);
         boolean last = !isAnyOpen();

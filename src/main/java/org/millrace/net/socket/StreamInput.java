@@ -161,7 +161,8 @@ final class StreamInput {
                 all.selectNow(mark);
                 return true;
             } catch (IOException | ClosedSelectorException unusable) {
-                return false; // without a poll the streams are read, which has the same result but costs more
+                // The streams are read without a poll. The result is the same, but each read is a system call.
+                return false;
             }
         }
 
@@ -170,7 +171,8 @@ final class StreamInput {
             members.put(input, null);
             input.round = round;
             if (members.size() < 2) {
-                return; // a single stream is read without a poll
+                // A single stream is read without a poll.
+                return;
             }
             try {
                 if (selector == null) {
@@ -183,7 +185,7 @@ final class StreamInput {
                     }
                 }
             } catch (IOException unusable) {
-                // no descriptor is free, or a stream is being closed; all streams are then read without a poll
+                // No descriptor is free, or a stream is being closed. All streams are then read without a poll.
                 closeSelector();
             }
         }
@@ -201,7 +203,7 @@ final class StreamInput {
                 try {
                     selector.selectNow(IGNORE);
                 } catch (IOException unusable) {
-                    // the owner's next poll removes the cancelled key
+                    // the next poll of the owner thread removes the canceled key
                 }
             }
         }
@@ -215,7 +217,7 @@ final class StreamInput {
                     last.close();
                 }
             } catch (IOException e) {
-                // the selector is no longer used
+                // a failure has no effect, because the selector is not used any longer
             }
         }
     }

@@ -76,7 +76,8 @@ final class CountMessages {
             next = (next + 1) % CELLS;
             bytes = end.received(requests[next]);
         }
-        if (bytes != UcxEnd.UNDER_WAY) { // the receive has failed, or the message has another length
+        // The receive has failed, or the message has another length than a count.
+        if (bytes != UcxEnd.UNDER_WAY) {
             requests[next] = UcxEnd.FAILED;
         }
         return count - before;

@@ -107,10 +107,11 @@ final class UcxContext {
     /**
      * Returns the names of a context's transports. UCX lists them only in the text that it prints about the context.
      */
-    @SuppressWarnings("restricted") // the C library reports the length of the text
+    @SuppressWarnings("restricted") // the new segment has the length that the C library reports
     private static List<String> describe(long handle) {
         try (Arena arena = Arena.ofConfined()) {
-            MemorySegment text = arena.allocate(ValueLayout.JAVA_LONG, 2); // address and length of the text
+            // The C library stores the address and the length of the text here.
+            MemorySegment text = arena.allocate(ValueLayout.JAVA_LONG, 2);
             long stream = CFunction.named("open_memstream")
                     .call(text.address(), text.address() + ValueLayout.JAVA_LONG.byteSize());
             if (stream == 0) {

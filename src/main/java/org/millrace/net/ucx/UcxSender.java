@@ -319,7 +319,7 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
         long before = found.framesCompleted();
         if (found.offer(header, memory, address)) {
             while (found.progress() > 0 && found.framesCompleted() == before) {
-                // until the network accepts no more data, or the frame is sent
+                // the loop ends when the frame is sent, or when the network accepts no more data
             }
         }
     }

@@ -269,8 +269,8 @@ abstract class FallbackConnection implements DataPath.Connection {
             }
             receiver.progress();
             if (receiver.framesCompleted() == matched) {
-                receiver.progress(); // sends the acknowledgement now, because the sender waits and NCCL may not test
-                                     // again
+                // Sends the acknowledgement now, because the sender waits for it and NCCL may not call test again.
+                receiver.progress();
             }
         }
 

@@ -310,7 +310,7 @@ final class CudaGinDevice implements GinDevice {
             try {
                 return isPossible(address, bytes, Files.readAllLines(MAPPINGS));
             } catch (IOException none) {
-                return true; // without /proc, host memory counts as accessible
+                return true; // Linux's list of mappings cannot be read, so host memory counts as accessible
             }
         }
 

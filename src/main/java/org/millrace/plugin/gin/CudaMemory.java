@@ -112,7 +112,8 @@ abstract class CudaMemory implements WindowMemory {
 
     @Override
     public void close() {
-        mover.settle(); // a failed communicator leaves copies in flight, and they must not access unmapped memory
+        // A failed communicator may leave copies in flight. These copies must end before the peers' memory is unmapped.
+        mover.settle();
         peers.close();
     }
 

@@ -163,7 +163,8 @@ final class CudaWindowMemory extends CudaMemory {
     public boolean beginAdd(WindowTransfer transfer, long offset, long value) {
         for (int i = 0; i < additionCount; i++) {
             if (additions[i].transfer.offset() == offset) {
-                return false; // a read now would return the value before the pending addition
+                // An addition to these bytes is in flight. A read now would return the value before that addition.
+                return false;
             }
         }
         return beginAddition(transfer, offset, address + offset, Long.BYTES, CopyOrder.FREE, false, value);

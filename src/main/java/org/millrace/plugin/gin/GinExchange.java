@@ -150,7 +150,7 @@ final class GinExchange implements AutoCloseable {
                 receiver.progress();
             }
         } catch (ConnectionException lost) {
-            // a later exchange, if any, reports the loss
+            // the next exchange reports the loss, if another exchange follows
         }
     }
 
@@ -192,7 +192,7 @@ final class GinExchange implements AutoCloseable {
         try {
             mesh.senders()[peer].progress();
         } catch (PeerClosedException leaving) {
-            // messages that the peer sent before it left are still received
+            // the peer has closed, but messages that it sent before are still received
         }
     }
 

@@ -80,7 +80,8 @@ final class GinResources {
         static GinSettings of(Configuration settings) {
             List<String> complaints = new ArrayList<>();
             PayloadCheck check = settings.get(CHECK, PayloadCheck.OFF, "payloads are not checked", complaints::add);
-            // direct copies would bypass an emulated link and the check
+            // Frames are required if a link is emulated or payloads are checked, because direct copies would bypass
+            // both.
             boolean frames = settings.get(LINK).isPresent() || check != PayloadCheck.OFF;
             int stay = settings.text(GIN_COPY_KERNEL).matches("\\d{7,18}") ? LONGEST_COPY_KERNEL
                     : GIN_COPY_KERNEL.defaultValue();

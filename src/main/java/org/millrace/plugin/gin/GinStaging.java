@@ -59,7 +59,8 @@ final class GinStaging {
                 communicator.stageOut(peer, ring(made[peer]));
                 NcclLog.info("GIN: bytes for rank " + peer + " are staged in memory shared with it");
             } else if (made[peer] != null) {
-                made[peer].memory().deleteFile(); // the peer could not map the memory
+                // The peer could not map the memory, so its bytes use the network.
+                made[peer].memory().deleteFile();
             }
         }
     }

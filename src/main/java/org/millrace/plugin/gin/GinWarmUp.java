@@ -143,7 +143,7 @@ final class GinWarmUp implements Runnable {
             if (goesOn()) {
                 CompletableFuture<Rank> other = began(() -> new Rank(1, endpoint, device, KEY + key));
                 CompletableFuture<Rank> one = began(() -> new Rank(0, endpoint, device, KEY + key));
-                // both threads end, because a rank's wait for the other rank has a time limit
+                // Waits for both threads. Both end, because a rank's wait for the other rank has a time limit.
                 one.handle((made, failed) -> ranks[0] = made).join();
                 other.handle((made, failed) -> ranks[1] = made).join();
                 one.join();

@@ -74,7 +74,8 @@ final class HostGinDevice implements GinDevice {
 
     @Override
     public boolean settle() {
-        return true; // a CPU copy is complete when its call returns
+        // The host's copies are complete when the call that makes them returns.
+        return true;
     }
 
     @Override

@@ -130,7 +130,8 @@ public record CoreShare(int cores, String reason) {
         try {
             return text == null ? 0 : Integer.parseInt(text.strip());
         } catch (NumberFormatException e) {
-            return 0; // the variable is not a number, so the launcher has not set it
+            // The variable's value is not a number, so no launcher has set the variable.
+            return 0;
         }
     }
 

@@ -114,7 +114,8 @@ public final class LossWatch {
             String problem = each.problem(number);
             if (problem != null) {
                 each.delivered(policy);
-                if (policy.asyncErrors()) { // from now on the shim records the program's reaction, such as a shrink
+                // From now on the shim records the program's reaction, such as a call of ncclCommShrink.
+                if (policy.asyncErrors()) {
                     reaction.answer();
                     reaction.lost(number, true);
                 }
@@ -236,7 +237,7 @@ public final class LossWatch {
         }
 
         /** Writes a line with one call, so that lines of several processes do not mix. */
-        @SuppressWarnings("resource") // closing the stream would close standard error
+        @SuppressWarnings("resource") // the stream stays open, because its close would close standard error
         private static void line(String text) {
             byte[] bytes = (text.replaceAll("\\s*\\R\\s*", " | ") + "\n").getBytes(StandardCharsets.UTF_8);
             bounded(() -> new FileOutputStream(FileDescriptor.err).write(bytes));

@@ -54,12 +54,12 @@ public interface DataPath extends AutoCloseable {
      * {@link #stop} and before {@link #close}.
      */
     default void opened(NetEndpoint endpoint) {
-        // no action by default
+        // by default, a data path does not use the endpoint
     }
 
     /** Wakes sleeping threads, because an operation is about to be launched. Called by the program's threads. */
     default void operationComing() {
-        // no action by default: a data path without threads wakes none
+        // by default, a data path has no threads to wake
     }
 
     @Override
@@ -100,7 +100,7 @@ public interface DataPath extends AutoCloseable {
      * closes the warm-up's connections.
      */
     default void stop() {
-        // no threads by default
+        // by default, a data path has no threads to stop
     }
 
     /** Frees the resources of connections. Requires that {@link #stop} was called and that no connection is left. */

@@ -63,7 +63,8 @@ public final class DeviceSlots implements AutoCloseable {
         try {
             return currentContext() == 0 ? null : driver.currentDevice();
         } catch (MillraceException e) {
-            return null; // the program has not initialized the driver yet
+            // The program has not initialized CUDA's driver yet.
+            return null;
         }
     }
 
@@ -235,7 +236,8 @@ public final class DeviceSlots implements AutoCloseable {
             try {
                 queue.close();
             } catch (MillraceException e) {
-                NcclLog.trace("copies did not end: " + e.getMessage()); // the program may have reset the device
+                NcclLog.trace("copies did not end: " + e.getMessage());
+                // The queue cannot be closed, for instance because the program has reset the device.
             }
         }
     }
@@ -265,7 +267,7 @@ public final class DeviceSlots implements AutoCloseable {
 
         @Override
         public void close() {
-            // the memory is never freed
+            // the memory of a warm-up is never freed
         }
     }
 

@@ -66,7 +66,8 @@ final class StagedReceiver extends FrameEnd.Carried implements FrameReceiver {
         if (advance() == 0 && window.done() == copied) {
             throw over;
         }
-        return null; // the caller handles completed frames before it polls again
+        // The caller handles the completed frames before it polls again.
+        return null;
     }
 
     @Override
@@ -116,7 +117,8 @@ final class StagedReceiver extends FrameEnd.Carried implements FrameReceiver {
 
     @Override
     public long framesCompleted() {
-        advance(); // a frame without a copy may have been complete when it was accepted
+        // Frames that needed no copy may be complete since they were accepted.
+        advance();
         return window.done();
     }
 

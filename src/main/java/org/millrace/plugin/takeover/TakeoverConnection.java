@@ -113,7 +113,7 @@ abstract class TakeoverConnection implements DataPath.Connection {
 
     /** Releases the subclass's own resources, after the proxy has stopped. */
     void closed() {
-        // none by default
+        // by default, a subclass has no resources of its own
     }
 
     @Override

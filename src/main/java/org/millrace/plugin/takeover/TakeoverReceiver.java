@@ -81,7 +81,7 @@ final class TakeoverReceiver extends TakeoverConnection {
 
     @Override
     void gaveUp(String lastSeen) {
-        // data is in flight only after an abort
+        // a receiver drops data only after an abort, which needs no report
     }
 
     @Override

@@ -161,7 +161,7 @@ final class WarmUp implements Runnable {
     private void chooseProtocols() {
         TunerChoices choices = new TunerChoices(path, true);
         try (Arena arena = Arena.ofConfined()) {
-            int algorithms = 7; // number in NCCL 2.28 to 2.32
+            int algorithms = 7; // number of algorithms in NCCL 2.28 to 2.32
             int protocols = Protocol.values().length;
             MemorySegment costs = arena.allocate((long) algorithms * protocols * Float.BYTES, Float.BYTES);
             long channels = arena.allocate(Integer.BYTES, Integer.BYTES).address();
