@@ -59,7 +59,7 @@ static ncclResult_t shrink(ncclComm_t, int *, int, ncclComm_t *, ncclConfig_t *,
 
 /*
  * NCCL's functions and their replacements. Each function has a second name with a leading p, for tools that replace the
- * first. own is written once, before any call is redirected.
+ * function with the first name. own is written once, before any call is redirected.
  */
 static struct {
   const char *name;
@@ -338,7 +338,7 @@ static int count_other_nccls(struct dl_phdr_info *info, size_t size, void *argum
   return 0;
 }
 
-/* Returns the reason why calls of an NCCL cannot be answered; null if they can. */
+/* Returns the reason why calls of an NCCL cannot be answered; null if they can be answered. */
 static const char *obstacle(const void *library) {
   uint64_t one = 1, other = 0;
   if (library && library != nccl)

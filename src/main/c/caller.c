@@ -95,8 +95,8 @@ enum millraceVendor millraceVendor(const void *code, const char **path) {
 
 /*
  * NCCLX, and RCCL 2.27.7 and newer, have a level ERROR before WARN (nccl_common.h). An RCCL without a version counts as
- * a new one. Builds of RCCL 2.27.7 without this level export the same functions as those with it. The logger of NCCLX
- * 2.27 has one more parameter before the line.
+ * a new RCCL. Builds of RCCL 2.27.7 without this level export the same functions as builds with this level. The logger
+ * of NCCLX 2.27 has one more parameter before the line.
  */
 int millraceWarnLevel(const void *code) {
   const char *path;

@@ -1,6 +1,6 @@
 /*
- * The collective network tables. NCCL looks for them in the library of its network. The user decides whether NCCL uses
- * one: NCCL_COLLNET_ENABLE=1, or a communicator's configuration.
+ * The collective network tables. NCCL looks for them in the library of its network. NCCL uses a table only if the user
+ * requests a collective network, by NCCL_COLLNET_ENABLE=1 or a communicator's configuration.
  */
 #include "collnet_thunks.h"
 

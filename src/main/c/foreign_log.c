@@ -13,7 +13,7 @@
 #define LINES 64
 #define LINE_BYTES 1024
 
-/* The newest lines, guarded by lock. If more than LINES are pending, the oldest are lost. */
+/* The newest lines, guarded by lock. If more than LINES lines are pending, the oldest lines are lost. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
   ncclDebugLogLevel level;

@@ -7,7 +7,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* ld.so has made most addresses in dynamic sections absolute, but not those of the kernel's own object (the vDSO). */
+/*
+ * ld.so has made most addresses in dynamic sections absolute, but not the addresses of the kernel's own object (the
+ * vDSO).
+ */
 static const void *address_of(const struct millraceObject *object, const ElfW(Dyn) *entry) {
   return (const void *)(entry->d_un.d_ptr < object->base ? object->base + entry->d_un.d_ptr : entry->d_un.d_ptr);
 }

@@ -171,8 +171,8 @@ static const char *collectorIn(const char *given) {
 }
 
 /*
- * Chooses the plugin's collector only if no other option chooses one. If several variables choose collectors, the
- * plugin's own variable prevails.
+ * Chooses the plugin's collector only if no other option chooses a collector. If several variables choose collectors,
+ * the plugin's own variable prevails.
  */
 static void addCollector(struct millraceOptions *options) {
   const char *first = collectorIn(optionsIn(FIRST_OPTIONS)), *last = collectorIn(optionsIn(LAST_OPTIONS));

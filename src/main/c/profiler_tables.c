@@ -1,5 +1,5 @@
 /*
- * ncclProfiler_v4 to v7. NCCL uses the tables of the library that NCCL_PROFILER_PLUGIN names, or else those of the
+ * ncclProfiler_v4 to v7. NCCL uses the tables of the library that NCCL_PROFILER_PLUGIN names, or else the tables of the
  * library of its network. Enqueued operations are recorded, and so are kernel blocks if the user enables them. All
  * other events get a null handle. NCCL reports some of them as parents of the recorded events.
  */

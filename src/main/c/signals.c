@@ -72,7 +72,7 @@ static struct sigaction *current(struct action *action) {
   return __atomic_load_n(&action->current, __ATOMIC_ACQUIRE);
 }
 
-/* Stores a new action of the program. Returns the previous one. */
+/* Stores a new action of the program. Returns the previous action. */
 static struct sigaction replace(struct action *action, const struct sigaction *by) {
   struct sigaction *version = &action->versions[__atomic_fetch_add(&action->next, 1, __ATOMIC_RELAXED) % VERSIONS];
   *version = *by;

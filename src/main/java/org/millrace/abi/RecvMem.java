@@ -71,8 +71,8 @@ import org.millrace.ffi.device.ncclRecvMem;
  * the proxy read the lines after {@code size}.
  *
  * <p>
- * NCCL uses {@code flush} with GDRCopy (mapped GPU memory), and Millrace does not. Facts: NCCL 2.28 {@code comm.h},
- * {@code collectives.h}, {@code device/prims_*.h}, {@code transport/net.cc}.
+ * NCCL uses {@code flush} with GDRCopy (mapped GPU memory), and Millrace does not use it. Facts: NCCL 2.28
+ * {@code comm.h}, {@code collectives.h}, {@code device/prims_*.h}, {@code transport/net.cc}.
  */
 public final class RecvMem extends PolledStruct {
     /** Size of the struct in bytes: one page. */

@@ -8,9 +8,9 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Agent with passes that a waiting thread can run. While no thread waits, the agent's own thread runs them. This suits
- * machines without a free core. On such a machine, two threads that take the core from each other, and wake each other,
- * make a small operation ten times as expensive.
+ * Agent with passes that a waiting thread can run. While no thread waits, the agent's own thread runs them. This class
+ * suits machines without a free core. On such a machine, two threads that take the core from each other, and wake each
+ * other, make a small operation ten times as expensive.
  *
  * <p>
  * The turn is the exclusive right to run passes:

@@ -94,7 +94,7 @@ public final class PollSchedule<T> {
             return false;
         }
         // The busy connection with the highest index fills the gap. The connection with the highest index of all fills
-        // the gap after the busy ones. A pass begins at the highest index, so it has already polled the moved
+        // the gap after the busy connections. A pass begins at the highest index, so it has already polled the moved
         // busy connection.
         toIdle(at);
         connections[Math.max(at, busy)] = connections[--size];

@@ -21,7 +21,7 @@ import org.millrace.net.FrameHeader;
  */
 final class MeshFrame {
 
-    /** Kind of a frame with data from one rank for another. */
+    /** Kind of a frame with data from one rank for another rank. */
     static final int CONTRIBUTION = 0;
     /** Kind of a frame with data that a rank has reduced, for all ranks. */
     static final int RESULT = 1;

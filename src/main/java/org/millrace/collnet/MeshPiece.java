@@ -12,8 +12,8 @@ import org.millrace.net.MemoryRegion;
  * piece's scratch memory.
  *
  * <p>
- * A contribution is data from one rank for another. A result is reduced data from one rank for all. Offsets and lengths
- * are in bytes. A range is a part of the piece, within 0 to {@link #bytes}.
+ * A contribution is data from one rank for another rank. A result is reduced data from one rank for all. Offsets and
+ * lengths are in bytes. A range is a part of the piece, within 0 to {@link #bytes}.
  */
 final class MeshPiece {
 
@@ -149,7 +149,7 @@ final class MeshPiece {
         return request.function == Function.ALL_GATHER;
     }
 
-    /** Returns the length of the contribution from one rank to another. */
+    /** Returns the length of the contribution from one rank to another rank. */
     long contributionBytes(int from, int to) {
         return rangeBytes(gathers() ? from : to);
     }

@@ -38,15 +38,15 @@ public final class GinAgent implements Agent {
     private final String name;
     private final RequestQueue requests = new RequestQueue();
     /**
-     * Communicators that this agent polls. NCCL creates several communicators even if a program uses only one. Idle
-     * communicators are therefore polled less often, so that they do not delay the busy ones.
+     * Communicators that this agent polls. NCCL creates several communicators even if a program uses only one
+     * communicator. Idle communicators are therefore polled less often, so that they do not delay busy communicators.
      */
     private final PollSchedule<GinCommunicator> schedule =
             new PollSchedule<>(new GinCommunicator[0], this::poll, BUSY_POLLS);
 
     /**
      * Objects that end the waits of kernels of failed communicators, if these kernels wait without a deadline. Each
-     * stays in the list until {@link #remove}.
+     * object stays in the list until {@link #remove}.
      */
     private final List<WaitRelease> failed = new ArrayList<>();
     /** Number of completed passes. Written only by the agent's thread. */

@@ -22,7 +22,7 @@ public final class HostWindowMemory implements WindowMemory {
     /**
      * Registers memory with a network.
      *
-     * @param memory native memory, aligned to 8 bytes. It must not be freed before the window is closed.
+     * @param memory native memory, aligned to 8 bytes. The memory must not be freed before the window is closed.
      */
     @SuppressWarnings("restricted")
     public static HostWindowMemory register(Network network, MemorySegment memory) {

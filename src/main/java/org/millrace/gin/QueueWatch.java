@@ -108,7 +108,7 @@ final class QueueWatch {
         return idleCursor++;
     }
 
-    /** Sorts the queues again: the queues that have become idle follow the busy ones. */
+    /** Sorts the queues again: the queues that have become idle follow the busy queues. */
     private void sort() {
         for (int at = busy - 1; at >= 0; at--) {
             if (pass - used[at] > BUSY_PASSES) {

@@ -35,7 +35,7 @@ public final class StagingRing {
     private static final long MIN_PIECE_BYTES = 256 << 10;
     /**
      * Minimum number of pieces of a put, unless the pieces would be shorter than {@link #MIN_PIECE_BYTES}. While one
-     * piece is copied out of the ring, the next one is copied into it.
+     * piece is copied out of the ring, the next piece is copied into the ring.
      */
     private static final long PIECES = 4;
 
@@ -48,7 +48,7 @@ public final class StagingRing {
      * Creates a view of a ring, for the sender or the receiver.
      *
      * @param memory memory of {@link #bytes} bytes, of the global scope. Its first word is the initial position, for
-     *               example zero. Any value is possible if sender and receiver start with the same one.
+     *               example zero. Any value is possible if sender and receiver start with the same value.
      * @param device address of the memory for this process's device; the address of the memory itself if the device is
      *               the host
      * @throws IllegalArgumentException if the memory does not have the size of a ring

@@ -81,7 +81,8 @@ public interface WindowMemory extends AutoCloseable {
 
     /**
      * Returns the size of a peer's corresponding window in bytes, if this rank's device can access that window
-     * directly, without staging and without the network. Usually the device cannot do so; the result is then 0.
+     * directly, without staging and without the network. The result is 0 if the device cannot access that window, which
+     * is the usual case.
      */
     default long reach(int peer) {
         return 0;

@@ -125,7 +125,7 @@ public final class WindowTransfer {
 
     /**
      * Sets the sequence of this transfer's copy. The copy keeps its order only with copies of the same sequence.
-     * Without this call, it keeps its order with all other copies. Must be called before the transfer is opened.
+     * Without this call, the copy keeps its order with all other copies. Must be called before the transfer is opened.
      *
      * @param number  number of the sequence, 0 or more, the same for all puts of one context to one peer
      * @param ordered whether the copy must be made after all earlier copies of the sequence

@@ -46,8 +46,8 @@ public interface FrameSender extends FrameEnd {
 
     /**
      * Accelerates the completion of frames in flight, because the owner needs the memory of their payloads. If the
-     * sender can copy the payloads, it copies them, and the frames are complete before the peer has read them.
-     * Otherwise it asks the peer for an immediate acknowledgement.
+     * sender can copy the payloads, it copies them, and the frames are complete before the peer has read them. A sender
+     * that cannot copy the payloads asks the peer for an immediate acknowledgement.
      *
      * @throws ConnectionException if the connection is lost
      */

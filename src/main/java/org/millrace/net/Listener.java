@@ -47,15 +47,15 @@ public interface Listener extends AutoCloseable {
     Pending<FrameReceiver> expect(ConnectionKey key);
 
     /**
-     * Admits clients on the calling thread as they arrive, until the listener is closed. Otherwise clients are admitted
-     * only while an expected connection is polled, and remain in the system's queue at other times. Peers would then
-     * wait behind clients that are not peers.
+     * Admits clients on the calling thread as they arrive, until the listener is closed. Without this call, clients are
+     * admitted only while an expected connection is polled, and remain in the system's queue at other times. Peers
+     * would then wait behind clients that are not peers.
      */
     default void attend() {
         // most listeners are polled all the time, so they admit clients without this call
     }
 
-    /** {@return number of clients refused so far} Each client that reaches the port and is refused counts. */
+    /** {@return number of refused clients so far} Every refused client counts, even if it is no peer. */
     default long dropped() {
         return 0;
     }

@@ -77,7 +77,7 @@ final class CollNetPlugin {
     }
 
     /**
-     * Creates the plugin. It opens no connections before the first group of ranks exists.
+     * Creates the plugin. The plugin opens no connections before the first group of ranks exists.
      *
      * @param endpoints returns the endpoint that the network table has opened for the calling library
      */

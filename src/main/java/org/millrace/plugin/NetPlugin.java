@@ -67,7 +67,7 @@ final class NetPlugin {
         private final NetEndpoint endpoint;
         private final DataPath path;
         private final PluginConfiguration settings;
-        /** Makes this library's logger the one that {@link NcclLog} uses. */
+        /** Makes {@link NcclLog} use this library's logger. */
         private final Runnable logger;
         private final Context commonContext;
         /** Number of communicators. Guarded by the plugin's lock. */
@@ -164,8 +164,8 @@ final class NetPlugin {
     }
 
     /**
-     * The object behind NCCL's handle of a listener. It serves one connection of one communicator, with all streams of
-     * that connection.
+     * The object behind NCCL's handle of a listener. A listener serves one connection of one communicator, with all
+     * streams of that connection.
      */
     private record Listening(Pending<FrameReceiver> connection, List<Pending<FrameReceiver>> streams, Context of,
             ConnectionNumber number, AtomicBoolean accepted) {
@@ -177,7 +177,7 @@ final class NetPlugin {
     }
 
     /**
-     * Creates the plugin. It opens no network before the first init.
+     * Creates the plugin. The plugin opens no network before the first init.
      *
      * @param paths  creates the data path that the settings allow
      * @param losses watch of communicators that lose a peer
@@ -394,7 +394,7 @@ final class NetPlugin {
      * to a handle in the heap, and RCCL has initialized this pointer to null (transport/net.cc).
      *
      * @param deviceHandle address; 0 for none
-     * @throws MillraceException if the address cannot be that of a device handle
+     * @throws MillraceException if the address cannot be the address of a device handle
      */
     private static void checkDeviceHandle(Session in, long deviceHandle, boolean onStack) {
         if (in.path.takesOver() && deviceHandle != 0
@@ -407,7 +407,7 @@ final class NetPlugin {
 
     /** Writes the handle of a connection at the address {@code connection}, or 0 if NCCL must call again. */
     private void finish(DataPath.@Nullable Connection made, long connection, long deviceHandle) {
-        // A null handle is not written: the address may be that of another structure, see {@link #checkDeviceHandle}.
+        // A null handle is not written: the address may belong to another structure, see {@link #checkDeviceHandle}.
         // For kernels that unpack, the address holds the address of NCCL's own handle until the connection exists.
         if (deviceHandle != 0 && made != null && made.deviceHandle() != 0) {
             NativeMemory.putLong(deviceHandle, made.deviceHandle());

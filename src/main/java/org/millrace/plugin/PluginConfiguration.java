@@ -29,8 +29,8 @@ import org.millrace.plugin.loss.LossPolicy;
  * <p>
  * NCCL caches each variable when it first reads it. NCCL 2.28.9 and 2.30.7 read the variables that the plugin sets only
  * after {@code ncclNetInit} of the first communicator, which calls the plugin's init. NCCL reads PXN_DISABLE when it
- * computes the topology's paths, and NET_SHARED_BUFFERS when it sets up a connection. It reads GDRCOPY_ENABLE earlier,
- * but the required value is the default.
+ * computes the topology's paths, and NET_SHARED_BUFFERS when it sets up a connection. NCCL reads GDRCOPY_ENABLE before
+ * the plugin's init, but the required value of this variable is NCCL's default.
  *
  * @param nccl            the calling NCCL
  * @param takeover        whether connections are taken over
@@ -113,10 +113,10 @@ public record PluginConfiguration(CallingLibrary nccl, boolean takeover, ProxyTh
             List.of("NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS", "NCCL_MIN_NRINGS", "NCCL_MAX_NRINGS");
 
     /**
-     * Variable with the number of connections for sends and receives between two ranks. NCCL 2.28 uses two and 2.30
-     * uses one. With one connection, one core copies all the data. The user's setting has priority. The number is equal
-     * on all ranks, like the number of rings. With more than {@link #MAX_RANKS} ranks NCCL's default remains, because
-     * more connections would need much memory.
+     * Variable with the number of connections for sends and receives between two ranks. NCCL 2.28 uses two connections,
+     * and 2.30 uses one connection. With one connection, one core copies all the data. The user's setting has priority.
+     * The number is equal on all ranks, like the number of rings. With more than {@link #MAX_RANKS} ranks NCCL's
+     * default remains, because more connections would need much memory.
      *
      * <p>
      * Measured on two H200s: send and receive of 128 MiB with 1, 2 and 4 connections. Over shared memory the transfer

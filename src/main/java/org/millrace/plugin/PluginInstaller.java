@@ -14,8 +14,8 @@ import org.millrace.MillraceException;
 import org.millrace.library.BundledLibrary;
 
 /**
- * Installs the files that a program without Java needs into a directory. They are the library that NCCL opens, the jar
- * beside it, and optionally a link to a Java runtime.
+ * Installs the files that a program without Java needs into a directory. The files are the library that NCCL opens, the
+ * jar beside it, and optionally a link to a Java runtime.
  *
  * <pre>
  * DIR/libnccl-net-millrace.so

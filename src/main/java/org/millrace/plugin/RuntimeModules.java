@@ -32,7 +32,7 @@ public final class RuntimeModules {
 
     /**
      * {@return the reason why this Java cannot run the plugin, with the command that creates a suitable runtime; null
-     * if it can}
+     * if it can run the plugin}
      */
     public static @Nullable String problemHere() {
         return problem(Path.of(System.getProperty("java.home")),
@@ -46,7 +46,8 @@ public final class RuntimeModules {
     }
 
     /**
-     * {@return the reason why another Java cannot run the plugin; null if it can, or if it does not list its modules}
+     * {@return the reason why another Java cannot run the plugin; null if it can run the plugin, or if it does not list
+     * its modules}
      *
      * @param home home directory of that Java
      */

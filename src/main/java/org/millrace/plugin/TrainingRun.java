@@ -20,9 +20,9 @@ import org.millrace.plugin.host.NativeMemory;
 import org.millrace.plugin.takeover.KernelPair;
 
 /**
- * Program that a JVM runs to create the startup cache ({@link StartupCache}). It makes all calls that NCCL makes,
- * between two ranks of this process. It uses shared memory and TCP, with and without takeover, and GIN with all
- * operations that a kernel can post. It is a separate program: {@code main LIBRARY}.
+ * Program that a JVM runs to create the startup cache ({@link StartupCache}). The program makes all calls that NCCL
+ * makes, between two ranks of this process. The calls use shared memory and TCP, with and without takeover, and GIN
+ * with all operations that a kernel can post. It is a separate program: {@code main LIBRARY}.
  */
 final class TrainingRun {
 

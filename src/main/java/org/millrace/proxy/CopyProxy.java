@@ -138,8 +138,8 @@ public final class CopyProxy extends AbstractProxy {
     }
 
     /**
-     * Copies from the slots of one connection to the slots of another. The copies advance asynchronously, or in the
-     * proxy's passes. They complete in the order of their begin, like the commands of one stream. At most
+     * Copies from the slots of one connection to the slots of another connection. The copies advance asynchronously, or
+     * in the proxy's passes. They complete in the order of their begin, like the commands of one stream. At most
      * {@link ConnectionLayout#SLOTS} copies are in flight.
      */
     interface SlotCopies {

@@ -28,9 +28,9 @@ import org.millrace.proxy.AbstractProxy.DeviceAbortedException;
  * is covered by the frame of the step before, or by a frame without data.
  *
  * <p>
- * After an abort of its communicator, a kernel stops waiting for credits and executes the rest of its operation. It
- * moves tail past {@code head + 8}, which no other kernel does, and overwrites slots in flight. The steps that it posts
- * from then on are not sent.
+ * After an abort of its communicator, a kernel stops waiting for credits and executes the rest of its operation. Such a
+ * kernel moves tail past {@code head + 8}, which no other kernel does, and overwrites slots in flight. The steps that
+ * it posts from then on are not sent.
  */
 final class MemorySendSource extends SendStepSource {
 

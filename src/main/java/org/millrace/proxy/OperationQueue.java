@@ -37,9 +37,9 @@ public final class OperationQueue {
     }
 
     /**
-     * Checks the {@code head} of a receiving device. It must not be more than {@link ConnectionLayout#SLOTS} steps past
-     * the announced steps. The engine announces an operation before the device stores {@code head} with a release. The
-     * caller's acquire of {@code head} pairs with that release, so the caller sees the announcement.
+     * Checks the {@code head} of a receiving device. {@code head} must not be more than {@link ConnectionLayout#SLOTS}
+     * steps past the announced steps. The engine announces an operation before the device stores {@code head} with a
+     * release. The caller's acquire of {@code head} pairs with that release, so the caller sees the announcement.
      */
     void requireAnnounced(ConnectionName name, long head) {
         if (!Steps.reached(announced + ConnectionLayout.SLOTS, head)) {

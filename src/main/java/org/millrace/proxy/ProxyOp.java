@@ -108,9 +108,9 @@ public record ProxyOp(long opCount, long signature, long count, long steps, int 
     }
 
     /**
-     * The requests to a network that reduces, for one channel's part of an operation. Each step is one request. It
-     * covers a window, which is a contiguous part of the operation's buffer. If each rank contributes its own part, the
-     * buffer contains the parts of all ranks one after another. Offsets and lengths are in bytes.
+     * The requests to a network that reduces, for one channel's part of an operation. Each step is one request. A
+     * request covers a window, which is a contiguous part of the operation's buffer. If each rank contributes its own
+     * part, the buffer contains the parts of all ranks one after another. Offsets and lengths are in bytes.
      *
      * @param operation    all-reduce, all-gather or reduce-scatter
      * @param first        offset of the channel's part in the operation's buffer

@@ -6,8 +6,8 @@ import org.millrace.net.MemoryRegion;
 
 /**
  * One way to connect two ranks' devices: NCCL's {@code ncclTransport}. The engine provides P2P, SHM and NET. Other
- * transports are found by {@link java.util.ServiceLoader} on the class path and take precedence. They need a public
- * constructor without arguments.
+ * transports are found by {@link java.util.ServiceLoader} on the class path and take precedence. Such a transport needs
+ * a public constructor without arguments.
  *
  * <p>
  * A connection has two ends, and each end passes through the same phases, see {@link TransportEnd}. All methods are

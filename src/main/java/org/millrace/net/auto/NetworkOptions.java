@@ -93,7 +93,7 @@ public record NetworkOptions(String name, SocketOptions socket, ShmOptions shm, 
 
     /**
      * Choice of a network. All processes of a job must make the same choice, because a network cannot decode the
-     * addresses of another one.
+     * addresses of another network.
      */
     public enum NetworkChoice {
 

@@ -63,7 +63,7 @@ public abstract class ConnectionState {
         }
     }
 
-    /** Returns the first failure; null without one. */
+    /** Returns the first failure; null without a failure. */
     protected final @Nullable ConnectionException failure() {
         return failure;
     }
@@ -73,7 +73,7 @@ public abstract class ConnectionState {
         blamed = lostPeer;
     }
 
-    /** Returns the lost process that is the reason for closing the connection; null without one. */
+    /** Returns the lost process that is the reason for closing the connection; null if no process was lost. */
     public final @Nullable String blamed() {
         return blamed;
     }
@@ -110,7 +110,7 @@ public abstract class ConnectionState {
         return fail(new ConnectionException(name + ": was closed on this side"));
     }
 
-    /** Stores a failure unless there is an earlier one. Returns the first failure. */
+    /** Stores a failure, unless an earlier failure is stored. Returns the first failure. */
     protected final synchronized ConnectionException fail(ConnectionException what) {
         ConnectionException first = failure;
         if (first == null) {

@@ -26,7 +26,7 @@ public abstract class IncomingHello {
     private @Nullable ConnectionKey key;
 
     /**
-     * Creates a client. It owns the non-blocking channel from now on.
+     * Creates a client. The client owns the non-blocking channel from now on.
      *
      * @param deadline time, by the listener's clock, until which the client must be part of a connection
      */

@@ -29,8 +29,8 @@ import org.millrace.net.connection.HandshakeReply.Refusal;
 import org.millrace.trace.ListeningPort.Purpose;
 
 /**
- * Accepts clients, and assigns them to the expected connections. It creates no thread: each call that polls one of the
- * pending connections advances all of them. A caller may provide a thread by {@link #attend}.
+ * Accepts clients, and assigns them to the expected connections. The listener creates no thread: each call that polls
+ * one of the pending connections advances all of them. A caller may provide a thread by {@link #attend}.
  *
  * <p>
  * A client may have a valid hello with a key that is not expected yet, because a peer can be faster than this process.
@@ -86,10 +86,10 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
     private long watched;
     private long lastLook = System.nanoTime();
     private boolean closed;
-    /** Selector of the thread in {@link #attend}; null without one. */
+    /** Selector of the thread in {@link #attend}; null while no thread is there. */
     private @Nullable Selector selector;
 
-    /** Creates a listener. It owns the bound, non-blocking channels from now on. */
+    /** Creates a listener. The listener owns the bound, non-blocking channels from now on. */
     protected KeyedListener(OpenResources network, String name, byte[] secret, Duration handshakeDeadline,
             List<ServerSocketChannel> servers) {
         this.network = network;

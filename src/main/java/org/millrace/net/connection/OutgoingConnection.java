@@ -75,7 +75,7 @@ public abstract class OutgoingConnection implements Pending<FrameSender> {
     /** Releases the resources of an attempt that has not established a connection. */
     protected abstract void release();
 
-    /** Returns whether a new attempt will follow if the listener does not answer this one. */
+    /** Returns whether a new attempt will follow if the listener does not answer this attempt. */
     protected final boolean mayTryAgain() {
         return nanosLeft() > 0 && (attempts < ATTEMPTS || System.nanoTime() - unansweredSince < patience.toNanos());
     }

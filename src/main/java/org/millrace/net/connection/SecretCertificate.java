@@ -21,9 +21,9 @@ import javax.net.ssl.X509ExtendedTrustManager;
 
 /**
  * A certificate that is derived from a secret. All processes that know the secret derive the same certificate, so a
- * process that proves possession of the private key knows the secret. The key is an Ed25519 key. Its private half can
- * be any 32 bytes, and here it is a hash of the secret. Session keys do not depend on the private key, so recorded data
- * stays unreadable even if the secret becomes known.
+ * process that proves possession of the private key knows the secret. The key is an Ed25519 key. The private half of
+ * such a key can be any 32 bytes. Here the private half is a hash of the secret. Session keys do not depend on the
+ * private key, so recorded data stays unreadable even if the secret becomes known.
  */
 record SecretCertificate(PrivateKey key, X509Certificate certificate) {
 

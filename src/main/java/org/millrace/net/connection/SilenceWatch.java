@@ -20,7 +20,7 @@ import org.millrace.trace.ProcessTrace;
 
 /**
  * Checks once a second, on the trace's thread, whether links of this process's TCP streams are silent, and writes the
- * silent ones to the trace. A link is a pair of addresses, with all streams between them.
+ * silent links to the trace. A link is a pair of addresses, with all streams between them.
  */
 public final class SilenceWatch {
 
@@ -66,7 +66,7 @@ public final class SilenceWatch {
         this.trace = trace;
     }
 
-    /** Starts the watch. It runs as long as the trace is open. */
+    /** Starts the watch. The watch runs as long as the trace is open. */
     public static void start(ProcessTrace trace) {
         if (TcpInfo.isKnown()) {
             trace.watch(new SilenceWatch(trace)::glance);

@@ -121,7 +121,7 @@ final class TcpInfo {
 
     /**
      * Returns the number of segments that the operating system has received, with or without data, including discarded
-     * ones.
+     * segments.
      */
     int segmentsIn() {
         return number(SEGMENTS_IN_OFFSET);

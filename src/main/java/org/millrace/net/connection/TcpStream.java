@@ -28,8 +28,8 @@ public final class TcpStream {
 
     /**
      * Duration without input after which {@link #isHeard} returns false. Normally input arrives every five seconds.
-     * Streams that one fault interrupts become silent within six seconds of each other. When the first of them becomes
-     * silent, after ten seconds, the others have received nothing for at least this duration.
+     * Streams that one fault interrupts become silent within six seconds of each other. When the first of these streams
+     * becomes silent, after ten seconds, the other streams have received nothing for at least this duration.
      */
     private static final long HEARD_NANOS = TimeUnit.SECONDS.toNanos(4);
 
@@ -44,7 +44,9 @@ public final class TcpStream {
     final InetSocketAddress remote;
     final String peer;
     final boolean carriesFrames;
-    /** Descriptor of the stream; -1 while unknown. Only the watching thread uses this field and the following ones. */
+    /**
+     * Descriptor of the stream; -1 while unknown. Only the watching thread uses this field and the following fields.
+     */
     int descriptor = -1;
     private int segments;
     private long answers;

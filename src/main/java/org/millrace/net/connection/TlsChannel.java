@@ -15,9 +15,10 @@ import javax.net.ssl.SSLException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A TCP stream under TLS. It reads and writes like a non-blocking channel, and performs the handshake in these calls. A
- * {@link ChallengeResponse} comes first. Until it has succeeded, the stream has neither an engine nor a buffer. Used by
- * one thread at a time, but any thread may close it. The JDK's engine allocates memory during use.
+ * A TCP stream under TLS. The stream reads and writes like a non-blocking channel, and performs the handshake in these
+ * calls. A {@link ChallengeResponse} precedes TLS. Until the exchange has succeeded, the stream has neither an engine
+ * nor a buffer. Used by one thread at a time, but any thread may close it. The JDK's engine allocates memory during
+ * use.
  *
  * <p>
  * Encrypted bytes that the operating system has not accepted count as not written. The caller offers the same bytes
@@ -58,7 +59,7 @@ public final class TlsChannel extends FilterSocketChannel {
     private boolean drained;
 
     /**
-     * Creates a channel. It owns the unused stream from now on.
+     * Creates a channel. The channel owns the unused stream from now on.
      *
      * @param engines creates an engine for this stream; called once
      */

@@ -41,8 +41,8 @@ public final class LinkNetwork implements Network {
     private static final Duration LINGER = Duration.ofSeconds(10);
     private static final long PAUSE_NANOS = 20_000;
     /**
-     * Time that this network's thread sleeps while no frame is in flight, in nanoseconds. It may be long, because an
-     * owner polls after it has offered a frame.
+     * Time that this network's thread sleeps while no frame is in flight, in nanoseconds. The time may be long, because
+     * an owner polls after it has offered a frame.
      */
     private static final long IDLE_NANOS = 200_000;
 
@@ -51,7 +51,9 @@ public final class LinkNetwork implements Network {
     private final int host;
     private final Map<LinkSchedule, SharedLine> lines;
     private final AtomicBoolean warned = new AtomicBoolean();
-    /** Open senders. {@link #closing} has the closed ones, with the time of their closing. This object guards both. */
+    /**
+     * Open senders. {@link #closing} has the closed senders, with the time of their closing. This object guards both.
+     */
     private final Set<LinkSender> open = new HashSet<>();
     private final Map<LinkSender, Long> closing = new HashMap<>();
     private boolean moves;

@@ -259,7 +259,7 @@ final class LinkSender extends FrameEnd.Carried implements FrameSender {
 
     /**
      * Returns the number of copied frames. The owner may overwrite their payloads. The newest frame counts only while
-     * the sender has room for another one. Therefore, if all frames of an owner are complete, the owner can offer at
+     * the sender has room for another frame. Therefore, if all frames of an owner are complete, the owner can offer at
      * any time.
      */
     @Override

@@ -21,7 +21,7 @@ import org.millrace.net.socket.SocketOptions;
 final class PluginConnect extends OutgoingConnection {
 
     private final DeviceSet devices;
-    /** Watch of the plugin's calls; null before the first of them. */
+    /** Watch of the plugin's calls; null before the first call. */
     private @Nullable CallWatch watch;
     private final SocketOptions options;
     private final InetSocketAddress listener;

@@ -67,7 +67,10 @@ final class PluginConnection extends ConnectionState {
     private @Nullable ConnectionException broken;
     private long brokenNanos;
 
-    /** Creates the common part. It owns the non-blocking socket, which carries only shutdown messages from now on. */
+    /**
+     * Creates the common part of a sender or receiver. This object owns the non-blocking socket, which carries only
+     * shutdown messages from now on.
+     */
     public PluginConnection(OpenResources network, String name, String peer, SocketChannel socket, Session session,
             Duration callLimit) {
         super(network, name, peer);

@@ -7,9 +7,9 @@ import org.millrace.net.connection.ConnectionState.ConnectionEnd;
 import org.millrace.net.connection.InFlight;
 
 /**
- * Base class of the sender and the receiver of a connection. Each of these two ends has one communicator for messages
- * with headers, and another for payloads that are sent separately. Each end also has the memory for the messages with
- * headers, and the frames in flight.
+ * Base class of the sender and the receiver of a connection. An end has one communicator for messages with headers, and
+ * another communicator for payloads that are sent separately. An end also has the memory for the messages with headers,
+ * and the frames in flight.
  */
 abstract class PluginEnd<C extends PluginComm> extends ConnectionEnd {
 

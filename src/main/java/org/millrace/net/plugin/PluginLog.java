@@ -93,7 +93,8 @@ final class PluginLog {
     }
 
     /**
-     * Returns the newest warning of all plugins that is not logged yet, for the message of a failure; null without one.
+     * Returns the newest warning of all plugins that is not logged yet, for the message of a failure; null if all
+     * warnings are logged.
      */
     static @Nullable String take() {
         synchronized (LINES) {

@@ -8,7 +8,7 @@ import java.util.List;
  *
  * @param devices     numbers of the devices that connections use, cyclically; empty to use all devices of the plugin
  * @param inlineBytes maximum length of a payload that is copied behind its header, 0 to 1 MiB. A longer payload is sent
- *                    in separate messages. They wait until the receiver knows the destination of the payload.
+ *                    in separate messages. These messages wait until the receiver knows the destination of the payload.
  * @param pieceBytes  maximum length of a piece; each piece of such a longer payload is sent in its own message
  * @param maxRecvs    maximum number of buffers of one receive; the plugin may allow fewer
  * @param callLimit   time after which a call of the plugin that has not returned is logged

@@ -30,7 +30,8 @@ final class PluginReceiver extends PluginEnd<RecvComm> implements FrameReceiver 
     private long posted;
 
     /**
-     * Creates the receiving end. It owns both connected communicators: one for messages with headers, one for payloads.
+     * Creates the receiving end. The receiver owns both connected communicators: one for messages with headers, and one
+     * for payloads.
      */
     public PluginReceiver(PluginConnection connection, FrameSizes sizes, long messages, long payloads, BitSet regions) {
         super(connection, sizes, RecvComm::new, messages, payloads, regions);

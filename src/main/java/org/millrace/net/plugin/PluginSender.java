@@ -30,7 +30,8 @@ final class PluginSender extends PluginEnd<PluginSender.SendComm> implements Fra
     private long posted;
 
     /**
-     * Creates the sending end. It owns both connected communicators: one for messages with headers, one for payloads.
+     * Creates the sending end. The sender owns both connected communicators: one for messages with headers, and one for
+     * payloads.
      */
     public PluginSender(PluginConnection connection, FrameSizes sizes, long messages, long payloads, BitSet regions) {
         super(connection, sizes, SendComm::new, messages, payloads, regions);

@@ -9,8 +9,8 @@ interface PeerMemory {
     int MAX_PARTS = 64;
 
     /**
-     * Adds a destination for the next {@link #read}. A read fills the destinations in the order of their addition.
-     * Their total length must be the length of the read.
+     * Adds a destination for the next {@link #read}. A read fills the destinations in the order of their addition. The
+     * total length of the destinations must be the length of the read.
      *
      * @param to     memory of this process, of the global scope
      * @param offset offset of the first byte. The caller has checked that the bytes lie in the memory.

@@ -5,8 +5,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * Layout of a ring's file, in the host's byte order. One process is the producer, and the other one the consumer. Each
  * word has one writer. The ring's data is followed, from the next page boundary on, by space for moved payloads. A
- * moved payload is one that the receiver was to read in the producer's memory. The producer copied it to the file to
- * reuse that memory, see {@link FrameLayout}.
+ * moved payload is a payload that the receiver was to read in the producer's memory. The producer copied it to the file
+ * to reuse that memory, see {@link FrameLayout}.
  *
  * <pre>
  *   0        8         16         24      32        56       written once, by the side that created the file
@@ -27,8 +27,8 @@ import org.jspecify.annotations.Nullable;
  * sends the handshake's reply.
  *
  * <p>
- * A position is {@code first} plus the number of bytes that have passed through the ring. It only grows, wraps past
- * 2<sup>63</sup>, and is compared by difference. The bytes between the consumer's and the producer's position are
+ * A position is {@code first} plus the number of bytes that have passed through the ring. A position only grows, wraps
+ * past 2<sup>63</sup>, and is compared by difference. The bytes between the consumer's and the producer's position are
  * published and not consumed yet. The offset of a position in the data is the position modulo the capacity, which is a
  * power of two. Position and capacity are multiples of {@value #ALIGNMENT}. The words of the two sides are two cache
  * lines apart, because a prefetcher fetches lines in pairs. A store of one side then does not evict the other side's

@@ -107,7 +107,7 @@ final class RingMemory {
         return place;
     }
 
-    /** Lets later payloads overwrite the appended ones, all of which the consumer has read. */
+    /** Lets later payloads overwrite the payloads that were appended before. The consumer has read all of them. */
     void reuseAppended() {
         end = movedOffset;
     }

@@ -15,9 +15,9 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.file.FileName;
 
 /**
- * Memory that one process, the owner, allocates in parts, and that other processes map as a whole. They can then read
- * data at every offset that the owner sends to them. The heap resembles CUDA memory that is opened by a handle
- * ({@code cudaIpcMemHandle_t}). The heap is as long as the machine's memory, but only its allocated parts occupy
+ * Memory that one process, the owner, allocates in parts, and that other processes map as a whole. These processes can
+ * then read data at every offset that the owner sends to them. The heap resembles CUDA memory that is opened by a
+ * handle ({@code cudaIpcMemHandle_t}). The heap is as long as the machine's memory, but only its allocated parts occupy
  * memory.
  */
 public final class SharedHeap implements AutoCloseable {

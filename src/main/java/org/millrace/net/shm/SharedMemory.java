@@ -18,10 +18,10 @@ import org.millrace.file.ProcessIdentity;
 import org.millrace.file.User;
 
 /**
- * Memory that processes of one user share. It is a {@link SealedFile} if the operating system supports this and all
- * processes can open it. Otherwise the memory is a file in a directory, with a random name and mode 0600, which only
- * these processes open. The file is deleted when all processes have mapped it. If the creator was killed before that,
- * the next listener in the directory deletes the file.
+ * Memory that processes of one user share. The memory is a {@link SealedFile} if the operating system supports sealed
+ * files and all processes can open the file. Otherwise the memory is a file in a directory, with a random name and mode
+ * 0600, which only these processes open. The file is deleted when all processes have mapped it. If the creator was
+ * killed before that, the next listener in the directory deletes the file.
  */
 public final class SharedMemory implements AutoCloseable {
 

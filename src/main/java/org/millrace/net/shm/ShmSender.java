@@ -21,7 +21,7 @@ import org.millrace.net.connection.NativeRegion;
 
 /**
  * The sending end of a ring. Payloads pass through the ring in pieces. The receiver copies one piece while the sender
- * writes the next one. A payload may therefore be longer than the ring. The header and the first piece of a frame
+ * writes the next piece. A payload may therefore be longer than the ring. The header and the first piece of a frame
  * become visible together. Every call moves about one piece, so that one thread can serve many connections evenly.
  *
  * <p>

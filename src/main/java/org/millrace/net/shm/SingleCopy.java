@@ -125,8 +125,8 @@ public record SingleCopy(Use use, int fromBytes) {
     }
 
     /**
-     * Returns whether other processes can read this memory through the operating system. They cannot read device
-     * registers, for instance.
+     * Returns whether other processes can read this memory through the operating system. Device registers cannot be
+     * read in this way, for instance.
      */
     public static boolean isReadable(long address, long bytes) {
         try (Arena arena = Arena.ofConfined()) {

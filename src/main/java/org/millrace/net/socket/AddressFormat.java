@@ -27,8 +27,8 @@ import org.millrace.net.connection.HelloFormat;
  * </pre>
  *
  * <p>
- * A listener with several rails has one address for each rail, and this format contains the first. The listener sends a
- * list of all its addresses to each client that requests the list. The list follows the listener's reply:
+ * A listener with several rails has one address for each rail, and this format contains the first address. The listener
+ * sends a list of all its addresses to each client that requests the list. The list follows the listener's reply:
  *
  * <pre>
  *   0        4        8        10       12         16                 32

@@ -91,9 +91,9 @@ final class PieceFormat {
      * </pre>
      *
      * <p>
-     * The counts are totals since the beginning, so a later acknowledgement includes all earlier ones. The pieces of a
-     * stream are acknowledged in the order of their sending, so a count identifies them. On the successor of a lost
-     * stream the receiver first sends an acknowledgement. The sender then resends only missing data.
+     * The counts are totals since the beginning, so a later acknowledgement includes all earlier acknowledgements. The
+     * pieces of a stream are acknowledged in the order of their sending, so a count identifies them. On the successor
+     * of a lost stream the receiver first sends an acknowledgement. The sender then resends only missing data.
      *
      * <p>
      * A shutdown message may name a lost process: then {@value #LOST} messages of type 3 precede it. Each of them

@@ -63,8 +63,8 @@ final class ReceiveStream {
     /** Whether the latest read returned data. If so, more data may be available. */
     private boolean more;
     /**
-     * Whether the latest read left room in its buffer. If so, the current call does not read again, but the next call
-     * does.
+     * Whether the latest read left room in its buffer. If so, the current call does not read again. The next call reads
+     * again.
      */
     private boolean dry;
 

@@ -38,8 +38,8 @@ import org.millrace.trace.ProcessTrace;
 
 /**
  * Restores lost streams on a thread, which sleeps while no stream is lost. All networks of a process with the same
- * options share one reconnector. It listens on a port, because the listeners of connections are closed as soon as the
- * connections are established. Peers recognize this process by the reconnector's secret.
+ * options share one reconnector. The reconnector listens on a port, because the listeners of connections are closed as
+ * soon as the connections are established. Peers recognize this process by the reconnector's secret.
  */
 public final class Reconnector implements Runnable {
 
@@ -447,8 +447,8 @@ public final class Reconnector implements Runnable {
         }
 
         /**
-         * Restarts the time limit when the handshake has reached its next stage. This shows that the peer's host is
-         * slow, but the network is not cut.
+         * Restarts the time limit when the handshake has reached its next stage. The progress shows that the peer's
+         * host is slow and that the network is not cut.
          */
         private void noteProgress(SocketChannel open, long now) {
             int reached =

@@ -96,7 +96,9 @@ final class SendWindow extends PieceWindow {
         }
     }
 
-    /** Records the receiver's number of frames with a destination. A number less than an earlier one has no effect. */
+    /**
+     * Records the receiver's number of frames with a destination. A number less than an earlier number has no effect.
+     */
     void accepted(long frames) {
         for (; accepted < frames; accepted++) {
             unaccepted -= given[slot(accepted)];

@@ -3,8 +3,8 @@ package org.millrace.net.socket;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Chooses the stream for short pieces. A short piece usually uses the same stream as the previous one, so that one
- * write sends several pieces. One read receives them, and one acknowledgement is enough. Another stream is chosen if it
+ * Chooses the stream for short pieces. A short piece usually uses the same stream as the previous short piece. Then one
+ * write sends several pieces, one read receives them, and one acknowledgement is enough. Another stream is chosen if it
  * would deliver the piece clearly sooner. Used by one thread.
  */
 final class ShortPieces {

@@ -26,7 +26,8 @@ import org.millrace.net.socket.OutgoingStream.NoRouteException;
 
 /**
  * A pending connection to a listener. If the listener has several addresses, this side first requests the list of them.
- * Then it opens all streams of all rails at once. A rail that cannot be connected is left out if another rail can.
+ * Then it opens all streams of all rails at once. A rail that cannot be connected is left out if another rail can be
+ * connected.
  */
 final class SocketConnect extends OutgoingConnection {
 
@@ -143,7 +144,7 @@ final class SocketConnect extends OutgoingConnection {
     }
 
     /**
-     * Starts again without a rail. If the rail is the only one, waits for a later attempt, or throws the reason. The
+     * Starts again without a rail. If no other rail is left, waits for a later attempt, or throws the reason. The
      * listener accepts the new attempt as soon as it has detected the close of the old streams.
      */
     private void leaveOut(RailAddresses rail, ConnectionException why) {

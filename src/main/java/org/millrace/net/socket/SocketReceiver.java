@@ -49,7 +49,7 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
     private final Set<Rail> lastRails = new LinkedHashSet<>();
 
     /**
-     * Creates the receiving end. It owns the streams from now on.
+     * Creates the receiving end. The receiver owns the streams from now on.
      *
      * @param rails the rail of each stream
      */
@@ -264,8 +264,8 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
 
     /**
      * Reads the remaining data of the other streams after a shutdown message. A closing sender sends this message on
-     * all its streams. Then it closes restored streams that it has not used. This receiver must not report the close of
-     * these streams as an outage.
+     * all its streams. Then the sender closes restored streams that it has not used. This receiver must not report the
+     * close of these streams as an outage.
      */
     private void readLostPeer() {
         for (ReceiveStream stream : streams) {

@@ -69,7 +69,7 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
     private @Nullable Rail lastRail;
 
     /**
-     * Creates the sending end. It owns the streams from now on.
+     * Creates the sending end. The sender owns the streams from now on.
      *
      * @param rails the rail of each stream
      * @param clock clock in nanoseconds
@@ -473,8 +473,8 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
                 }
             }
             if (frames.completed() == frames.added()) {
-                // This call closes restored streams. It follows the shutdown message, so that the receiver does not
-                // report an outage.
+                // This call closes restored streams. The call follows the shutdown message, so that the receiver does
+                // not report an outage.
                 connection.closesInOrder();
             }
         } catch (ConnectionException lost) {

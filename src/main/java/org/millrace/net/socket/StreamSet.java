@@ -43,7 +43,7 @@ public final class StreamSet extends ConnectionState {
     private @Nullable SilentLink told;
 
     /**
-     * Creates the set. It owns the streams from now on.
+     * Creates the set. The set owns the streams from now on.
      *
      * @param name     name of the connection, with its peer, for messages
      * @param peer     the peer process, for messages

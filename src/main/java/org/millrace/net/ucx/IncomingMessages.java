@@ -17,7 +17,7 @@ final class IncomingMessages {
     private final long buffers;
     private final long[] requests = new long[UcxFormat.BUFFERS];
     private final CountMessages credits;
-    /** Number of messages that have arrived, including the current one. */
+    /** Number of messages that have arrived, including the current message. */
     private long came;
     /** Number of completely taken messages: all frames of each were taken. */
     private long taken;

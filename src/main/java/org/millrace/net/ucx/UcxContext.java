@@ -65,7 +65,7 @@ final class UcxContext {
     }
 
     /**
-     * Returns a context with additional settings. It also exists until the end of the process.
+     * Returns a context with additional settings. This context also exists until the end of the process.
      *
      * @param settings UCX settings by name, without the prefix {@code UCX_}
      */

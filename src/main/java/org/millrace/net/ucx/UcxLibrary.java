@@ -168,9 +168,9 @@ final class UcxLibrary {
     }
 
     /**
-     * Returns the handle that a UCX function has created. Throws if it has created none. UCX 1.13 then reports no error
-     * if no transport is usable. For instance, UCX_TLS may name a transport that does not exist, or {@code /dev/shm}
-     * may not be writable.
+     * Returns the handle that a UCX function has created. Throws if the function has created no handle. If no transport
+     * is usable, UCX 1.13 creates no handle and reports no error. For instance, UCX_TLS may name a transport that does
+     * not exist, or {@code /dev/shm} may not be writable.
      *
      * @param what action for the message, such as "make a worker"
      */

@@ -13,8 +13,8 @@ import org.millrace.gin.WindowTransfer;
 abstract class CudaMemory implements WindowMemory {
 
     /**
-     * Values of {@link WindowTransfer#slot()} for a transfer that uses no staging buffer. They name the queue that
-     * copies the bytes, or state that no copy is pending.
+     * Values of {@link WindowTransfer#slot()} for a transfer that uses no staging buffer. The values name the queue
+     * that copies the bytes, or state that no copy is pending.
      */
     static final int COPIED_HERE = -1;
     private static final int COPIED_DIRECTLY = -2;

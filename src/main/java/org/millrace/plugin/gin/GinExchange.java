@@ -27,8 +27,8 @@ final class GinExchange implements AutoCloseable {
     private static final int SEGMENT_WORDS = 2;
     private static final int SEGMENTS_AT_ONCE = 2;
     /**
-     * Number of words that a rank sends to another in one message. A frame header has one more word, with the number of
-     * the exchange.
+     * Number of words that a rank sends to another rank in one message. A frame header has one more word, with the
+     * number of the exchange.
      */
     static final int WORDS = FrameHeader.WORDS - 1;
 

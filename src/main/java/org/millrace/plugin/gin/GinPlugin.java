@@ -81,7 +81,7 @@ public final class GinPlugin {
     }
 
     /**
-     * Creates the plugin. It opens nothing before the first init.
+     * Creates the plugin. The plugin opens no endpoint and no device before the first init.
      *
      * @param losses               watch of communicators that lose a peer
      * @param netTakesDeviceMemory whether the network table's device accepts GPU memory
@@ -269,7 +269,7 @@ public final class GinPlugin {
         resources.closeEndpoint();
     }
 
-    /** Finalizes a context. The context is 0 with NCCL 2.28 for communicators after the first. */
+    /** Finalizes a context. The context is 0 with NCCL 2.28 for communicators after the first communicator. */
     public void ginFinalize(long context) {
         if (context != 0) {
             handles.remove(context, CommunicatorLosses.class);

@@ -42,7 +42,7 @@ import org.millrace.trace.ProcessTrace;
 
 /**
  * Resources that all {@link GinGroup groups of ranks} share: an endpoint in the network, and a thread for each device.
- * Each resource is opened for its first user and closed after the last.
+ * Each resource is opened for its first user and closed after its last user.
  */
 final class GinResources {
 

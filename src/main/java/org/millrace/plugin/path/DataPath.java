@@ -119,7 +119,7 @@ public interface DataPath extends AutoCloseable {
         /**
          * Prepares for the connections of the next communicator. In table versions without a context for each
          * communicator, one owner stands for all communicators. The teardown of one communicator must not affect the
-         * next.
+         * next communicator.
          */
         public void restart() {
             drainTimeout.restart();

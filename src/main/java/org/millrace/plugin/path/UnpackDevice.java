@@ -98,9 +98,9 @@ public final class UnpackDevice implements AutoCloseable {
     }
 
     /**
-     * The bounce buffer, with pages that receive the data of all connections of this process. There is only one,
-     * because a kernel has a single buffer address for all its connections. Each connection has its own pages and never
-     * waits for another connection's pages. Safe from any thread.
+     * The bounce buffer, with pages that receive the data of all connections of this process. A process has only one
+     * bounce buffer, because a kernel has a single buffer address for all its connections. Each connection has its own
+     * pages and never waits for another connection's pages. Safe from any thread.
      */
     static final class BounceBuffer {
 

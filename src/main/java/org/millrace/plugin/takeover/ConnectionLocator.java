@@ -15,9 +15,9 @@ import org.millrace.plugin.host.NativeMemory;
 
 /**
  * Finds a connection's control memory from the buffers that NCCL registers: LL, LL128 and Simple, in this order.
- * {@code ncclSendMem} and {@code ncclRecvMem} are not registered. They lie behind the three buffers if all three
- * buffers are in host memory. With {@code NCCL_ALLOC_P2P_NET_LL_BUFFERS=1}, LL's buffer is a separate allocation. The
- * control memory then lies behind LL's buffer at the sending end, and before LL's buffer at the receiving end. The
+ * {@code ncclSendMem} and {@code ncclRecvMem} are not registered. These two structs lie behind the three buffers if all
+ * three buffers are in host memory. With {@code NCCL_ALLOC_P2P_NET_LL_BUFFERS=1}, LL's buffer is a separate allocation.
+ * The control memory then lies behind LL's buffer at the sending end, and before LL's buffer at the receiving end. The
  * locator verifies these assumptions: the buffers must be adjacent, and the control memory must hold NCCL's initial
  * values.
  */
@@ -126,8 +126,8 @@ final class ConnectionLocator {
     }
 
     /**
-     * Searches the layouts that the calling NCCL does not use for one that the memory matches. Returns a clause for the
-     * error message that names this layout; empty if no layout matches.
+     * Searches for a layout that the memory matches, among the layouts that the calling NCCL does not use. Returns a
+     * clause for the error message that names this layout; empty if no layout matches.
      */
     private String seen(SendMem sendMem, MemorySegment recvMem) {
         for (KernelLayout other : KernelLayout.values()) {

@@ -140,7 +140,8 @@ public final class TakeoverService {
 
     /**
      * Returns the agent for a new connection: the agent with the fewest connections of the same direction, because
-     * receivers copy more than senders do. Among equals it is the agent with the fewest connections of both directions.
+     * receivers copy more than senders. Among agents with equal numbers, the agent with the fewest connections of both
+     * directions is chosen.
      */
     synchronized ProxyAgent assign(boolean receives) {
         Server least = Collections.min(serving.servers,

@@ -33,9 +33,9 @@ import org.millrace.trace.ProcessTrace;
 /**
  * Sends steps of every protocol from this process to itself while NCCL still initializes. The proxies' code is
  * therefore compiled when the first kernel posts. Without the warm-up, the first thousands of steps would be
- * interpreted, at several times their cost. The first steps use slots in host memory, where LL's slots always are. The
- * next steps use slots that a GPU copies. Sizes, protocols and pace are random, because a branch that the warm-up never
- * takes would cause a deoptimization later.
+ * interpreted, at several times their cost. The first steps use slots in host memory. LL's slots are always in host
+ * memory. The next steps use slots that a GPU copies. Sizes, protocols and pace are random, because a branch that the
+ * warm-up never takes would cause a deoptimization later.
  */
 final class WarmUp implements Runnable {
 
@@ -227,8 +227,8 @@ final class WarmUp implements Runnable {
         private final KernelPair kernels;
 
         /**
-         * Creates a pair. Its memory, about 150 KiB for each agent, is never freed, because this would require a wait
-         * until a busy agent has released it. A process has only one warm-up.
+         * Creates a pair. Its memory, about 150 KiB for each agent, is never freed, because a busy agent would first
+         * have to release it. A process has only one warm-up.
          */
         Pair(NetEndpoint endpoint, ProxyAgent agent, FrameSender sender, FrameReceiver receiver, boolean onDevice) {
             this.agent = agent;
