@@ -238,7 +238,7 @@ static int is_import_of(const struct millraceObject *object, size_t symbol, cons
 static int lead(struct look *look, const struct millraceObject *object, uintptr_t *slot, int function) {
   uintptr_t now = __atomic_load_n(slot, __ATOMIC_RELAXED);
   uintptr_t own = (uintptr_t)functions[function].own, instead = (uintptr_t)functions[function].instead;
-  /* An import that is resolved at its first call contains an address within its own object until then. */
+  /* Before its first call, an import that is resolved at the first call contains an address within its own object. */
   int unresolved = millraceObjectHas(object, (void *)now) && !look->ambiguous;
   if (now == instead)
     return 1;

@@ -31,8 +31,8 @@ static const char *const defaults[] = {
     /* Avoids a file in /tmp, and a page that delays a safepoint on a slow disk. */
     "-XX:-UsePerfData",
     /*
-     * The JDK writes classes with these methods only while the plugin starts. C2 would compile them for a quarter of a
-     * second and delay the threads that move data.
+     * The JDK writes classes only while the plugin starts. C2 would compile the methods of that code for a quarter of a
+     * second, and delay the threads that move data. The following options exclude these methods.
      */
     "-XX:CompileCommand=quiet",
     "-XX:CompileCommand=exclude,jdk.internal.classfile.impl.*::*",

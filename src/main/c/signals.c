@@ -51,7 +51,7 @@ static sighandler_t program_sigset(int, sighandler_t);
 
 /*
  * Functions that are redirected. In a program at fixed addresses, an object may see a jump of the program in place of a
- * function, so both addresses are recorded. For other signals, the function itself is called.
+ * function, so both addresses are recorded. For signals other than faults, the original function is called.
  */
 static struct {
   const char *name;

@@ -81,7 +81,8 @@ final class QueueWatch {
             if (next[at] != 0 && !GinQueueMemory.isBegunAt(next[at])) {
                 continue;
             }
-            // Called directly in this loop: compilers inline only to a limited depth, and this call must be inlined.
+            // drain is called directly in this loop, because the call must be inlined and compilers inline only to a
+            // limited depth.
             work += drains[at].drain(parts);
             next[at] = drains[at].nextAddress();
             used[at] = pass;

@@ -123,7 +123,7 @@ public interface DeviceRegion extends MemoryRegion {
 
         /**
          * Prepares the calling thread for the use of the copies. Called by a thread that closes the connection, because
-         * it may not be the thread that serves the connection.
+         * another thread may serve the connection.
          *
          * @return the permission; the same thread closes it, which restores the thread's previous state
          */

@@ -463,8 +463,8 @@ final class NetPlugin {
     public void closeSend(long connection) {
         handles.remove(connection, DataPath.Connection.class).close();
         if (!handles.hasAny(DataPath.Connection.class)) {
-            // NCCL before 2.28 does not report its last use of the network, and the process may end next. The
-            // operating system would then reset TCP connections on which acknowledgements still arrive. This call
+            // NCCL before 2.28 does not report its last use of the network, and the process may end next. At that end
+            // the operating system resets TCP connections on which acknowledgements still arrive. This call therefore
             // waits for the acknowledgements.
             sessions.values().stream().filter(each -> each.endsUntold).forEach(each -> each.endpoint.awaitPeers());
         }

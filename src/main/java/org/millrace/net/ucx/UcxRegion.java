@@ -64,7 +64,9 @@ final class UcxRegion extends NativeRegion {
         return eagerSendParam;
     }
 
-    /** {@return the address of the parameters for a receive, which always returns a request} */
+    /**
+     * {@return the address of the parameters for a receive; a receive with these parameters always returns a request}
+     */
     public long receiveParam() {
         return receiveParam;
     }
