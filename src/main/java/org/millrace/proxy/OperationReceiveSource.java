@@ -63,8 +63,8 @@ final class OperationReceiveSource implements ReceiveStepSource {
             return false;
         }
         if (op == null) {
-            // This rank has already started a later operation, which has no steps on this connection. The error message
-            // names that operation.
+            // This rank has announced an operation without steps on this connection, and the frame belongs to no later
+            // operation. The check below therefore fails, and its message names the announced operation.
             op = without;
         }
         if (!StepHeader.isOf(header, op) || op.steps() == 0) {

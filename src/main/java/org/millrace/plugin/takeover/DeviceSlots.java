@@ -236,8 +236,8 @@ public final class DeviceSlots implements AutoCloseable {
             try {
                 queue.close();
             } catch (MillraceException e) {
-                NcclLog.trace("copies did not end: " + e.getMessage());
                 // The queue cannot be closed, for instance because the program has reset the device.
+                NcclLog.trace("copies did not end: " + e.getMessage());
             }
         }
     }
