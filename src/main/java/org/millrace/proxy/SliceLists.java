@@ -22,7 +22,7 @@ public final class SliceLists {
     private final UnpackMeta meta;
     private final UnpackHandle handle;
     private final PieceCheck check;
-    /** Number of the next slice with a list that must be cleared, that is, its number of pieces must be set to 0. */
+    /** Number of the next slice with a list to clear. To clear a list means to set its number of pieces to 0. */
     private long uncleared;
     private long ordinal;
     private int slice;

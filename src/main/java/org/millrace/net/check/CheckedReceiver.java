@@ -30,7 +30,7 @@ public final class CheckedReceiver extends FrameEnd.Carried implements FrameRece
     private long removed;
 
     /**
-     * Creates a receiver that checks the payloads of the wire's frames.
+     * Creates a receiver that checks the payloads of the network's frames.
      *
      * @param wire the network's receiver, which is closed with this one
      */

@@ -110,7 +110,8 @@ final class StagedOutput {
     void acknowledged(long position) {
         acknowledged = position;
         if (position == end && end % capacity != 0) {
-            // The next bytes are written to the beginning of the buffer, which is in the processor's cache.
+            // The buffer has no unacknowledged bytes. The next bytes are written to its beginning, which is in the
+            // processor's cache.
             end += capacity - end % capacity;
             sent = end;
             acknowledged = end;

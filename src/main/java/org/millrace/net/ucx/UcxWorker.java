@@ -217,7 +217,8 @@ final class UcxWorker {
     }
 
     /**
-     * Destroys the worker if no connection uses it, and none is {@link #lingering}. Returns whether it was destroyed.
+     * Destroys the worker if no connection uses it, and no closed connection is {@link #lingering}. Returns whether it
+     * was destroyed.
      */
     boolean destroyIfUnused() {
         enter();

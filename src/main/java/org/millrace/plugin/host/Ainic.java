@@ -23,8 +23,9 @@ public final class Ainic {
     private Ainic() {}
 
     /**
-     * Returns whether RCCL may use such cards. RCCL does so only if most of the cards are of this type ({@code
-     * rcclUseAinic} in transport/net.cc). One card of this vendor suffices for this method.
+     * Returns whether RCCL may use such cards. RCCL uses them only if most of the cards are of this type
+     * ({@code rcclUseAinic} in transport/net.cc). Without a setting, this method returns true if the host has at least
+     * one card of this vendor.
      *
      * @param setting value of {@link #VARIABLE}; empty if it is unset
      */
