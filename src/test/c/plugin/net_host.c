@@ -4,7 +4,6 @@
  * between the runs.
  * - abort: the same, after several runs that both ranks abandon halfway with requests in flight.
  * - processes: each rank has its own process.
- * - kill: the same, and the sender dies by SIGKILL halfway.
  * - refused: connect and accept must fail.
  */
 #define _GNU_SOURCE
@@ -14,7 +13,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -37,7 +35,7 @@ struct end {
 };
 
 static struct end ends[2];
-static long messages, lastMessage, leaveAt;
+static long messages, leaveAt;
 static uint64_t seed;
 static char peerHandle[NCCL_NET_HANDLE_MAXSIZE];
 
@@ -80,12 +78,9 @@ static void deregister_buffers(struct end *end) {
   free(end->memory);
 }
 
-/*
- * Returns whether an operation failed with the error that a killed or absent peer must cause. Any other failure ends
- * the program.
- */
+/* Returns whether an operation failed with the error that an absent peer must cause. Other failures end the program. */
 static int lost(ncclResult_t result) {
-  if ((lastMessage < messages || leaveAt < messages) && result == ncclRemoteError)
+  if (leaveAt < messages && result == ncclRemoteError)
     return 1;
   SUCCEEDS(result);
   return 0;
@@ -145,8 +140,6 @@ static void *sender(void *argument) {
       else
         random = before;
     }
-    if (done == lastMessage)
-      raise(SIGKILL);
     int finished = 0, size = -1, slot = (int)(done % SLOTS);
     if (done < posted) {
       if (lost(end->net->test(requests[slot], &finished, &size)))
@@ -346,15 +339,12 @@ static void two_processes(const char *path) {
   }
   receiving_process(path, handlePipe[1]);
   REQUIRE(waitpid(child, &status, 0) == child, "wait");
-  if (lastMessage < messages)
-    REQUIRE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "the sender was not killed: %d", status);
-  else
-    REQUIRE(status == 0, "the sender ended with %d", status);
+  REQUIRE(status == 0, "the sender ended with %d", status);
 }
 
 int main(int count, char **arguments) {
-  REQUIRE(count == 5, "usage: LIBRARY MESSAGES SEED threads|abort|processes|kill|refused");
-  messages = lastMessage = leaveAt = atol(arguments[2]);
+  REQUIRE(count == 5, "usage: LIBRARY MESSAGES SEED threads|abort|processes|refused");
+  messages = leaveAt = atol(arguments[2]);
   seed = strtoull(arguments[3], NULL, 0);
 #if NET_VERSION >= 10
   profiler = message_event;
@@ -379,8 +369,6 @@ int main(int count, char **arguments) {
   } else if (strcmp(arguments[4], "refused") == 0) {
     refused_connection(arguments[1]);
   } else {
-    if (strcmp(arguments[4], "kill") == 0)
-      lastMessage = messages / 2;
     two_processes(arguments[1]);
   }
   printf("OK " TABLE_NAME "\n");

@@ -1,6 +1,6 @@
 /*
- * A host that handles signals itself, before and after the plugin has created a JVM. Usage: LIBRARY [late]. The process
- * ends by SIGTERM, which has no handler. With "late" it sets its handler of faults when the JVM exists.
+ * A host that handles signals itself, before and after the plugin has created a JVM. Usage: LIBRARY. The process
+ * ends by SIGTERM, which has no handler.
  */
 #define _GNU_SOURCE
 #define NET_VERSION 11
@@ -52,35 +52,19 @@ static void check_handler(int signal, void *handler) {
   REQUIRE((void *)now.sa_sigaction == handler || (void *)now.sa_handler == handler, "handler of %d", signal);
 }
 
-static void set_handler_late(void *ctx, const struct sigaction *fault) {
-  char handle[NCCL_NET_HANDLE_MAXSIZE];
-  void *listener;
-  sigaction(SIGSEGV, fault, NULL);
-  for (int i = 0; i < 2; i++) {
-    SUCCEEDS(LISTEN(net, ctx, 0, handle, &listener));
-    SUCCEEDS(net->closeListen(listener));
-  }
-}
-
 int main(int count, char **arguments) {
-  REQUIRE(count == 2 || count == 3, "usage: LIBRARY [late]");
+  REQUIRE(count == 2, "usage: LIBRARY");
   struct sigaction fault = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
   struct sigaction interrupt = {.sa_handler = on_interrupt};
-  if (count == 2)
-    sigaction(SIGSEGV, &fault, NULL);
-  else
-    signal(SIGSEGV, SIG_IGN); /* libjsig reports this change, and later changes too */
+  sigaction(SIGSEGV, &fault, NULL);
   sigaction(SIGINT, &interrupt, NULL);
   signal(SIGHUP, SIG_IGN);
   forbidden = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (count == 2)
-    provoke_fault();
+  provoke_fault();
 
   void *ctx;
   net = symbol(open_plugin(arguments[1]), TABLE_NAME);
   SUCCEEDS(net_init(net, &ctx));
-  if (count == 3)
-    set_handler_late(ctx, &fault);
 
   check_handler(SIGINT, (void *)on_interrupt);
   check_handler(SIGHUP, (void *)SIG_IGN);

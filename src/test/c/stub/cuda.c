@@ -122,7 +122,7 @@ static void make_next(struct stream *stream) {
 
 /* The program's context is current on every thread that has set no other. */
 static __thread void *current = &synchronizations;
-static int contexts, copiesBesideTheProgram;
+static int copiesBesideTheProgram;
 
 /* A context that is not the program's. Its memory is never freed, so that a use after its destruction is detected. */
 struct context {
@@ -195,7 +195,6 @@ int cuCtxCreate_v2(void **context, unsigned flags, int device) {
   if (flags || device || getenv("STUB_CUDA_NO_CONTEXT"))
     return INVALID;
   make_current(*context = calloc(1, sizeof(struct context)));
-  contexts++;
   return 0;
 }
 
@@ -214,7 +213,6 @@ int cuCtxDestroy_v2(struct context *context) {
     misused("a context is destroyed that is current on another thread, or was destroyed before");
   context->destroyed = 1;
   pthread_mutex_unlock(&lock);
-  contexts--;
   return 0;
 }
 
@@ -544,13 +542,9 @@ long stubRecords(void) {
   return recorded;
 }
 
-/* Returns the number of copies in the program's context, and the number of other contexts. */
+/* Returns the number of copies in the program's context. */
 int stubInProgramsContext(void) {
   return copiesBesideTheProgram;
-}
-
-int stubContexts(void) {
-  return contexts;
 }
 
 long stubCopies(int withinTheDevice) {

@@ -14,6 +14,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.plugin.HostProgram.Outcome;
 
@@ -25,6 +26,7 @@ import org.millrace.plugin.HostProgram.Outcome;
 class FaultHandlersTest {
 
     private static final Path JAVA_HOME = Path.of(System.getProperty("java.home"));
+    private static final String JSIG = JAVA_HOME.resolve("lib/libjsig.so").toString();
 
     private static final String PROGRAM = """
             import ctypes, faulthandler, sys
@@ -42,10 +44,12 @@ class FaultHandlersTest {
                 Stream.concat(Stream.of(include, include + "/linux"), Stream.of(definitions)).toArray(String[]::new));
     }
 
+    /** With libjsig, which redirects the program's calls itself, the plugin redirects none. */
     @ParameterizedTest
-    @ValueSource(strings = {"import", "signal", "later"})
-    void aHandlerThatIsSetThroughAnImportComesBehindTheJvms(String way) throws Exception {
-        Outcome outcome = host().run(HostProgram.library(), way, host("-DLATER", "-shared", "-fPIC").path());
+    @CsvSource({"import, ", "signal, ", "later, ", "import, libjsig"})
+    void aHandlerThatIsSetThroughAnImportComesBehindTheJvms(String way, String preloaded) throws Exception {
+        Outcome outcome = host().with("LD_PRELOAD", preloaded == null ? null : JSIG)
+                .run(HostProgram.library(), way, host("-DLATER", "-shared", "-fPIC").path());
         assertEquals(0, outcome.exit(), outcome.output());
         assertEquals(List.of(), outcome.warnings(), outcome.output());
         assertTrue(outcome.endsWith("OK\n"), outcome.output());
@@ -72,7 +76,7 @@ class FaultHandlersTest {
         Outcome outcome = host().run(HostProgram.library(), way);
         assertEquals(0, outcome.exit(), outcome.output());
         assertEquals(1, outcome.warnings().size(), outcome.output());
-        assertTrue(outcome.logLine(2).endsWith("LD_PRELOAD=" + JAVA_HOME.resolve("lib/libjsig.so")), outcome.output());
+        assertTrue(outcome.logLine(2).endsWith("LD_PRELOAD=" + JSIG), outcome.output());
     }
 
     /** In a program with a sanitizer, the dynamic linker finds the sanitizer's sigaction before the C library's. */

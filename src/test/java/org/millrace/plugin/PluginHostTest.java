@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Tag;
@@ -39,17 +38,6 @@ class PluginHostTest {
         var outcome = withNcclsProxy(version).with("NCCL_NSOCKS_PERTHREAD", "3")
                 .run(HostProgram.library(), 100, 77, "processes");
         assertEquals(0, outcome.exit(), outcome.output());
-    }
-
-    /** The killed sender has sent only half of the data that the receiver waits for. */
-    @Test
-    void aRankWhosePeerIsKilledGetsAnErrorAndEnds() throws Exception {
-        var outcome = withNcclsProxy(11).with("MILLRACE_NET", "socket").run(HostProgram.library(), 100, 5, "kill");
-        assertEquals(0, outcome.exit(), outcome.output());
-        assertTrue(
-                outcome.output()
-                        .matches("(?s).*NET/Millrace: (test|irecv): socket connection [^\n]* connection lost .*"),
-                outcome.output());
     }
 
     @ParameterizedTest
@@ -95,20 +83,5 @@ class PluginHostTest {
         var outcome = HostProgram.compile("signals_host").run(HostProgram.library());
         assertEquals(EXIT_BY_SIGTERM, outcome.exit(), outcome.output());
         assertTrue(outcome.endsWith("OK\n"), outcome.output());
-    }
-
-    /**
-     * The JVM detects null pointers by SIGSEGV. The program's handler for that signal runs after the JVM's, as with
-     * libjsig.
-     */
-    @Test
-    void aHandlerOfFaultsThatIsSetAfterTheJvmsServesTheProgramsFaults() throws Exception {
-        HostProgram host = HostProgram.compile("signals_host");
-        Path libjsig = Path.of(System.getProperty("java.home"), "lib", "libjsig.so");
-        for (String preloaded : new String[] {null, libjsig.toString()}) {
-            var outcome = host.with("LD_PRELOAD", preloaded).run(HostProgram.library(), "late");
-            assertEquals(EXIT_BY_SIGTERM, outcome.exit(), outcome.output());
-            assertEquals(List.of(), outcome.warnings(), outcome.output());
-        }
     }
 }

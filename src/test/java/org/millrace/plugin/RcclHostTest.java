@@ -149,14 +149,6 @@ class RcclHostTest {
                 outcome.output());
     }
 
-    /** A program without a version is treated as NCCL: its memory is checked as usual. */
-    @Test
-    void aProgramWithNcclInsideIsTakenOver() throws Exception {
-        Outcome outcome = HostProgram.compile("takeover_host", "-DNET_VERSION=12")
-                .run(HostProgram.library(), "threads", 2, 200, 7, "small");
-        isTakenOver(outcome, "an NCCL of unknown version, whose memory tells");
-    }
-
     /** A library of any other name, such as libtorch_cuda.so, may contain a statically linked NCCL. */
     @ParameterizedTest
     @CsvSource({"libnccl.so.2, ", "libtorch_cuda.so, ", "libnccl.so.2, X"})
