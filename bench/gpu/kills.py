@@ -32,6 +32,7 @@ LIMIT = 2 + options.grace + 1  # one second more for a process to end
 
 OF_PEER = re.compile(r"lost the peer pid (\d+) ")
 IN_ERROR = re.compile(r"pid (\d+)")
+OF_FILE = re.compile(r"/millrace-[0-9a-f]{16}-(\d+)-")
 
 
 class Rank:
@@ -151,8 +152,9 @@ def work(trials, result):
 
 
 def shared():
-    """Returns Millrace's files in /dev/shm, except traces, which are kept for an hour for inspection."""
-    return {file for file in glob.glob("/dev/shm/millrace-*") if not file.endswith(".trace")}
+    """Returns Millrace's files in /dev/shm whose processes have ended, except traces, which are kept for an hour."""
+    files = {file: OF_FILE.search(file) for file in glob.glob("/dev/shm/millrace-*") if not file.endswith(".trace")}
+    return {file for file, owner in files.items() if not owner or not os.path.exists("/proc/" + owner[1])}
 
 
 def times(values):

@@ -1,6 +1,6 @@
 /*
- * CUDA on CPU threads: the functions of the runtime and of the driver that NCCL calls. Device memory is host memory.
- * Each stream is a queue with a thread. Signatures and values follow CUDA's documentation.
+ * CUDA on CPU threads: the functions of the runtime and of the driver that NCCL and the programs of bench/gpu call.
+ * Device memory is host memory. A stream is a queue with a thread. Signatures and values follow CUDA's documentation.
  */
 #include "launch.h"
 
@@ -11,12 +11,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -59,6 +61,7 @@ struct Event {
   std::condition_variable changed;
   uint64_t requested = 0;
   uint64_t reached = 0;
+  std::chrono::steady_clock::time_point time; /* of the newest record that was reached */
   std::weak_ptr<Graph> capture; /* graph of the newest record; empty if that record was not captured */
 
   uint64_t request() {
@@ -69,6 +72,7 @@ struct Event {
   void reach(uint64_t record) {
     std::lock_guard<std::mutex> guard(lock);
     if (record > reached) reached = record;
+    time = std::chrono::steady_clock::now();
     changed.notify_all();
   }
 
@@ -90,9 +94,16 @@ struct Event {
 
 class Stream {
 public:
-  Stream() : worker([this] { work(); }) {}
+  Stream() : worker([this] { work(); }) {
+    std::lock_guard<std::mutex> guard(allLock);
+    all.insert(this);
+  }
 
   ~Stream() {
+    {
+      std::lock_guard<std::mutex> guard(allLock);
+      all.erase(this);
+    }
     {
       std::lock_guard<std::mutex> guard(lock);
       closed = true;
@@ -130,7 +141,20 @@ public:
     changed.wait(guard, [&] { return tasks.empty(); });
   }
 
+  static void synchronizeAll() {
+    std::lock_guard<std::mutex> guard(allLock);
+    for (Stream *each : all) each->synchronize();
+  }
+
+  bool complete() {
+    std::lock_guard<std::mutex> guard(lock);
+    return tasks.empty();
+  }
+
 private:
+  inline static std::mutex allLock;
+  inline static std::set<Stream *> &all = *new std::set<Stream *>; /* remains when the process ends */
+
   /** Runs the tasks. A task stays in the queue until it has ended. */
   void work() {
     std::unique_lock<std::mutex> guard(lock);
@@ -170,45 +194,48 @@ struct Memory {
 
 std::mutex memoryLock;
 
-std::map<uintptr_t, Memory> &memories() {
-  static auto *all = new std::map<uintptr_t, Memory>;
-  return *all;
-}
+std::map<uintptr_t, Memory> &memories = *new std::map<uintptr_t, Memory>;
 
 uintptr_t number(const void *pointer) { return reinterpret_cast<uintptr_t>(pointer); }
 
 /** Returns the memory that contains the address and its base; size 0 if CUDA does not know the address. */
 std::pair<uintptr_t, Memory> find(const void *pointer) {
   std::lock_guard<std::mutex> guard(memoryLock);
-  auto after = memories().upper_bound(number(pointer));
-  if (after != memories().begin()) {
+  auto after = memories.upper_bound(number(pointer));
+  if (after != memories.begin()) {
     auto found = std::prev(after);
     if (number(pointer) - found->first < found->second.size) return *found;
   }
   return {0, {0, 0, true, -1}};
 }
 
-void add(const void *pointer, size_t size, bool host, int file = -1) {
+int add(const void *pointer, size_t size, bool host, int file = -1) {
   std::lock_guard<std::mutex> guard(memoryLock);
-  memories()[number(pointer)] = {size, currentDevice, host, file};
+  memories[number(pointer)] = {size, currentDevice, host, file};
+  return SUCCESS;
 }
 
-void remove(const void *pointer) {
+int remove(const void *pointer) {
   std::lock_guard<std::mutex> guard(memoryLock);
-  memories().erase(number(pointer));
+  memories.erase(number(pointer));
+  return SUCCESS;
 }
 
 int allocate(void **pointer, size_t size, bool host) {
   size_t whole = (size + 4095) / 4096 * 4096;
   *pointer = aligned_alloc(4096, whole == 0 ? 4096 : whole);
   if (*pointer == nullptr) return result(OUT_OF_MEMORY);
-  add(*pointer, size, host);
-  return SUCCESS;
+  return add(*pointer, size, host);
 }
 
 int release(void *pointer) {
   remove(pointer);
   free(pointer);
+  return SUCCESS;
+}
+
+template <typename T, typename V> int store(T *result, V value) {
+  *result = static_cast<T>(value);
   return SUCCESS;
 }
 
@@ -229,10 +256,7 @@ int attribute(int *value, int attribute) {
 
 // ---- Devices ----
 
-API cudaGetDevice(int *device) {
-  *device = currentDevice;
-  return SUCCESS;
-}
+API cudaGetDevice(int *device) { return store(device, currentDevice); }
 
 API cudaSetDevice(int device) {
   if (device < 0 || device >= DEVICES) return result(101);
@@ -240,15 +264,9 @@ API cudaSetDevice(int device) {
   return SUCCESS;
 }
 
-API cudaGetDeviceCount(int *count) {
-  *count = DEVICES;
-  return SUCCESS;
-}
+API cudaGetDeviceCount(int *count) { return store(count, DEVICES); }
 
-API cudaDriverGetVersion(int *version) {
-  *version = VERSION;
-  return SUCCESS;
-}
+API cudaDriverGetVersion(int *version) { return store(version, VERSION); }
 
 API cudaRuntimeGetVersion(int *version) { return cudaDriverGetVersion(version); }
 API cudaDeviceGetAttribute(int *value, int name, int) { return attribute(value, name); }
@@ -276,12 +294,14 @@ API cudaGetDeviceProperties(void *properties, int) {
   return SUCCESS;
 }
 
-API cudaDeviceCanAccessPeer(int *can, int, int) {
-  *can = 0;
-  return SUCCESS;
-}
+API cudaDeviceCanAccessPeer(int *can, int, int) { return store(can, 0); }
 
 API cudaDeviceSetLimit(int, size_t) { return SUCCESS; }
+
+API cudaDeviceSynchronize() {
+  Stream::synchronizeAll();
+  return SUCCESS;
+}
 
 // ---- Errors ----
 
@@ -303,18 +323,14 @@ API cudaHostAlloc(void **pointer, size_t size, unsigned) { return allocate(point
 API cudaFree(void *pointer) { return release(pointer); }
 API cudaFreeHost(void *pointer) { return release(pointer); }
 
-API cudaHostRegister(void *pointer, size_t size, unsigned) {
-  add(pointer, size, true);
-  return SUCCESS;
-}
+API cudaHostRegister(void *pointer, size_t size, unsigned) { return add(pointer, size, true); }
+API cudaHostUnregister(void *pointer) { return remove(pointer); }
+API cudaHostGetDevicePointer(void **device, void *host, unsigned) { return store(device, host); }
 
-API cudaHostUnregister(void *pointer) {
-  remove(pointer);
-  return SUCCESS;
-}
-
-API cudaHostGetDevicePointer(void **device, void *host, unsigned) {
-  *device = host;
+API cudaMemGetInfo(size_t *free, size_t *total) {
+  std::lock_guard<std::mutex> guard(memoryLock);
+  *free = *total = DEVICE_BYTES;
+  for (auto &[address, memory] : memories) *free -= memory.host ? 0 : memory.size;
   return SUCCESS;
 }
 
@@ -360,10 +376,7 @@ API cudaMemset(void *target, int value, size_t size) {
   return SUCCESS;
 }
 
-API cudaMemPoolCreate(void **pool, const void *) {
-  *pool = new char;
-  return SUCCESS;
-}
+API cudaMemPoolCreate(void **pool, const void *) { return store(pool, new char); }
 
 API cudaMemPoolDestroy(char *pool) {
   delete pool;
@@ -380,10 +393,7 @@ API cudaFreeAsync(void *pointer, Stream *on) {
 
 // ---- Streams and events ----
 
-API cudaStreamCreateWithFlags(Stream **created, unsigned) {
-  *created = new Stream;
-  return SUCCESS;
-}
+API cudaStreamCreateWithFlags(Stream **created, unsigned) { return store(created, new Stream); }
 
 /** Ends the stream's tasks first. CUDA returns at once instead. */
 API cudaStreamDestroy(Stream *handle) {
@@ -396,10 +406,9 @@ API cudaStreamSynchronize(Stream *handle) {
   return SUCCESS;
 }
 
-API cudaStreamGetId(Stream *handle, unsigned long long *id) {
-  *id = number(&stream(handle));
-  return SUCCESS;
-}
+API cudaStreamQuery(Stream *handle) { return stream(handle).complete() ? SUCCESS : NOT_READY; }
+
+API cudaStreamGetId(Stream *handle, unsigned long long *id) { return store(id, number(&stream(handle))); }
 
 /** A captured event brings the stream into the capture. */
 API cudaStreamWaitEvent(Stream *handle, Event *event, unsigned flags) {
@@ -421,10 +430,7 @@ API cudaLaunchHostFunc(Stream *handle, void (*function)(void *), void *argument)
   return SUCCESS;
 }
 
-API cudaEventCreateWithFlags(Event **created, unsigned) {
-  *created = new Event;
-  return SUCCESS;
-}
+API cudaEventCreateWithFlags(Event **created, unsigned) { return store(created, new Event); }
 
 API cudaEventCreate(Event **created) { return cudaEventCreateWithFlags(created, 0); }
 
@@ -449,6 +455,10 @@ API cudaEventQuery(Event *event) { return event->complete() ? SUCCESS : NOT_READ
 API cudaEventSynchronize(Event *event) {
   event->await(event->newest());
   return SUCCESS;
+}
+
+API cudaEventElapsedTime(float *milliseconds, Event *start, Event *end) {
+  return store(milliseconds, std::chrono::duration<float, std::milli>(end->time - start->time).count());
 }
 
 // ---- Graphs ----
@@ -486,10 +496,7 @@ API cudaStreamGetCaptureInfo(Stream *handle, int *status, uint64_t *id, void *gr
   return SUCCESS;
 }
 
-API cudaStreamIsCapturing(Stream *handle, int *status) {
-  *status = stream(handle).capture() != nullptr;
-  return SUCCESS;
-}
+API cudaStreamIsCapturing(Stream *handle, int *status) { return store(status, stream(handle).capture() != nullptr); }
 
 API cudaStreamUpdateCaptureDependencies(Stream *, void *, const void *, size_t, unsigned) { return SUCCESS; }
 API cudaGraphAddDependencies(Graph *, const void *, const void *, const void *, size_t) { return SUCCESS; }
@@ -503,8 +510,7 @@ API cudaGraphAddEventRecordNode(void **node, Graph *graph, const void *, size_t,
 using UserObject = std::pair<void (*)(void *), void *>;
 
 API cudaUserObjectCreate(UserObject **object, void *argument, void (*destructor)(void *), unsigned, unsigned) {
-  *object = new UserObject(destructor, argument);
-  return SUCCESS;
+  return store(object, new UserObject(destructor, argument));
 }
 
 /** Gives the object to the graph. */
@@ -538,10 +544,7 @@ API cudaFuncGetAttributes(void *, const void *) { return SUCCESS; }
 API cudaFuncSetAttribute(const void *, int, int) { return SUCCESS; }
 
 /** Returns the host stub itself as the driver's handle of the kernel. */
-API cudaGetFuncBySymbol(const void **function, const void *stub) {
-  *function = stub;
-  return SUCCESS;
-}
+API cudaGetFuncBySymbol(const void **function, const void *stub) { return store(function, stub); }
 
 /** Launches a kernel whose arguments are one block, which the array extra describes. */
 API cuLaunchKernelEx(const void *configuration, const void *function, void **parameters, void **extra) {
@@ -575,10 +578,7 @@ API cudaLaunchKernel(const void *stub, Dimensions, Dimensions, void **arguments,
 
 // ---- The driver's other functions ----
 
-API cuDeviceGet(int *device, int ordinal) {
-  *device = ordinal;
-  return SUCCESS;
-}
+API cuDeviceGet(int *device, int ordinal) { return store(device, ordinal); }
 
 API cuDeviceGetAttribute(int *value, int name, int) { return attribute(value, name); }
 
@@ -589,10 +589,7 @@ API cuDeviceGetUuid(char *uuid, int device) {
   return SUCCESS;
 }
 
-API cuGetErrorString(int error, const char **text) {
-  *text = cudaGetErrorString(error);
-  return SUCCESS;
-}
+API cuGetErrorString(int error, const char **text) { return store(text, cudaGetErrorString(error)); }
 
 API cuGetErrorName(int error, const char **text) { return cuGetErrorString(error, text); }
 
@@ -604,10 +601,7 @@ API cuMemGetAddressRange(uintptr_t *base, size_t *size, const void *pointer) {
   return SUCCESS;
 }
 
-API cuMemGetAllocationGranularity(size_t *bytes, const void *, int) {
-  *bytes = 2 << 20;
-  return SUCCESS;
-}
+API cuMemGetAllocationGranularity(size_t *bytes, const void *, int) { return store(bytes, 2 << 20); }
 
 // ---- Virtual memory: a handle is the descriptor of a file in memory, which ends with the properties ----
 
@@ -675,10 +669,7 @@ API cuMemRetainAllocationHandle(uint64_t *handle, void *address) {
   return duplicate(reinterpret_cast<int *>(handle), find(address).second.file);
 }
 
-API cuCtxGetCurrent(void **context) {
-  *context = &currentDevice;
-  return SUCCESS;
-}
+API cuCtxGetCurrent(void **context) { return store(context, &currentDevice); }
 
 API cuCtxGetDevice(int *device) { return cudaGetDevice(device); }
 

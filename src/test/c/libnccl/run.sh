@@ -4,10 +4,12 @@
 # run.sh LIBNCCL RANKS HOSTS COUNTS TYPES OPERATORS [COLLECTIVE...]
 # run.sh LIBNCCL RANKS HOSTS random SEED ROUNDS
 # run.sh LIBNCCL RANKS HOSTS life SCENARIO
+# run.sh LIBNCCL bench SCRIPT ARGUMENT...
 #
-# ranks.cpp describes the arguments. The ranks report the names of HOSTS different hosts to NCCL. All variables of NCCL and of the plugin apply. The exit
-# status is 0 if all elements are right.
-if [ $# -lt 5 ]; then sed -n '2,/^if/s/^# \{0,1\}//p' "$0"; exit 2; fi
+# ranks.cpp describes the arguments. The ranks report the names of HOSTS different hosts to NCCL. All variables of NCCL
+# and of the plugin apply. The exit status is 0 if all elements are right. The last form runs a script of bench/gpu whose
+# program has no kernels. CUDA_HOME (default: /usr/local/cuda) has CUDA's headers.
+if [ $# -lt 4 ]; then sed -n '2,/^if/s/^# \{0,1\}//p' "$0"; exit 2; fi
 built=$(cd "$(dirname "$0")/../../../.." && pwd)/target/libnccl
 export MILLRACE_NCCL="$1"
 export LD_LIBRARY_PATH="$built:$(dirname "$1")${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
@@ -17,6 +19,15 @@ export NCCL_PAT_ENABLE=0 NCCL_CUMEM_ENABLE="${NCCL_CUMEM_ENABLE:-0}" NCCL_CUMEM_
 export MILLRACE_DEVICE_SLOTS="${MILLRACE_DEVICE_SLOTS:-0}"
 # Each channel of a kernel is a thread.
 export NCCL_MAX_CTAS="${NCCL_MAX_CTAS:-4}"
+if [ "$2" = bench ]; then
+  export NCCL_HOME="${1%/lib/*}"
+  mkdir -p "$built/cuda/lib64"
+  ln -sfn "${CUDA_HOME:-/usr/local/cuda}/include" "$built/cuda/include"
+  ln -sf ../../libcuda-on-cpu.so "$built/cuda/lib64/libcudart.so"
+  export CUDA_HOME="$built/cuda"
+  shift 2
+  exec "$@"
+fi
 ranks=$2 hosts=$3
 shift 3
 directory=$(mktemp -d)

@@ -14,6 +14,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -42,6 +43,11 @@ class LibncclTest {
     /** Seed of the first case of the random operations, and number of their rounds. Failures print the seed. */
     private static final long SEED = Long.getLong("millrace.nccl.seed", 1);
     private static final int ROUNDS = Integer.getInteger("millrace.nccl.rounds", 25);
+    /** Last line of a rank. */
+    private static final Pattern TOTALS =
+            Pattern.compile("rank \\d+: (\\d+) operations, (\\d+) elements, (\\d+) wrong");
+    private static final Pattern PRINTED =
+            Pattern.compile("MILLRACE_(NET|TAKEOVER|TLS)|NCCL_(PROTO|ALGO|MAX_CTAS|CUMEM_ENABLE)");
     private static Path nccl;
     private static Path jar;
 
@@ -50,6 +56,11 @@ class LibncclTest {
 
         long count(String text) {
             return output.lines().filter(line -> line.contains(text)).count();
+        }
+
+        /** Returns the sum of all ranks: of operations (group 1), elements (2) or wrong elements (3). */
+        long sum(int group) {
+            return TOTALS.matcher(output).results().mapToLong(rank -> Long.parseLong(rank.group(group))).sum();
         }
 
         /** Asserts that each rank has compared this many operations, and that all elements were right. */
@@ -93,7 +104,12 @@ class LibncclTest {
         List<String> command = new ArrayList<>(List.of("sh", SOURCES.resolve("run.sh").toString(), nccl.toString(),
                 Integer.toString(ranks), Integer.toString(hosts)));
         command.addAll(List.of(arguments));
-        return execute(environment, command);
+        Outcome outcome = execute(environment, command);
+        Map<String, String> printed = new TreeMap<>(environment);
+        printed.keySet().removeIf(name -> !PRINTED.matcher(name).matches());
+        System.out.printf("%d ranks on %d hosts %s %s: %d operations, %d elements, %d wrong%n", ranks, hosts, printed,
+                String.join(" ", arguments), outcome.sum(1), outcome.sum(2), outcome.sum(3));
+        return outcome;
     }
 
     private static Outcome execute(Map<String, String> environment, List<String> command)
