@@ -17,7 +17,7 @@
 # The exit status is 1 in three cases: a survivor neither ended nor announced its end within the grace time plus 2 s, a
 # stopped peer was declared lost, or a file was left in /dev/shm.
 #
-# LOSSES (20, 0 for none) tests programs that continue after a loss, in about 4 minutes:
+# LOSSES (20; at least 3, or 0 for none) tests programs that continue after a loss, in about 4 minutes:
 # - One process asks ncclCommGetAsyncError, aborts when NCCL reports an error, and joins again. It repeats this each
 #   time its peer is killed and restarted.
 # - Three ranks shrink their communicator after one of them is killed.
