@@ -53,9 +53,9 @@ static int imports_hip(const ElfW(Sym) *symbols, const uint32_t *hash, const cha
 }
 
 /*
- * Returns the vendor by a library's name and by its use of HIP. The name is the SONAME, or else that of the file. A
- * library without a name of this kind may contain a statically linked NCCL, or a statically linked RCCL, which calls
- * HIP.
+ * Returns the vendor by a library's name and by its use of HIP. The name is the SONAME, or the file's name if there is
+ * no SONAME. A library without a name of this kind may contain a statically linked NCCL, or a statically linked RCCL,
+ * which calls HIP.
  */
 static enum millraceVendor named_vendor(const struct link_map *map, const char *path) {
   const char *strings = NULL, *slash = strrchr(path, '/'), *own = slash ? slash + 1 : path;

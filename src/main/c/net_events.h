@@ -16,7 +16,10 @@ void netEventsUse(ncclProfilerCallback_t function);
  */
 void netEventStart(void *comm, int count, void **parents, int receives, const size_t *bytes, void **request);
 
-/* Returns the request that Java returned, for a request with an event too. */
+/*
+ * Returns the request that Java returned. The argument may be that request, or the number that replaced it because of
+ * an event.
+ */
 void *netEventRequest(void *request);
 
 /* Ends the events of a request that is complete or has failed. */

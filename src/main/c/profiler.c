@@ -24,7 +24,9 @@
 #define NUMBER_MASK (TRANSFER - 1)
 #define PLACES 4095
 #define CHANNELS_KEPT 64
-/* Pause between two operations after which Java's threads may be asleep, and are woken. In nanoseconds. */
+/*
+ * Pause between two operations, in nanoseconds, after which Java's threads may be asleep. The threads are then woken.
+ */
 #define PAUSE_NANOSECONDS 1000000
 
 /*

@@ -15,9 +15,9 @@ void millraceLog(ncclDebugLogger_t log, int level, const char *line) {
 }
 
 /*
- * Keeps the logger's library loaded. Threads of the plugin may log after the program has unloaded it, because tables
- * before v11 do not report the last communicator. The release pairs with the acquire below, because one thread of NCCL
- * may pass a logger while another warns.
+ * Keeps the logger's library loaded. Threads of the plugin may log after the program has unloaded that library, because
+ * tables before v11 do not report the last communicator. The release pairs with the acquire below, because one thread
+ * of NCCL may pass a logger while another warns.
  */
 void millraceWarnThrough(ncclDebugLogger_t given) {
   Dl_info from;

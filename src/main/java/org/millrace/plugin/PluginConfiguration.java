@@ -229,7 +229,7 @@ public record PluginConfiguration(CallingLibrary nccl, boolean takeover, ProxyTh
     /**
      * Returns whether slots may be in GPU memory. If so, adds the required variables to {@code toSet}.
      *
-     * @param noTakeover reason why connections are not taken over; null if they are
+     * @param noTakeover reason why connections are not taken over; null if they are taken over
      */
     private static boolean prepareDeviceSlots(CallingLibrary nccl, Configuration settings, Map<String, String> toSet,
             @Nullable String noTakeover) {

@@ -36,7 +36,7 @@ public final class CheckedSender extends FrameEnd.Carried implements FrameSender
     private int refused = PayloadSum.NONE;
 
     /**
-     * Creates a sender that gives its frames to the wire.
+     * Creates a sender that passes its frames to the network's sender.
      *
      * @param wire the network's sender, which is closed with this one
      */

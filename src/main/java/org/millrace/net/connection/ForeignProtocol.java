@@ -12,7 +12,10 @@ public final class ForeignProtocol {
     static final String TLS_RANK = "MLRCTLS1";
     private static final String JOINING = "MLRC";
     private static final String CONNECTING = "MILLRACE";
-    /** Minimum length of first bytes that a random message practically never has. */
+    /**
+     * Minimum length of first bytes that certainly identify a sender. Random bytes practically never match this number
+     * of bytes.
+     */
     private static final int CERTAIN_BYTES = 5;
     private static final String CLIENT = "an HTTP client";
 

@@ -25,7 +25,7 @@ public final class ListeningPorts {
     private ListeningPorts() {}
 
     /**
-     * Logs and shows a bound port. {@link #close} closes the port.
+     * Logs a bound port and adds it to the process's trace. {@link #close} closes the port.
      *
      * @param note further text for the log; may be empty
      */

@@ -33,7 +33,9 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
     private final UnexpectedPieces unexpected;
     private final ReceiveStream[] streams;
     private boolean headerShown;
-    /** Number of consecutive calls of {@link #progress} that did not read, because {@link #poll} reads. */
+    /**
+     * Number of consecutive calls of {@link #progress} that did not read, because {@link #poll} reads the next header.
+     */
     private int callsWithoutPoll;
     private int passes;
     /** Total number of frames of the connection; -1 before a shutdown message. */
@@ -138,7 +140,8 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
 
     private long move() {
         long moved = 0;
-        // Acknowledges only the data of earlier calls, which the owner could use before this write.
+        // Acknowledges only data of earlier calls, so that the owner can use new data before its acknowledgement is
+        // written.
         settle();
         if ((++passes & StreamSet.WATCH_INTERVAL - 1) == 0) {
             loseSilent();
