@@ -26,7 +26,6 @@ import org.millrace.bootstrap.Rendezvous.BootstrapListener;
 import org.millrace.bootstrap.Rendezvous.ServerAddress;
 import org.millrace.file.PrivateFile;
 import org.millrace.file.User;
-import org.millrace.net.connection.ListeningPorts;
 import org.millrace.net.connection.PeerText;
 
 /**
@@ -77,7 +76,7 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
                 file.publish(path);
                 return new BootstrapListener(listener, address, secret(file), options.tls(), () -> withdraw(file));
             } catch (IOException | RuntimeException e) {
-                ListeningPorts.close(listener);
+                listener.close();
                 throw e;
             }
         } catch (IOException e) {

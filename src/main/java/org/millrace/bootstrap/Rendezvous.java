@@ -8,7 +8,6 @@ import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.connection.ListeningPorts;
 import org.millrace.net.connection.TlsIdentity;
-import org.millrace.trace.ListeningPort;
 
 /** Way for rank 0 to publish its address, and for the other ranks to find it. */
 sealed interface Rendezvous permits FileRendezvous, TcpRendezvous, Split.SplitRendezvous {
@@ -97,7 +96,7 @@ sealed interface Rendezvous permits FileRendezvous, TcpRendezvous, Split.SplitRe
         ServerSocketChannel listener = ServerSocketChannel.open();
         try {
             listener.bind(address, BACKLOG);
-            ListeningPorts.opened(listener, ListeningPort.Purpose.RENDEZVOUS, note);
+            ListeningPorts.opened(listener, "rendezvous", note);
             return listener;
         } catch (IOException | RuntimeException e) {
             listener.close();

@@ -15,7 +15,6 @@ import org.millrace.MillraceException;
 import org.millrace.bootstrap.Message.Call;
 import org.millrace.bootstrap.Rendezvous.BootstrapListener;
 import org.millrace.bootstrap.Rendezvous.ServerAddress;
-import org.millrace.net.connection.ListeningPorts;
 import org.millrace.net.connection.TlsIdentity;
 import org.millrace.net.socket.Interfaces;
 
@@ -62,9 +61,8 @@ final class Split {
 
     private ControlPlane meet() {
         int rank = members.indexOf(from.rank());
-        ServerSocketChannel listener = null;
-        try {
-            listener = rank == 0 ? Rendezvous.bind(new InetSocketAddress(from.address(), 0), "for a split") : null;
+        try (ServerSocketChannel listener =
+                rank == 0 ? Rendezvous.bind(new InetSocketAddress(from.address(), 0), "for a split") : null) {
             String random = Secret.randomHex();
             byte[] invitation = from.gather(Call.SPLIT,
                     rank == 0 ? invitation((InetSocketAddress) listener.getLocalAddress(), random)
@@ -74,8 +72,6 @@ final class Split {
         } catch (IOException e) {
             throw new MillraceException("rank " + from.rank() + " cannot listen for the " + (members.size() - 1)
                     + " others of its new group: " + e.getMessage(), e);
-        } finally {
-            ListeningPorts.close(listener);
         }
     }
 

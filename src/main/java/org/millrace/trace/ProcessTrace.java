@@ -16,13 +16,13 @@ import java.lang.foreign.Arena;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
-import java.util.stream.Collectors;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
@@ -148,9 +148,8 @@ public final class ProcessTrace {
     }
 
     /** Stores the ports that the process listens on. Ports without room are omitted. */
-    public synchronized void ports(List<ListeningPort> open) {
-        TraceMemory.text(file.header() + TraceLayout.PORTS_OFFSET, TraceLayout.PORTS_BYTES,
-                open.stream().map(ListeningPort::line).collect(Collectors.joining()));
+    public synchronized void ports(Collection<String> open) {
+        TraceMemory.text(file.header() + TraceLayout.PORTS_OFFSET, TraceLayout.PORTS_BYTES, String.join("\n", open));
     }
 
     /**

@@ -101,7 +101,7 @@ public final class TraceLayout {
     /** Description of the process: "takeover, network table v11, Java 25". */
     public static final int PROGRAM_OFFSET = 192;
     public static final int PROGRAM_BYTES = 256;
-    /** Open ports of the process: lines of {@link ListeningPort#line}, from the oldest to the newest. */
+    /** Open ports of the process: lines of "10.0.0.1 port 41234 (connections)", from the oldest to the newest. */
     static final int PORTS_OFFSET = 448;
     static final int PORTS_BYTES = 576;
     /** Lines of NAME=VALUE. */

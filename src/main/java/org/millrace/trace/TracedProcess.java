@@ -17,13 +17,13 @@ import org.millrace.file.ProcessIdentity;
  * @param epochMillis milliseconds since 1970 at a reference moment
  * @param epochNanos  time of the host's clock at the same reference moment
  * @param connections open connections, and the connections that were closed last
- * @param ports       ports that a living process listens on, about 20 at most
+ * @param ports       ports that a living process listens on, about 15 at most: "10.0.0.1 port 41234 (connections)"
  */
 public record TracedProcess(Path file, ProcessIdentity identity, boolean alive, String host, String program, int rank,
         int size, boolean failed, long read, long heartbeat, long late, long epochMillis, long epochNanos,
         Map<String, String> settings, List<TracedAgent> agents, List<TracedCommunicator> communicators,
         List<TracedConnection> connections, List<TracedGin> gin, List<TracedSilence> silences, List<Message> messages,
-        List<ListeningPort> ports) {
+        List<String> ports) {
 
     /**
      * Time without a heartbeat after which a process is silent, in seconds. Living processes write ten heartbeats a

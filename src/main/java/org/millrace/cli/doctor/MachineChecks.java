@@ -318,7 +318,7 @@ final class MachineChecks {
         }
     }
 
-    /** Reports the ports on which this user's processes listen, and the range of the ports that the system chooses. */
+    /** Reports the ports on which this user's processes listen. */
     static CheckResult ports(Configuration settings) {
         Path directory = settings.get(Settings.TRACE_DIRECTORY).orElseGet(SharedDirectory::usual);
         List<String> open = new ArrayList<>();
@@ -329,9 +329,7 @@ final class MachineChecks {
         } catch (IOException none) {
             return CheckResult.missing(directory.toString(), "no process has a trace there");
         }
-        String range = Host.line("/proc/sys/net/ipv4/ip_local_port_range").orElse("unknown").replaceAll("\\s+", " to ");
-        return CheckResult.works((open.isEmpty() ? "no process of this user listens" : String.join(", ", open))
-                + "; other ports are chosen from " + range + " (net.ipv4.ip_local_port_range)");
+        return CheckResult.works(open.isEmpty() ? "no process of this user listens" : String.join(", ", open));
     }
 
     /** Returns the names of the interfaces of the rails; none if no address can be selected. */

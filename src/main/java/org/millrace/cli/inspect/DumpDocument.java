@@ -46,7 +46,7 @@ final class DumpDocument {
         one.put("begun", process.epochMillis(process.epochNanos()));
         one.put("seen", time(process, process.heartbeat()));
         one.put("settings", process.settings());
-        one.put("ports", Processes.ports(process));
+        one.put("ports", process.ports());
         one.put("messages", process.messages().stream().map(message -> {
             Map<String, Object> text = new LinkedHashMap<>();
             text.put("time", time(process, message.time()));

@@ -7,11 +7,9 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
-import org.millrace.cli.base.Json;
 import org.millrace.cli.base.MillraceCommand;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
@@ -113,15 +111,6 @@ final class Processes {
             throw new MillraceException(chosen + " is not a directory");
         }
         return chosen;
-    }
-
-    /** Returns the ports that a process listens on, for JSON. */
-    static List<Map<String, Object>> ports(TracedProcess process) {
-        return process.ports()
-                .stream()
-                .map(port -> Json.object("address", port.host(), "port", port.port(), "purpose",
-                        port.purpose().label()))
-                .toList();
     }
 
     /** Returns the state of a process in one word. */

@@ -4,11 +4,9 @@ import java.io.PrintWriter;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.stream.Collectors;
 import org.millrace.cli.base.Columns;
 import org.millrace.cli.base.Json;
 import org.millrace.cli.base.Units;
-import org.millrace.trace.ListeningPort;
 import org.millrace.trace.TracedLink;
 import org.millrace.trace.TracedProcess;
 import picocli.CommandLine.Command;
@@ -54,9 +52,7 @@ public final class PsCommand extends InspectCommand {
             table.add(Long.toString(process.identity().pid()), Processes.rank(process, links), Processes.state(process),
                     Units.seconds((Double) row.get("up_seconds")), Units.seconds((Double) row.get("seen_seconds_ago")),
                     String.valueOf(row.get("connections")), Integer.toString(process.agents().size()),
-                    process.program(),
-                    process.ports().stream().map(ListeningPort::toString).collect(Collectors.joining(", ")),
-                    process.messages().isEmpty() ? ""
+                    process.program(), String.join(", ", process.ports()), process.messages().isEmpty() ? ""
                             : process.messages().getLast().text().lines().findFirst().orElse(""));
         }
         return table;
@@ -73,7 +69,7 @@ public final class PsCommand extends InspectCommand {
         summary.put("seen_seconds_ago", Math.max(0, process.read() - process.heartbeat()) / 1e9);
         summary.put("connections", links.stream().filter(link -> link.process() == process).count());
         summary.put("agents", process.agents().size());
-        summary.put("ports", Processes.ports(process));
+        summary.put("ports", process.ports());
         summary.put("file", process.file().toString());
         return summary;
     }

@@ -27,9 +27,8 @@ public final class ForeignProtocol {
                     Map.entry("MILLNCCL", "a rank with MILLRACE_NET=plugin"),
                     Map.entry("MLRRESUM", "a rank that restores a lost stream"), Map.entry("HTTP/", "an HTTP server"),
                     Map.entry("GET ", CLIENT), Map.entry("POST ", CLIENT), Map.entry("HEAD ", CLIENT),
-                    Map.entry("PUT ", CLIENT), Map.entry("OPTIONS ", CLIENT), Map.entry("CONNECT ", CLIENT),
-                    Map.entry("SSH-2.0", "an SSH server or client"), Map.entry("\26\3", "a TLS client"),
-                    Map.entry("\25\3", "a TLS server"));
+                    Map.entry("PUT ", CLIENT), Map.entry("SSH-2.0", "an SSH server or client"),
+                    Map.entry("\26\3", "a TLS client"), Map.entry("\25\3", "a TLS server"));
 
     private ForeignProtocol() {}
 

@@ -26,7 +26,6 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.Listener;
 import org.millrace.net.Pending;
 import org.millrace.net.connection.HandshakeReply.Refusal;
-import org.millrace.trace.ListeningPort.Purpose;
 
 /**
  * Accepts clients, and assigns them to the expected connections. The listener creates no thread: each call that polls
@@ -103,9 +102,10 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
      * Listens on an address of this machine.
      *
      * @param receiveBufferBytes buffer size of accepted streams; 0 for the system's choice
+     * @param purpose            use of the port, see {@link ListeningPorts}
      * @param advice             remedy that begins with a semicolon; or empty
      */
-    protected static ServerSocketChannel bind(InetSocketAddress where, int receiveBufferBytes, Purpose purpose,
+    protected static ServerSocketChannel bind(InetSocketAddress where, int receiveBufferBytes, String purpose,
             String advice) {
         ServerSocketChannel server = null;
         try {

@@ -4,12 +4,9 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.channels.ServerSocketChannel;
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
-import org.jspecify.annotations.Nullable;
-import org.millrace.trace.ListeningPort;
 import org.millrace.trace.ProcessTrace;
 
 /**
@@ -19,40 +16,41 @@ import org.millrace.trace.ProcessTrace;
 public final class ListeningPorts {
 
     private static final Logger LOG = LogManager.getLogger(ListeningPorts.class);
-    /** Open ports. Guarded by itself. */
-    private static final Map<ServerSocketChannel, ListeningPort> OPEN = new LinkedHashMap<>();
+    /** Open ports, as in "10.0.0.1 port 41234 (connections)". Guarded by itself. */
+    private static final Map<ServerSocketChannel, String> OPEN = new LinkedHashMap<>();
 
     private ListeningPorts() {}
 
     /**
      * Logs a bound port and adds it to the process's trace. {@link #close} closes the port.
      *
-     * @param note further text for the log; may be empty
+     * @param purpose use of the port, in a word or two
+     * @param note    further text for the log; may be empty
      */
-    public static void opened(ServerSocketChannel server, ListeningPort.Purpose purpose, String note)
-            throws IOException {
-        ListeningPort port = ListeningPort.of((InetSocketAddress) server.getLocalAddress(), purpose);
-        LOG.info("listens on {}{}{}", port, note.isEmpty() ? "" : ": ", note);
+    public static void opened(ServerSocketChannel server, String purpose, String note) throws IOException {
+        InetSocketAddress bound = (InetSocketAddress) server.getLocalAddress();
+        String port = (bound.getAddress().isAnyLocalAddress() ? "*" : bound.getAddress().getHostAddress()) + " port "
+                + bound.getPort() + " (" + purpose + ")";
         synchronized (OPEN) {
             OPEN.put(server, port);
-            show();
         }
+        show();
+        LOG.info("listens on {}{}{}", port, note.isEmpty() ? "" : ": ", note);
+    }
+
+    /** Closes a port. May be called twice. */
+    public static void close(ServerSocketChannel server) {
+        ConnectionState.closeQuietly(server);
+        show();
     }
 
     private static void show() {
         ProcessTrace trace = ProcessTrace.current();
-        if (trace != null) {
-            trace.ports(List.copyOf(OPEN.values()));
-        }
-    }
-
-    /** Closes a port. May be called twice, and with a channel that was not opened completely. */
-    public static void close(@Nullable ServerSocketChannel server) {
         synchronized (OPEN) {
-            if (OPEN.remove(server) != null) {
-                show();
+            OPEN.keySet().removeIf(server -> !server.isOpen());
+            if (trace != null) {
+                trace.ports(OPEN.values());
             }
         }
-        ConnectionState.closeQuietly(server);
     }
 }

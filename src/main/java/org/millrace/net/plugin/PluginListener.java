@@ -19,7 +19,6 @@ import org.millrace.net.connection.KeyedListener;
 import org.millrace.net.socket.AddressFormat;
 import org.millrace.net.socket.SocketOptions;
 import org.millrace.net.socket.StreamSet;
-import org.millrace.trace.ListeningPort.Purpose;
 
 /**
  * Accepts clients over TCP, and sends two handles to each client. The plugin listens at these handles for this client
@@ -46,7 +45,7 @@ final class PluginListener extends KeyedListener<PluginListener.Client> {
 
     /** Listens on an address of this machine. */
     public static PluginListener open(DeviceSet devices, SocketOptions options, InetAddress host) {
-        ServerSocketChannel server = bind(new InetSocketAddress(host, 0), 0, Purpose.PLUGIN, OTHER_ADDRESS);
+        ServerSocketChannel server = bind(new InetSocketAddress(host, 0), 0, "plugin", OTHER_ADDRESS);
         return new PluginListener(devices, options, server, boundTo(server), HelloFormat.newSecret());
     }
 

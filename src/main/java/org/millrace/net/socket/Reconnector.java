@@ -33,7 +33,6 @@ import org.millrace.net.connection.ConnectionState;
 import org.millrace.net.connection.HelloFormat;
 import org.millrace.net.connection.ListeningPorts;
 import org.millrace.net.connection.TlsChannel;
-import org.millrace.trace.ListeningPort.Purpose;
 import org.millrace.trace.ProcessTrace;
 
 /**
@@ -111,7 +110,7 @@ public final class Reconnector implements Runnable {
         try {
             server.configureBlocking(false);
             server.bind(new InetSocketAddress(0), BACKLOG);
-            ListeningPorts.opened(server, Purpose.LOST_STREAMS, "");
+            ListeningPorts.opened(server, "lost streams", "");
             selector = Selector.open();
             server.register(selector, SelectionKey.OP_ACCEPT);
             Reconnector started = new Reconnector(options, server, selector);
@@ -119,7 +118,7 @@ public final class Reconnector implements Runnable {
             return started;
         } catch (IOException e) {
             ConnectionState.closeQuietly(selector);
-            ListeningPorts.close(server);
+            ConnectionState.closeQuietly(server);
             throw e;
         }
     }

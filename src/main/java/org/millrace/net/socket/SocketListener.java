@@ -13,15 +13,14 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.ConnectionKey;
+import org.millrace.net.connection.ConnectionState;
 import org.millrace.net.connection.ExpectedConnection;
 import org.millrace.net.connection.HandshakeReply.Refusal;
 import org.millrace.net.connection.HandshakeReply;
 import org.millrace.net.connection.HelloFormat;
 import org.millrace.net.connection.IncomingHello;
 import org.millrace.net.connection.KeyedListener;
-import org.millrace.net.connection.ListeningPorts;
 import org.millrace.net.connection.OpenResources;
-import org.millrace.trace.ListeningPort.Purpose;
 
 /** Accepts streams on one address for each rail, and assigns them to the expected connections. */
 final class SocketListener extends KeyedListener<SocketListener.Client> {
@@ -51,10 +50,10 @@ final class SocketListener extends KeyedListener<SocketListener.Client> {
             @Nullable Reconnector reconnector) {
         List<ServerSocketChannel> servers = new ArrayList<>();
         try {
-            hosts.forEach(host -> servers.add(bind(new InetSocketAddress(host, 0), options.receiveBufferBytes(),
-                    Purpose.CONNECTIONS, OTHER_ADDRESS)));
+            hosts.forEach(host -> servers.add(
+                    bind(new InetSocketAddress(host, 0), options.receiveBufferBytes(), "connections", OTHER_ADDRESS)));
         } catch (ConnectionException e) {
-            servers.forEach(ListeningPorts::close);
+            servers.forEach(ConnectionState::closeQuietly);
             throw e;
         }
         return new SocketListener(network, options, servers, servers.stream().map(KeyedListener::boundTo).toList(),

@@ -29,7 +29,6 @@ import org.millrace.file.SharedDirectory;
 import org.millrace.library.NativeLibrary;
 import org.millrace.net.connection.ListeningPorts;
 import org.millrace.net.plugin.TestNet;
-import org.millrace.trace.ListeningPort;
 import org.millrace.trace.ProcessTrace;
 
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -88,20 +87,16 @@ class ChecksTest {
         Configuration settings = Configuration.load(Map.of("MILLRACE_TRACE_DIRECTORY", traces.toString()));
         ServerSocketChannel server =
                 ServerSocketChannel.open().bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
-        ListeningPorts.opened(server, ListeningPort.Purpose.CONNECTIONS, "");
+        ListeningPorts.opened(server, "connections", "");
         String port = "127.0.0.1 port " + server.socket().getLocalPort() + " (connections) of pid "
                 + ProcessHandle.current().pid();
         CheckResult open = MachineChecks.ports(settings);
         assertTrue(open.summary().contains(port), open.summary());
-        assertTrue(open.summary().matches(".*; other ports are chosen from \\d+ to \\d+ \\(net\\.ipv4.*"),
-                open.summary());
-        ListeningPorts.close(server);
         ListeningPorts.close(server);
         assertTrue(!server.isOpen() && !MachineChecks.ports(settings).summary().contains(port));
         assertEquals("no process of this user listens",
                 MachineChecks.ports(Configuration.load(Map.of("MILLRACE_TRACE_DIRECTORY", directory.toString())))
-                        .summary()
-                        .replaceFirst(";.*", ""));
+                        .summary());
     }
 
     @Test
