@@ -21,6 +21,7 @@ import org.millrace.bootstrap.Message.Proof;
 import org.millrace.bootstrap.Message.Rejected;
 import org.millrace.bootstrap.Rendezvous.ServerAddress;
 import org.millrace.net.socket.SocketOptions;
+import org.millrace.trace.JoinTrace;
 
 /**
  * Connects a rank other than rank 0 to rank 0. Each attempt connects, verifies rank 0, and proves that this rank
@@ -120,18 +121,24 @@ final class BootstrapClient {
         IOException why = null;
         @Nullable
         OtherRunException otherRun = null;
+        JoinTrace trace = group.trace();
         Deadline end = deadline;
         int attempts = 0;
         int doubts = 0;
         for (long pause = MIN_PAUSE_NANOS;; pause = Math.min(2 * pause, MAX_PAUSE_NANOS)) {
             try {
                 ServerAddress server = rendezvous.find(attempts++);
+                if (why == null) { // otherwise the last failure explains more than the next attempt
+                    trace.activity("connects to rank 0 at " + server);
+                }
                 RankZero rankZero = handshake(server, deadline);
                 checkRun(rankZero, what);
                 prove(rankZero, server);
+                trace.activity("waits until " + rankZero.challenge().identity() + " at " + server + " admits it");
                 group.present(rankZero.challenge().identity());
                 return asked(new Member(group, selector, sockets, rankZero), deadline);
             } catch (IOException e) {
+                trace.activity("cannot join: " + e.getMessage());
                 if (e instanceof OtherRunException other && otherRun == null) {
                     otherRun = other;
                     end = deadline.orIn(OTHER_RUN);

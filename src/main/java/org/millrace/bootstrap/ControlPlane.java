@@ -16,6 +16,7 @@ import org.millrace.bootstrap.Message.Contribution;
 import org.millrace.bootstrap.Message.Failed;
 import org.millrace.bootstrap.Message.PeerMessage;
 import org.millrace.net.socket.SocketOptions;
+import org.millrace.trace.JoinTrace;
 
 /**
  * Connection of one rank to the other ranks of its group. It carries everything except the data of operations. The
@@ -86,11 +87,16 @@ public final class ControlPlane implements AutoCloseable {
     }
 
     static ControlPlane join(Rendezvous rendezvous, int rank, int size, JoinOptions options) {
-        GroupState group = new GroupState(RankIdentity.local(rank, options.run()), size);
+        RankIdentity self = RankIdentity.local(rank, options.run());
         if (size == 1) {
-            return new ControlPlane(group, null, options);
+            return new ControlPlane(new GroupState(self, size), null, options);
         }
-        Deadline deadline = Deadline.in(options.deadline());
+        try (JoinTrace trace = JoinTrace.open(rank, size, rendezvous.toString())) {
+            return join(rendezvous, new GroupState(self, size, trace), Deadline.in(options.deadline()), options);
+        }
+    }
+
+    private static ControlPlane join(Rendezvous rendezvous, GroupState group, Deadline deadline, JoinOptions options) {
         ControlPlane plane = new ControlPlane(group, connect(rendezvous, group, deadline, options.sockets()), options);
         try {
             plane.loop.start();

@@ -2,6 +2,7 @@ package org.millrace.bootstrap;
 
 import java.net.ProtocolException;
 import java.util.Arrays;
+import java.util.BitSet;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
@@ -19,6 +20,7 @@ import org.millrace.PeerLostException;
 import org.millrace.bootstrap.Message.Call;
 import org.millrace.bootstrap.Message.Contribution;
 import org.millrace.bootstrap.Message.PeerMessage;
+import org.millrace.trace.JoinTrace;
 
 /**
  * State of the group of ranks, as this rank knows it. The control thread writes into this state what other ranks
@@ -37,6 +39,8 @@ final class GroupState {
     }
 
     private final RankIdentity self;
+    /** Trace that shows the absent ranks. */
+    private final JoinTrace trace;
     private final @Nullable RankIdentity[] present;
     private final boolean[] left;
     private final GroupCalls collectives;
@@ -55,7 +59,12 @@ final class GroupState {
     private boolean closed;
 
     GroupState(RankIdentity self, int size) {
+        this(self, size, JoinTrace.NONE);
+    }
+
+    GroupState(RankIdentity self, int size, JoinTrace trace) {
         this.self = self;
+        this.trace = trace;
         this.present = new RankIdentity[size];
         this.left = new boolean[size];
         this.collectives = new GroupCalls(size);
@@ -63,6 +72,7 @@ final class GroupState {
             // Rank 0 is present from the start. It then reports the presence of each rank to all ranks.
             present[0] = self;
         }
+        traceAbsent();
     }
 
     RankIdentity self() {
@@ -91,7 +101,14 @@ final class GroupState {
     // Methods for the control thread, which reports events.
 
     void present(RankIdentity identity) throws ProtocolException {
-        update(identity.rank(), () -> present[identity.rank()] = identity);
+        update(identity.rank(), () -> {
+            present[identity.rank()] = identity;
+            traceAbsent();
+        });
+    }
+
+    private void traceAbsent() {
+        trace.missing(absent().collect(BitSet::new, BitSet::set, BitSet::or));
     }
 
     void contributed(Contribution part) throws ProtocolException {
@@ -196,6 +213,10 @@ final class GroupState {
     }
 
     // Methods about the presence of the ranks.
+
+    JoinTrace trace() {
+        return trace;
+    }
 
     /** Returns the rank's identity; null if the rank has not arrived. */
     @Nullable

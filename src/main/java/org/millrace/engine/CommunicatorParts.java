@@ -19,6 +19,7 @@ import org.millrace.net.Network;
 import org.millrace.net.shm.SharedHeap;
 import org.millrace.net.shm.ShmOptions;
 import org.millrace.proxy.ProxyAgent.Acknowledgement;
+import org.millrace.rehearsal.Recording;
 import org.millrace.transport.EndSettings.Heap;
 import org.millrace.transport.EndSettings.SharedSlotSizes;
 import org.millrace.transport.EndSettings;
@@ -76,7 +77,7 @@ final class CommunicatorParts {
             // The arena is closed after the threads have stopped, because kernels read work by its address.
             Arena arena = resources.add(Arena.ofShared());
             Agreement agreement = Agreement.reach(control, configuration);
-            EngineTrace.open(configuration, control);
+            Recording.open(configuration, LOG::warn);
             number = EngineTrace.number(control);
             options = EngineOptions.decide(configuration, agreement);
             device = new DeviceCommunicator(arena, control.rank(), agreement.nodes(), options.layout(),

@@ -34,6 +34,7 @@ public final class EngineProvider implements CommunicatorProvider {
         Configuration configuration = Configuration.load(settings);
         refuseUnpack(configuration);
         BundledLibrary.keepDescriptors();
+        EngineTrace.open(configuration, rank, size);
         return assemble(ControlPlane.join(rendezvous, rank, size, JoinOptions.of(configuration, listener)),
                 configuration, null);
     }

@@ -17,7 +17,6 @@ import org.millrace.file.SharedDirectory;
 import org.millrace.net.connection.SilenceWatch;
 import org.millrace.proxy.ProxyAgent;
 import org.millrace.proxy.ProxyException.DisagreementException;
-import org.millrace.rehearsal.Recording;
 import org.millrace.trace.CommunicatorTrace;
 import org.millrace.trace.ProcessTrace;
 import org.millrace.trace.StallWatch;
@@ -65,15 +64,17 @@ final class EngineTrace implements AutoCloseable {
         }
     }
 
-    /** Opens this process's trace, if it is enabled. The settings of the process's first communicator apply. */
-    static void open(Configuration configuration, ControlPlane control) {
+    /**
+     * Opens this process's trace, if it is enabled. Called before the join, so that the trace shows a join that hangs.
+     * The settings of the process's first communicator apply.
+     */
+    static void open(Configuration configuration, int rank, int size) {
         boolean first = ProcessTrace.current() == null;
         Settings.TraceDetail detail = configuration.traceDetail();
         if (detail != Settings.TraceDetail.OFF) {
             ProcessTrace.open(configuration.get(Settings.TRACE_DIRECTORY).orElseGet(SharedDirectory::usual),
                     detail == Settings.TraceDetail.STEPS);
         }
-        Recording.open(configuration, LogManager.getLogger(EngineTrace.class)::warn);
         ProcessTrace trace = ProcessTrace.current();
         if (first) {
             changed(configuration).forEach((name, value) -> SETTINGS.info("{} is {}", name, value));
@@ -82,7 +83,7 @@ final class EngineTrace implements AutoCloseable {
             }
         }
         if (first && trace != null) {
-            trace.describe("engine, Java " + Runtime.version().feature(), control.rank(), control.size());
+            trace.describe("engine, Java " + Runtime.version().feature(), rank, size);
             trace.settings(changed(configuration));
             StallWatch.start(trace, configuration.get(Settings.STALL_REPORT),
                     LogManager.getLogger(EngineTrace.class)::warn);

@@ -4,6 +4,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Map;
+import org.apache.logging.log4j.LogManager;
 import org.millrace.CommunicatorListener;
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.Sleeper;
@@ -23,6 +24,7 @@ import org.millrace.gin.Window;
 import org.millrace.net.FullMesh;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
+import org.millrace.rehearsal.Recording;
 
 /**
  * Rank of a group that uses GIN (GPU-initiated networking) on the emulated device. It joins the other ranks and
@@ -61,13 +63,14 @@ public final class GinRank implements AutoCloseable {
         Configuration configuration = Configuration.load(settings);
         EngineResources resources = new EngineResources();
         ControlPlane control = null;
+        EngineTrace.open(configuration, rank, size);
         try {
             control = resources.add(ControlPlane.join(rendezvous, rank, size,
                     JoinOptions.of(configuration, CommunicatorListener.STANDARD_ERROR)));
             ControlPlane joined = control;
             Agreement agreement = Agreement.reach(control, configuration);
             EngineOptions options = EngineOptions.decide(configuration, agreement);
-            EngineTrace.open(configuration, control);
+            Recording.open(configuration, LogManager.getLogger(GinRank.class)::warn);
             long number = EngineTrace.number(control);
             resources.add(new EngineTrace(number, control));
             Network network = resources.add(Networks.open(configuration, agreement));

@@ -67,6 +67,7 @@ public final class Hang extends HangingGroup {
                 verdicts.add(verdict);
             }
         }
+        verdicts.addAll(JoiningGroup.verdicts(processes, states, quiet));
         for (TracedProcess process : processes) {
             if (process.alive()) {
                 verdicts.addAll(unreported(process, states.apply(process), verdicts, quiet));
@@ -288,15 +289,15 @@ public final class Hang extends HangingGroup {
         Verdict verdict(long hash, @Nullable Operation operation, long now, Set<Long> members) {
             if (link.isElsewhere()) {
                 return new Verdict(Cause.SILENT, hash, of, null, null, operation,
-                        link.peer() + " reports it to " + of.words() + ", which may wait for them", link, link.since(),
-                        Duration.ZERO, members);
+                        link.peer() + " reports it to " + of.words() + ", which may wait for them", link, null,
+                        link.since(), Duration.ZERO, members);
             }
             boolean open = link.state() == TracedState.OPEN;
             return new Verdict(Cause.SILENT, hash, of, null, null, operation,
                     link.isCut() ? "its connection " + link.peer()
                             : "nothing comes back on the connection of " + of.words() + " with " + link.peer()
                                     + ", the first of " + link.streams() + " over it",
-                    link, link.since(), Duration.ofNanos((open ? now : link.closed()) - link.since()), members);
+                    link, null, link.since(), Duration.ofNanos((open ? now : link.closed()) - link.since()), members);
         }
     }
 }

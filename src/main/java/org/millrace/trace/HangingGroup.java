@@ -34,7 +34,8 @@ class HangingGroup {
     Verdict verdict(Cause cause, @Nullable TracedRank culprit, @Nullable TracedRank peer, @Nullable Link link,
             @Nullable Operation operation, String detail, Duration still) {
         long moved = links.gin().stream().mapToLong(each -> each.queue().lastChange()).reduce(lastChange(), Math::max);
-        return new Verdict(cause, links.hash(), culprit, peer, link, operation, detail, null, moved, still, pids());
+        return new Verdict(cause, links.hash(), culprit, peer, link, operation, detail, null, null, moved, still,
+                pids());
     }
 
     /** Returns the first verdict of these checks; null if no check returns a verdict. */

@@ -29,6 +29,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.file.ProcessIdentity;
 import org.millrace.trace.TraceLayout.ConnectionFields;
 import org.millrace.trace.TraceLayout.GinFields;
+import org.millrace.trace.TraceLayout.JoinFields;
 import org.millrace.trace.TraceLayout.SilenceFields;
 
 /**
@@ -290,6 +291,19 @@ public final class ProcessTrace {
     public @Nullable SilenceTrace cut(String connection, String peer, String what) {
         outage(connection, what, 0);
         return link(System.nanoTime(), SilenceFields.CUT, "", peer, what);
+    }
+
+    synchronized JoinTrace join(int rank, int size, String where) {
+        int index = blocks.take(TraceLayout.JOIN, 0, rank);
+        if (index < 0) {
+            return JoinTrace.NONE;
+        }
+        long at = blocks.address(index);
+        TraceMemory.set(at + JoinFields.SIZE_OFFSET, size);
+        TraceMemory.set(at + JoinFields.SINCE_OFFSET, System.nanoTime());
+        TraceMemory.text(at + JoinFields.WHERE_OFFSET, JoinFields.WHERE_BYTES, where);
+        show(index);
+        return new JoinTrace(this, index, at, size);
     }
 
     /** Returns the number of times that a link has fallen silent. */

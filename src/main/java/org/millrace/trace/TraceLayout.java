@@ -4,8 +4,8 @@ import java.util.List;
 
 /**
  * The trace file that a process writes: a header, followed by blocks of one size. A block describes a connection, a
- * communicator, a GIN context or a silent link. All numbers are little-endian. All times are values of
- * {@link System#nanoTime}, which all processes of a host share on Linux. Text is UTF-8, padded with zeros.
+ * communicator, a GIN context, a silent link or a rank that joins. All numbers are little-endian. All times are values
+ * of {@link System#nanoTime}, which all processes of a host share on Linux. Text is UTF-8, padded with zeros.
  *
  * <pre>
  *   0        1024        4096               12288              16384      + 4608     + 9216
@@ -146,6 +146,7 @@ public final class TraceLayout {
     public static final int COMMUNICATOR = 2;
     public static final int GIN = 3;
     public static final int SILENCE = 4;
+    public static final int JOIN = 5;
 
     /** States of blocks and agents. */
     public static final int UNUSED = 0;
@@ -446,5 +447,30 @@ public final class TraceLayout {
         static final int PEER_BYTES = 160;
 
         private SilenceFields() {}
+    }
+
+    /**
+     * The block of a rank that joins a group. It is open until the group is complete, or until the join has failed. The
+     * ring has one bit for each rank that has not joined, in words of 64.
+     *
+     * <pre>
+     *   28     64       72         128     192          288        512
+     *   +------+--------+--------+ +-------+------------+----------+--------------- - -
+     *   | size | opened | closed | | since | rendezvous | activity | missing ranks
+     *   +------+--------+--------+ +-------+------------+----------+--------------- - -
+     * </pre>
+     */
+    static final class JoinFields {
+
+        static final int SIZE_OFFSET = 28;
+        /** Time when a rank last joined, or when this rank began. */
+        static final int SINCE_OFFSET = 128;
+        static final int WHERE_OFFSET = 192;
+        static final int WHERE_BYTES = 96;
+        /** Present activity of a rank that rank 0 has not admitted, as the predicate of a sentence. */
+        static final int ACTIVITY_OFFSET = 288;
+        static final int ACTIVITY_BYTES = 224;
+
+        private JoinFields() {}
     }
 }

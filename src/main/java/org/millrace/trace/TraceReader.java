@@ -101,8 +101,8 @@ public final class TraceReader {
                     header.intAt(TraceLayout.FAILED_OFFSET) != 0, begun, header.longAt(TraceLayout.HEARTBEAT_OFFSET),
                     header.longAt(TraceLayout.LATE_BEAT_OFFSET), header.longAt(TraceLayout.EPOCH_MILLIS_OFFSET),
                     header.longAt(TraceLayout.EPOCH_NANOS_OFFSET), settings(header), agents(header),
-                    blocks.communicators, blocks.connections, blocks.gin, blocks.silences, messages(header),
-                    alive ? ports(header) : List.of());
+                    blocks.communicators, blocks.connections, blocks.gin, blocks.silences, blocks.joins,
+                    messages(header), alive ? ports(header) : List.of());
         }
     }
 
@@ -182,6 +182,7 @@ public final class TraceReader {
         private final List<TracedCommunicator> communicators = new ArrayList<>();
         private final List<TracedGin> gin = new ArrayList<>();
         private final List<TracedSilence> silences = new ArrayList<>();
+        private final List<TracedJoin> joins = new ArrayList<>();
 
         Blocks(FileChannel channel, TraceBytes header) throws IOException {
             this.channel = channel;
@@ -208,6 +209,7 @@ public final class TraceReader {
                 case TraceLayout.COMMUNICATOR -> addTo(communicators, TracedCommunicator.parse(block, afterwards));
                 case TraceLayout.GIN -> addTo(gin, TracedGin.parse(block));
                 case TraceLayout.SILENCE -> addTo(silences, TracedSilence.parse(block));
+                case TraceLayout.JOIN -> addTo(joins, TracedJoin.parse(block));
                 default -> {
                     // the block is unused, or a later release of Millrace has written it
                 }

@@ -22,8 +22,8 @@ import org.millrace.file.ProcessIdentity;
 public record TracedProcess(Path file, ProcessIdentity identity, boolean alive, String host, String program, int rank,
         int size, boolean failed, long read, long heartbeat, long late, long epochMillis, long epochNanos,
         Map<String, String> settings, List<TracedAgent> agents, List<TracedCommunicator> communicators,
-        List<TracedConnection> connections, List<TracedGin> gin, List<TracedSilence> silences, List<Message> messages,
-        List<String> ports) {
+        List<TracedConnection> connections, List<TracedGin> gin, List<TracedSilence> silences, List<TracedJoin> joins,
+        List<Message> messages, List<String> ports) {
 
     /**
      * Time without a heartbeat after which a process is silent, in seconds. Living processes write ten heartbeats a
@@ -60,7 +60,8 @@ public record TracedProcess(Path file, ProcessIdentity identity, boolean alive, 
 
     /** Returns whether the process has an open connection, and therefore writes ten heartbeats a second. */
     public boolean isBeating() {
-        return connections.stream().anyMatch(one -> one.state() == TracedState.OPEN);
+        return connections.stream().anyMatch(one -> one.state() == TracedState.OPEN)
+                || joins.stream().anyMatch(one -> one.state() == TracedState.OPEN);
     }
 
     /**

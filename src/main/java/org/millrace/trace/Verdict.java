@@ -19,13 +19,14 @@ import org.millrace.trace.TracedCommunicator.Operation;
  * @param peer      rank at the other end of the connection; null if unknown, or if the verdict concerns no connection
  * @param operation awaited operation, if any rank reports it; otherwise null
  * @param silence   silent link; null if none is silent
+ * @param join      incomplete group, with the ranks that have not joined; null if the verdict concerns no join
  * @param since     time of the last progress, by the host's clock
  * @param still     time without progress
  * @param members   numbers of the processes with the communicator's ranks
  */
 public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nullable TracedRank peer,
-        @Nullable Link link, @Nullable Operation operation, String detail, @Nullable TracedSilence silence, long since,
-        Duration still, Set<Long> members) {
+        @Nullable Link link, @Nullable Operation operation, String detail, @Nullable TracedSilence silence,
+        @Nullable TracedJoin join, long since, Duration still, Set<Long> members) {
 
     public enum Cause {
         /** A rank has not enqueued the operation that the other ranks are in. */
@@ -47,7 +48,9 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
         /** Ranks run different operations, or operations of different sizes. */
         DISAGREEMENT,
         /** A rank's communicator has failed for another reason. */
-        FAILED;
+        FAILED,
+        /** A rank has not joined its group, and the other ranks wait in the join. */
+        NOT_JOINED;
 
         public String label() {
             return name().toLowerCase(Locale.ROOT).replace('_', ' ');
@@ -63,12 +66,13 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
 
     /** Returns the object without progress: a communicator, or the silent link. */
     Object subject() {
-        return silence == null ? hash : List.of(silence.local(), silence.remote());
+        return silence != null ? List.of(silence.local(), silence.remote())
+                : join != null ? List.of(join.where(), join.size()) : hash;
     }
 
     /** Returns the rank's number; -1 if unknown. */
     public int rank() {
-        return culprit == null ? -1 : culprit.rank();
+        return culprit != null ? culprit.rank() : join != null ? join.rank() : -1;
     }
 
     /** Returns the number of {@link #peer}; -1 if unknown. */
@@ -113,6 +117,7 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
                     + (operation == null || operation.peer() >= 0 ? other() : "the others") + " on what they run: "
                     + detail;
             case FAILED -> "The communicator of " + subjectWords + " has failed: " + detail;
+            case NOT_JOINED -> detail;
         } + (still.isZero() ? "" : ". Nothing has " + (silence == null ? "moved" : "come") + " for " + seconds(still));
     }
 
@@ -143,7 +148,7 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
         return peer != null ? peer.words() : link == null ? "its peer" : link.peerText();
     }
 
-    private static String capital(String words) {
+    static String capital(String words) {
         return Character.toUpperCase(words.charAt(0)) + words.substring(1);
     }
 
@@ -175,7 +180,8 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
         json.put("sequence", operation == null ? null : known(operation.sequence()));
         json.put("size", operation == null ? null : known(operation.bytes()));
         json.put("local", silence == null ? null : silence.local());
-        json.put("remote", silence == null ? null : silence.remote());
+        json.put("remote", silence != null ? silence.remote() : join == null ? null : join.where());
+        json.put("missing", join == null ? null : join.missing().stream().boxed().toList());
         json.put("still_sec", still.toMillis() / 1000.0);
         json.put("sentence", sentence());
         return json;

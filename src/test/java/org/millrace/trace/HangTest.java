@@ -48,7 +48,7 @@ class HangTest {
     private static TracedProcess process(Path file, ProcessIdentity identity, int rank, boolean alive, long heartbeat,
             TracedConnection... ends) {
         return new TracedProcess(file, identity, alive, "host", "a test", rank, 2, false, NOW, heartbeat, 0, 0, 0,
-                Map.of(), List.of(), List.of(), List.of(ends), List.of(), List.of(), List.of(), List.of());
+                Map.of(), List.of(), List.of(), List.of(ends), List.of(), List.of(), List.of(), List.of(), List.of());
     }
 
     /** Returns a living process with an open connection and no heartbeat for eleven seconds. */
@@ -89,7 +89,7 @@ class HangTest {
         TracedProcess of = ranks[1];
         ranks[1] = new TracedProcess(of.file(), of.identity(), true, of.host(), of.program(), of.rank(), of.size(),
                 false, NOW, NOW, NOW - SECOND / 2, 0, 0, of.settings(), of.agents(), of.communicators(),
-                of.connections(), of.gin(), of.silences(), of.messages(), of.ports());
+                of.connections(), of.gin(), of.silences(), of.joins(), of.messages(), of.ports());
         assertEquals(List.of(), verdicts(ranks));
         assertEquals(1, Hang.withoutCore(List.of(ranks), QUIET));
         assertEquals(0, Hang.withoutCore(List.of(pair(7, 10, true, NOW - 2 * SECOND, 1)), QUIET));
@@ -172,7 +172,7 @@ class HangTest {
                 List.of(new TracedGin.Queue(1 - rank, taken, completed, lastChange)));
         return new TracedProcess(Path.of("trace"), new ProcessIdentity(10 + rank, 1, 1), true, "host", "a test", rank,
                 2, false, NOW, NOW, 0, 0, 0, Map.of(), List.of(), List.of(), List.of(), List.of(context), List.of(),
-                List.of(), List.of());
+                List.of(), List.of(), List.of());
     }
 
     @Test
@@ -199,7 +199,7 @@ class HangTest {
     private static TracedProcess readAt(long read, TracedProcess of) {
         return new TracedProcess(of.file(), of.identity(), of.alive(), of.host(), of.program(), of.rank(), of.size(),
                 of.failed(), read, read, of.late(), of.epochMillis(), of.epochNanos(), of.settings(), of.agents(),
-                of.communicators(), of.connections(), of.gin(), of.silences(), of.messages(), of.ports());
+                of.communicators(), of.connections(), of.gin(), of.silences(), of.joins(), of.messages(), of.ports());
     }
 
     private static TracedSilence silence(TracedState state) {
@@ -210,8 +210,8 @@ class HangTest {
     static TracedProcess silent(TracedProcess of, TracedState state) {
         return new TracedProcess(of.file(), of.identity(), of.alive(), of.host(), of.program(), of.rank(), of.size(),
                 of.failed(), of.read(), of.heartbeat(), of.late(), of.epochMillis(), of.epochNanos(), of.settings(),
-                of.agents(), of.communicators(), of.connections(), of.gin(), List.of(silence(state)), of.messages(),
-                of.ports());
+                of.agents(), of.communicators(), of.connections(), of.gin(), List.of(silence(state)), of.joins(),
+                of.messages(), of.ports());
     }
 
     /** The ranks are on two hosts, and only the trace of one host is available. */
@@ -289,7 +289,8 @@ class HangTest {
             List<TracedCommunicator> communicators) {
         return new TracedProcess(of.file(), identity, of.alive(), of.host(), of.program(), of.rank(), of.size(),
                 of.failed(), of.read(), of.heartbeat(), of.late(), of.epochMillis(), of.epochNanos(), of.settings(),
-                of.agents(), communicators, of.connections(), of.gin(), of.silences(), messages, of.ports());
+                of.agents(), communicators, of.connections(), of.gin(), of.silences(), of.joins(), messages,
+                of.ports());
     }
 
     /**

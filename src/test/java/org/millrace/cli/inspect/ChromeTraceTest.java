@@ -30,7 +30,7 @@ class ChromeTraceTest {
                 0, 0, 0, NOW, -1, 0, 0, 0, 0, frames);
         return new TracedProcess(Path.of("trace"), new ProcessIdentity(10, 1, 1), true, "host", "a test", 0, 2, false,
                 NOW + 1_000_000, NOW, 0, 1_795_000_000_000L, NOW, Map.of(), List.of(), List.of(), List.of(connection),
-                List.of(gin), List.of(), List.of(), List.of());
+                List.of(gin), List.of(), List.of(), List.of(), List.of());
     }
 
     @SuppressWarnings("unchecked")

@@ -40,7 +40,7 @@ class TopViewTest {
                 3, 2, -1, -1, 5, null, operations, Map.of());
         return new TracedProcess(Path.of("trace"), new ProcessIdentity(10, 1, 1), true, "host", "a test", 0, 2, false,
                 11 * SECOND, 11 * SECOND, 0, 0, SECOND, Map.of(), List.of(), List.of(communicator),
-                List.of(connections), List.of(), List.of(), List.of(), List.of());
+                List.of(connections), List.of(), List.of(), List.of(), List.of(), List.of());
     }
 
     private static List<String> lines(TracedConnection... connections) {
@@ -73,7 +73,7 @@ class TopViewTest {
         TracedProcess of = process(connection(0, AGENT, "shm"));
         return Processes.state(new TracedProcess(of.file(), new ProcessIdentity(10, 1, namespace), true, of.host(),
                 of.program(), 0, 2, false, 11 * SECOND, 2 * SECOND, 0, 0, SECOND, Map.of(), List.of(), List.of(),
-                of.connections(), List.of(), List.of(), List.of(), List.of()));
+                of.connections(), List.of(), List.of(), List.of(), List.of(), List.of()));
     }
 
     /**

@@ -19,7 +19,7 @@ class WhyCommandTest {
     }
 
     private static Verdict verdict(Verdict.Cause cause) {
-        return new Verdict(cause, 1, null, null, null, null, "", null, 0, Duration.ZERO, Set.of(1L));
+        return new Verdict(cause, 1, null, null, null, null, "", null, null, 0, Duration.ZERO, Set.of(1L));
     }
 
     @Test

@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.BitSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -20,6 +21,7 @@ import org.millrace.cli.base.Json;
 import org.millrace.file.ProcessIdentity;
 import org.millrace.trace.TracedCommunicator.Operation;
 import org.millrace.trace.TracedCommunicator;
+import org.millrace.trace.TracedJoin;
 import org.millrace.trace.TracedProcess;
 import org.millrace.trace.TracedRank.ProcessState;
 import org.millrace.trace.TracedRank;
@@ -36,7 +38,7 @@ class WhyDocumentTest {
     private static TracedRank rank(int number, ProcessState state, TracedState communicator) {
         TracedProcess process = new TracedProcess(Path.of("trace"), new ProcessIdentity(10 + number, 1, 1),
                 state != ProcessState.DEAD, "a1", "a test", number, 5, false, 0, 0, 0, 0, 0, Map.of(), List.of(),
-                List.of(), List.of(), List.of(), List.of(), List.of(), List.of());
+                List.of(), List.of(), List.of(), List.of(), List.of(), List.of(), List.of());
         return new TracedRank(process, state, 0xfeedL, number,
                 new TracedCommunicator(0xfeedL, number, 5, 1, "", communicator, 0, 0, true, 0, 0, 0, -1, -1, 0, null,
                         List.of(), Map.of("Broadcast", 0L, "Reduce", 0L, "AllGather", 0L, "ReduceScatter", 2L,
@@ -55,8 +57,13 @@ class WhyDocumentTest {
         TracedSilence silence = cause == Cause.SILENT
                 ? new TracedSilence(TracedState.OPEN, 0, 0, 4, "10.0.0.1, eth0", "b2 (10.0.0.2)", "pid 11 on 10.0.0.2")
                 : null;
-        return new Verdict(cause, 0xfeedL, ranks().get(2), ranks().get(0), null, operation, "; a detail", silence, 0,
-                Duration.ofMillis(1500), Set.of(10L, 11L));
+        BitSet missing = new BitSet();
+        missing.set(2, 4);
+        TracedJoin join = cause == Cause.NOT_JOINED
+                ? new TracedJoin(TracedState.OPEN, 2, 5, 0, "tcp:10.0.0.1:29500", "connects", missing)
+                : null;
+        return new Verdict(cause, 0xfeedL, ranks().get(2), ranks().get(0), null, operation, "; a detail", silence, join,
+                0, Duration.ofMillis(1500), Set.of(10L, 11L));
     }
 
     @ParameterizedTest
@@ -78,6 +85,7 @@ class WhyDocumentTest {
         assertEquals(List.of(cause.label(), "0xfeed", 2L, 0L, 42L, 4096L, 1.5),
                 List.of(verdict.get("verdict"), verdict.get("communicator"), verdict.get("rank"), verdict.get("peer"),
                         verdict.get("sequence"), verdict.get("size"), verdict.get("still_sec")));
+        assertEquals(cause == Cause.NOT_JOINED ? List.of(2L, 3L) : null, verdict.get("missing"));
         Map<?, ?> alone = (Map<?, ?>) Json.read(Json.write(WhyDocument.of(verdict(cause))));
         check(schema, (Map<?, ?>) ((Map<?, ?>) schema.get("$defs")).get("verdict"), alone, "stall");
         assertEquals(1L, alone.get("schema"));

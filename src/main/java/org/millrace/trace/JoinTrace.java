@@ -1,0 +1,58 @@
+package org.millrace.trace;
+
+import java.util.Arrays;
+import java.util.BitSet;
+import org.jspecify.annotations.Nullable;
+import org.millrace.trace.TraceLayout.JoinFields;
+
+/** Trace of a rank that joins a group, until the group is complete or the join has failed. Safe from any thread. */
+public final class JoinTrace implements AutoCloseable {
+
+    /** Object for a rank that is not joining. It stores nothing. */
+    public static final JoinTrace NONE = new JoinTrace(null, 0, 0, 0);
+
+    /** Trace of the process; null once this object is closed, and if nothing is stored. */
+    private @Nullable ProcessTrace process;
+    private final int index;
+    private final long base;
+    private final int words;
+
+    JoinTrace(@Nullable ProcessTrace process, int index, long base, int size) {
+        this.process = process;
+        this.index = index;
+        this.base = base;
+        words = Math.min((size + Long.SIZE - 1) / Long.SIZE, TraceLayout.RING_BYTES / Long.BYTES);
+    }
+
+    /** Opens the trace of a rank that joins a group at a rendezvous. */
+    public static JoinTrace open(int rank, int size, String where) {
+        ProcessTrace process = ProcessTrace.current();
+        return process == null ? NONE : process.join(rank, size, where);
+    }
+
+    /** Stores the ranks that have not joined. */
+    public synchronized void missing(BitSet ranks) {
+        if (process != null) {
+            long[] bits = Arrays.copyOf(ranks.toLongArray(), words);
+            for (int word = 0; word < words; word++) {
+                TraceMemory.set(base + TraceLayout.RECORD_BYTES + (long) word * Long.BYTES, bits[word]);
+            }
+            TraceMemory.set(base + JoinFields.SINCE_OFFSET, System.nanoTime());
+        }
+    }
+
+    /** Stores the present activity of the rank, as the predicate of a sentence. */
+    public synchronized void activity(String predicate) {
+        if (process != null) {
+            TraceMemory.text(base + JoinFields.ACTIVITY_OFFSET, JoinFields.ACTIVITY_BYTES, predicate);
+        }
+    }
+
+    @Override
+    public synchronized void close() {
+        if (process != null) {
+            process.close(index);
+            process = null;
+        }
+    }
+}

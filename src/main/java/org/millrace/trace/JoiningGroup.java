@@ -1,0 +1,83 @@
+package org.millrace.trace;
+
+import java.time.Duration;
+import java.util.BitSet;
+import java.util.Comparator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.StringJoiner;
+import java.util.TreeMap;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+import org.millrace.trace.TracedRank.ProcessState;
+import org.millrace.trace.Verdict.Cause;
+
+/**
+ * Ranks that join the same group. A rank that rank 0 has admitted knows the missing ranks. A rank that rank 0 has not
+ * admitted knows the address that it tries, and the last failure.
+ */
+final class JoiningGroup {
+
+    private JoiningGroup() {}
+
+    /** Returns a verdict for each group that no rank has joined for a time. */
+    static List<Verdict> verdicts(List<TracedProcess> processes, Function<TracedProcess, ProcessState> states,
+            Duration quiet) {
+        Map<List<Object>, Map<TracedJoin, TracedRank>> groups = new LinkedHashMap<>();
+        for (TracedProcess process : processes) {
+            for (TracedJoin join : process.joins()) {
+                if (process.alive() && join.state() == TracedState.OPEN) {
+                    groups.computeIfAbsent(List.of(join.where(), join.size()),
+                            _ -> new TreeMap<>(Comparator.comparingInt(TracedJoin::rank)))
+                            .put(join, new TracedRank(process, states.apply(process), 0, join.rank(), null));
+                }
+            }
+        }
+        return groups.values()
+                .stream()
+                .map(JoiningGroup::verdict)
+                .filter(verdict -> verdict != null && verdict.still().compareTo(quiet) >= 0)
+                .toList();
+    }
+
+    /** Returns the verdict about a group, by its ranks with a trace; null if the group has just become complete. */
+    private static @Nullable Verdict verdict(Map<TracedJoin, TracedRank> group) {
+        TracedJoin first = group.keySet().iterator().next();
+        BitSet missing = new BitSet();
+        missing.set(0, first.size());
+        group.keySet()
+                .stream()
+                .filter(each -> !each.missing().get(each.rank()))
+                .forEach(each -> missing.and(each.missing()));
+        if (missing.isEmpty()) {
+            return null;
+        }
+        BitSet joined = (BitSet) missing.clone();
+        joined.flip(0, first.size());
+        TracedJoin outside = group.keySet().stream().filter(each -> missing.get(each.rank())).findFirst().orElse(null);
+        TracedRank culprit = outside == null ? null : group.get(outside);
+        String activity = outside == null ? "" : culprit.words() + " " + outside.activity();
+        String sentence = joined.isEmpty() ? activity + " (group at " + first.where() + ")"
+                : ranks(missing) + (missing.cardinality() == 1 ? " has" : " have") + " not joined: " + ranks(joined)
+                        + (joined.cardinality() == 1 ? " waits at " : " wait at ") + first.where()
+                        + (outside == null ? "" : "; " + activity);
+        TracedRank of = group.get(first); // another host has another clock, so its last heartbeat is used instead
+        long still = (of.isHere() ? of.process().read() : of.process().heartbeat())
+                - group.keySet().stream().mapToLong(TracedJoin::since).max().orElseThrow();
+        return new Verdict(Cause.NOT_JOINED, 0, culprit, joined.isEmpty() || of == culprit ? null : of, null, null,
+                Verdict.capital(sentence), null, first.withMissing(missing), first.since(), Duration.ofNanos(still),
+                group.values().stream().map(each -> each.process().identity().pid()).collect(Collectors.toSet()));
+    }
+
+    /** Returns "ranks 0 to 2, 5". */
+    private static String ranks(BitSet set) {
+        StringJoiner text = new StringJoiner(", ", set.cardinality() == 1 ? "rank " : "ranks ", "");
+        for (int from = set.nextSetBit(0); from >= 0; from = set.nextSetBit(set.nextClearBit(from))) {
+            int last = set.nextClearBit(from) - 1;
+            text.add(from == last ? "" + from : from + " to " + last);
+        }
+        return text.toString();
+    }
+}

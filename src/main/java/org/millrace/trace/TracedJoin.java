@@ -1,0 +1,37 @@
+package org.millrace.trace;
+
+import java.util.BitSet;
+import org.jspecify.annotations.Nullable;
+import org.millrace.trace.TraceLayout.JoinFields;
+
+/**
+ * A rank that joins a group.
+ *
+ * @param state    open while the rank waits
+ * @param since    time when a rank last joined, or when this rank began, in nanoseconds of the host's clock
+ * @param where    rendezvous of the group
+ * @param activity present activity of a rank that rank 0 has not admitted, as the predicate of a sentence
+ * @param missing  ranks that have not joined, as this rank knows; contains this rank until rank 0 has admitted it
+ */
+public record TracedJoin(TracedState state, int rank, int size, long since, String where, String activity,
+        BitSet missing) {
+
+    TracedJoin withMissing(BitSet ranks) {
+        return new TracedJoin(state, ranks.nextSetBit(0), size, since, where, activity, ranks);
+    }
+
+    static @Nullable TracedJoin parse(TraceBytes block) {
+        TracedState state = TracedState.of(block.intAt(TraceLayout.STATE_OFFSET));
+        int rank = block.intAt(TraceLayout.RANK_IN_GROUP_OFFSET);
+        int size = block.intAt(JoinFields.SIZE_OFFSET);
+        BitSet missing = new BitSet();
+        for (int each = 0; each < Math.min(size, TraceLayout.RING_BYTES * Byte.SIZE); each++) {
+            long word = block.longAt(TraceLayout.RECORD_BYTES + each / Long.SIZE * Long.BYTES);
+            missing.set(each, (word >>> each & 1) != 0);
+        }
+        return state == null || rank < 0 ? null
+                : new TracedJoin(state, rank, size, block.longAt(JoinFields.SINCE_OFFSET),
+                        block.textAt(JoinFields.WHERE_OFFSET, JoinFields.WHERE_BYTES),
+                        block.textAt(JoinFields.ACTIVITY_OFFSET, JoinFields.ACTIVITY_BYTES), missing);
+    }
+}

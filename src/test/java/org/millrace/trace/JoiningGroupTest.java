@@ -1,0 +1,101 @@
+package org.millrace.trace;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.BitSet;
+import java.util.List;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.millrace.file.ProcessIdentity;
+
+/** Ranks that wait in a join are explained by their traces. */
+class JoiningGroupTest {
+
+    private static final String WHERE = "tcp:10.0.0.1:29500";
+    private static final int LARGE = 40_000;
+
+    @TempDir
+    private Path directory;
+
+    private ProcessTrace trace;
+
+    @BeforeEach
+    void open() throws IOException {
+        trace = new ProcessTrace(TraceFile.create(directory), true);
+    }
+
+    private JoinTrace join(int rank, int size, int... missing) {
+        JoinTrace join = trace.join(rank, size, WHERE);
+        join.missing(IntStream.of(missing).collect(BitSet::new, BitSet::set, BitSet::or));
+        return join;
+    }
+
+    private List<Verdict> verdicts(Duration quiet) throws IOException {
+        return Hang.verdicts(() -> List.of(TraceReader.read(trace.path())), quiet);
+    }
+
+    private String sentence() throws IOException {
+        List<Verdict> verdicts = verdicts(Duration.ZERO);
+        assertEquals(1, verdicts.size(), verdicts::toString);
+        String self = "(pid " + ProcessIdentity.CURRENT.pid() + " on " + ProcessIdentity.HOST + ", running)";
+        return verdicts.getFirst().sentence().replace(self, "(SELF)").replaceFirst("\\. Nothing has moved for .*", "");
+    }
+
+    @Test
+    void missingRanksAreNamedToTheRanksThatWait() throws IOException {
+        join(0, 7, 3, 5, 6);
+        join(1, 7, 3, 4, 5, 6); // this rank has not learned yet that rank 4 has joined
+        assertEquals("Ranks 3, 5 to 6 have not joined: ranks 0 to 2, 4 wait at " + WHERE, sentence());
+        Verdict verdict = verdicts(Duration.ZERO).getFirst();
+        assertEquals(List.of("not joined", 3L, 0L, WHERE, List.of(3, 5, 6)),
+                List.of(verdict.json().get("verdict"), verdict.json().get("rank"), verdict.json().get("peer"),
+                        verdict.json().get("remote"), verdict.json().get("missing")));
+        assertEquals(null, verdict.json().get("pid"));
+        assertTrue(verdict.concerns(List.of(ProcessIdentity.CURRENT.pid())));
+        assertTrue(verdicts(Duration.ofHours(1)).isEmpty(), "the ranks have not waited for an hour");
+    }
+
+    @Test
+    void theActivityOfAMissingRankIsQuoted() throws IOException {
+        join(0, 2, 1);
+        JoinTrace one = join(1, 2, 0, 1);
+        one.activity("cannot join: Connection refused: no process listens at 10.0.0.2:29500");
+        assertEquals(
+                "Rank 1 has not joined: rank 0 waits at " + WHERE
+                        + "; rank 1 (SELF) cannot join: Connection refused: no process listens at 10.0.0.2:29500",
+                sentence());
+        assertEquals(ProcessIdentity.CURRENT.pid(), verdicts(Duration.ZERO).getFirst().json().get("pid"));
+    }
+
+    @Test
+    void aRankThatDoesNotReachRankZeroIsNamed() throws IOException {
+        join(1, 3, 0, 1, 2).activity("connects to rank 0 at 10.0.0.1:29500");
+        join(2, 3, 0, 1, 2).activity("connects to rank 0 at 10.0.0.1:29500");
+        assertEquals("Rank 1 (SELF) connects to rank 0 at 10.0.0.1:29500 (group at " + WHERE + ")", sentence());
+    }
+
+    @Test
+    void aJoinThatHasEndedIsNoStall() throws IOException {
+        JoinTrace zero = join(0, 2, 1);
+        zero.close();
+        zero.missing(new BitSet());
+        zero.activity("is not stored any longer");
+        assertEquals(List.of(), verdicts(Duration.ZERO));
+        join(0, 2).missing(new BitSet());
+        assertEquals(List.of(), verdicts(Duration.ZERO), "the group is complete");
+    }
+
+    /** A group of more ranks than a block has bits for. */
+    @Test
+    void theRanksOfALargeGroupAreNamed() throws IOException {
+        join(0, LARGE, 64, 1000, LARGE - 1);
+        assertTrue(sentence().startsWith("Ranks 64, 1000 have not joined: ranks 0 to 63, 65 to 999, 1001 to "),
+                sentence());
+    }
+}
