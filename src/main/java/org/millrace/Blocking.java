@@ -5,12 +5,15 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Consumer;
 import java.util.function.IntFunction;
+import java.util.function.IntPredicate;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.millrace.operation.CallerCheck;
+import org.millrace.operation.Completions;
 import org.millrace.operation.OperationGroup;
 
 /** Implements {@link BlockingOperations} by operations on a temporary stream, on which the caller waits. */
@@ -152,28 +155,39 @@ final class Blocking {
     }
 
     /**
-     * Exchanges operands with each rank.
+     * Enqueues an exchange of operands with each rank.
      *
      * @param send    returns the operand to send to a rank; null to send nothing
      * @param receive returns the operand to receive from a rank; null to receive nothing
+     * @return a stage that completes with the exchange
      */
-    static void exchange(Communicator communicator, IntFunction<@Nullable Operand> send,
-            IntFunction<@Nullable Operand> receive) {
+    static CompletionStage<Void> exchange(Communicator communicator, IntFunction<@Nullable Operand> send,
+            IntFunction<@Nullable Operand> receive, DeviceStream stream) {
         int ranks = communicator.size();
-        run(communicator, stream -> communicator.group(() -> {
+        List<CompletableFuture<Void>> parts = new ArrayList<>();
+        communicator.group(() -> {
             for (int distance = 0; distance < ranks; distance++) {
                 int to = (communicator.rank() + distance) % ranks;
                 int from = (communicator.rank() - distance + ranks) % ranks;
                 Operand sent = send.apply(to);
                 if (sent != null && sent.count() > 0) {
-                    communicator.send(sent, to, stream);
+                    parts.add(communicator.send(sent, to, stream).toCompletableFuture());
                 }
                 Operand received = receive.apply(from);
                 if (received != null && received.count() > 0) {
-                    communicator.receive(received, from, stream);
+                    parts.add(communicator.receive(received, from, stream).toCompletableFuture());
                 }
             }
-        }));
+        });
+        CompletableFuture<Void> whole = Completions.newStage();
+        CompletableFuture.allOf(parts.toArray(CompletableFuture[]::new)).whenComplete((_, thrown) -> {
+            if (thrown == null) {
+                whole.complete(null);
+            } else {
+                whole.completeExceptionally(thrown.getCause());
+            }
+        });
+        return whole;
     }
 
     /** Refuses the number of a rank that does not exist, before this rank sends anything. */
@@ -270,48 +284,78 @@ final class Blocking {
         return bytes;
     }
 
-    /** @param root the rank that receives the objects; -1 if all ranks receive them */
-    static <T> List<T> gather(Communicator communicator, T object, int root, Serializer<T> serializer) {
+    /**
+     * Returns the objects of the ranks from which this rank receives, in rank order.
+     *
+     * @param sendsTo      whether this rank sends its object to a rank
+     * @param receivesFrom whether this rank receives the object of a rank
+     */
+    static <T> List<T> gather(Communicator communicator, T object, IntPredicate sendsTo, IntPredicate receivesFrom,
+            Serializer<T> serializer) {
         Objects.requireNonNull(serializer, "gather: the serializer is null");
         byte[] mine = serializer.serialize(object);
         long[] lengths = new long[communicator.size()];
         communicator.allGather(Operand.of(new long[] {mine.length}), Operand.of(lengths));
-        boolean receives = root < 0 || root == communicator.rank();
-        // Each rank's bytes have a separate array, because one array may be too small for the bytes of all ranks.
-        byte[][] all = new byte[receives ? lengths.length : 0][];
+        return received(communicator, peer -> sendsTo.test(peer) ? mine : null, receivesFrom, lengths, serializer);
+    }
+
+    /** Returns the objects of the earlier ranks and of this rank. */
+    static <T> List<T> earlier(BlockingOperations caller, T object, Serializer<T> serializer) {
+        int rank = ((Communicator) caller).rank();
+        return composed(caller,
+                () -> gather((Communicator) caller, object, peer -> peer >= rank, peer -> peer <= rank, serializer));
+    }
+
+    static <T> List<T> allToAll(Communicator communicator, List<byte[]> objects, Serializer<T> serializer) {
+        long[] lengths = objects.stream().mapToLong(bytes -> bytes.length).toArray();
+        long[] theirs = new long[lengths.length];
+        communicator.allToAll(Operand.of(lengths), Operand.of(theirs));
+        return received(communicator, objects::get, _ -> true, theirs, serializer);
+    }
+
+    /** Exchanges bytes, and returns the objects that this rank has received. */
+    private static <T> List<T> received(Communicator communicator, IntFunction<byte @Nullable []> sent,
+            IntPredicate receivesFrom, long[] lengths, Serializer<T> serializer) {
+        // an array for each rank: one array could be too small for the bytes of all ranks
+        byte[][] all = new byte[lengths.length][];
         for (int rank = 0; rank < all.length; rank++) {
-            all[rank] = new byte[length(lengths[rank])];
+            all[rank] = receivesFrom.test(rank) ? new byte[length(lengths[rank])] : null;
         }
-        exchange(communicator, peer -> root < 0 || peer == root ? Operand.of(mine) : null,
-                peer -> receives ? Operand.of(all[peer]) : null);
-        List<T> objects = new ArrayList<>();
-        for (byte[] bytes : all) {
-            objects.add(serializer.deserialize(bytes));
+        run(communicator, stream -> exchange(communicator, peer -> operand(sent.apply(peer)),
+                peer -> operand(all[peer]), stream));
+        return Arrays.stream(all).filter(Objects::nonNull).map(serializer::deserialize).toList();
+    }
+
+    private static @Nullable Operand operand(byte @Nullable [] bytes) {
+        return bytes == null ? null : Operand.of(bytes);
+    }
+
+    /** Returns the bytes of one object for each rank. */
+    static <T> List<byte[]> serialized(Communicator communicator, String what, @Nullable List<T> objects,
+            Serializer<T> serializer) {
+        Objects.requireNonNull(serializer, () -> what + ": the serializer is null");
+        List<byte[]> each = Objects.requireNonNull(objects, () -> what + ": the list of objects is null")
+                .stream()
+                .map(serializer::serialize)
+                .toList();
+        if (each.size() != communicator.size()) {
+            throw new IllegalArgumentException("rank " + communicator.rank() + ", " + what + ": " + each.size()
+                    + " objects for " + communicator.size() + " ranks: give one for each");
         }
-        return objects;
+        return each;
     }
 
     static <T> T scatter(Communicator communicator, @Nullable List<T> objects, int root, Serializer<T> serializer) {
-        int ranks = communicator.size();
         requireRank(communicator, "scatter, root", root);
         Objects.requireNonNull(serializer, "scatter: the serializer is null");
         boolean isRoot = communicator.rank() == root;
-        if (isRoot) {
-            Objects.requireNonNull(objects, "scatter: the root's list of objects is null");
-        }
-        List<byte[]> each = isRoot ? objects.stream().map(serializer::serialize).toList() : List.of();
-        if (isRoot && each.size() != ranks) {
-            throw new IllegalArgumentException(each.size() + " objects for " + ranks + " ranks: give one for each");
-        }
-        long[] lengths = new long[ranks];
-        for (int rank = 0; rank < each.size(); rank++) {
-            lengths[rank] = each.get(rank).length;
-        }
+        List<byte[]> each = isRoot ? serialized(communicator, "scatter", objects, serializer) : List.of();
         long[] length = new long[1];
-        communicator.scatter(isRoot ? Operand.of(lengths) : null, Operand.of(length), root);
-        byte[] mine = new byte[length(length[0])];
-        exchange(communicator, peer -> isRoot ? Operand.of(each.get(peer)) : null,
-                peer -> peer == root ? Operand.of(mine) : null);
-        return serializer.deserialize(mine);
+        communicator.scatter(isRoot ? Operand.of(each.stream().mapToLong(bytes -> bytes.length).toArray()) : null,
+                Operand.of(length), root);
+        long[] lengths = new long[communicator.size()];
+        lengths[root] = length[0];
+        return received(communicator, peer -> isRoot ? each.get(peer) : null, peer -> peer == root, lengths, serializer)
+                .getFirst();
     }
 }

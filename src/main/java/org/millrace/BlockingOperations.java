@@ -3,6 +3,7 @@ package org.millrace;
 import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.function.BinaryOperator;
 import org.jspecify.annotations.Nullable;
 
@@ -213,18 +214,12 @@ sealed interface BlockingOperations permits Communicator {
      * @param counts  number of elements of each rank, the same on all ranks
      */
     default void allGatherv(Operand send, Operand receive, long... counts) {
-        Communicator self = (Communicator) this;
-        Blocking.requirePart(self, "allGatherv, send", send, false, counts);
-        Blocking.exchange(self, _ -> send, Blocking.parts(self, "allGatherv, receive", receive, counts));
+        Blocking.run(this, stream -> ((Communicator) this).allGatherv(send, receive, stream, counts));
     }
 
     /** Gathers like {@link #allGatherv}, but on the root only; {@code receive} may be null on other ranks. */
     default void gatherv(Operand send, @Nullable Operand receive, int root, long... counts) {
-        Communicator self = (Communicator) this;
-        Blocking.requireRank(self, "gatherv, root", root);
-        Blocking.requirePart(self, "gatherv, send", send, self.rank() != root, counts);
-        Blocking.exchange(self, peer -> peer == root ? send : null,
-                self.rank() == root ? Blocking.parts(self, "gatherv, receive", receive, counts) : _ -> null);
+        Blocking.run(this, stream -> ((Communicator) this).gatherv(send, receive, root, stream, counts));
     }
 
     /**
@@ -236,11 +231,7 @@ sealed interface BlockingOperations permits Communicator {
      * @param counts  number of elements for each rank
      */
     default void scatterv(@Nullable Operand send, Operand receive, int root, long... counts) {
-        Communicator self = (Communicator) this;
-        Blocking.requireRank(self, "scatterv, root", root);
-        Blocking.requirePart(self, "scatterv, receive", receive, self.rank() != root, counts);
-        Blocking.exchange(self, self.rank() == root ? Blocking.parts(self, "scatterv, send", send, counts) : _ -> null,
-                peer -> peer == root ? receive : null);
+        Blocking.run(this, stream -> ((Communicator) this).scatterv(send, receive, root, stream, counts));
     }
 
     /**
@@ -252,9 +243,7 @@ sealed interface BlockingOperations permits Communicator {
      * @param receiveCounts number of elements that each rank sends to this rank
      */
     default void allToAllv(Operand send, long[] sendCounts, Operand receive, long[] receiveCounts) {
-        Communicator self = (Communicator) this;
-        Blocking.exchange(self, Blocking.parts(self, "allToAllv, send", send, sendCounts),
-                Blocking.parts(self, "allToAllv, receive", receive, receiveCounts));
+        Blocking.run(this, stream -> ((Communicator) this).allToAllv(send, sendCounts, receive, receiveCounts, stream));
     }
 
     /**
@@ -284,7 +273,8 @@ sealed interface BlockingOperations permits Communicator {
      * and sends and receives of the bytes between all ranks.
      */
     default <T> List<T> allGather(T object, Serializer<T> serializer) {
-        return Blocking.composed(this, () -> Blocking.gather((Communicator) this, object, -1, serializer));
+        return Blocking.composed(this,
+                () -> Blocking.gather((Communicator) this, object, _ -> true, _ -> true, serializer));
     }
 
     /**
@@ -293,7 +283,9 @@ sealed interface BlockingOperations permits Communicator {
      */
     default <T> List<T> gather(T object, int root, Serializer<T> serializer) {
         Blocking.requireRank((Communicator) this, "gather, root", root);
-        return Blocking.composed(this, () -> Blocking.gather((Communicator) this, object, root, serializer));
+        boolean isRoot = ((Communicator) this).rank() == root;
+        return Blocking.composed(this,
+                () -> Blocking.gather((Communicator) this, object, peer -> peer == root, _ -> isRoot, serializer));
     }
 
     /**
@@ -338,6 +330,43 @@ sealed interface BlockingOperations permits Communicator {
      */
     default <T> T allReduce(T object, BinaryOperator<T> function, Serializer<T> serializer) {
         return allGather(object, serializer).stream().reduce(function).orElseThrow();
+    }
+
+    /**
+     * {@return on the root the combination of all ranks' objects in rank order; empty on other ranks} The operation
+     * uses {@link #gather(Object, int, Serializer)}.
+     */
+    default <T> Optional<T> reduce(T object, BinaryOperator<T> function, int root, Serializer<T> serializer) {
+        return gather(object, root, serializer).stream().reduce(function);
+    }
+
+    /**
+     * {@return the combination of this rank's object with the objects of all earlier ranks, in rank order} The
+     * operation consists of an all-gather of the byte counts, and sends of the bytes to all later ranks.
+     */
+    default <T> T scan(T object, BinaryOperator<T> function, Serializer<T> serializer) {
+        return Blocking.earlier(this, object, serializer).stream().reduce(function).orElseThrow();
+    }
+
+    /**
+     * {@return the combination of the objects of all earlier ranks, like
+     * {@link #scan(Object, BinaryOperator, Serializer)}; empty on rank 0}
+     */
+    default <T> Optional<T> exscan(T object, BinaryOperator<T> function, Serializer<T> serializer) {
+        List<T> objects = Blocking.earlier(this, object, serializer);
+        return objects.subList(0, objects.size() - 1).stream().reduce(function);
+    }
+
+    /**
+     * {@return the objects that all ranks have for this rank, ordered by rank} The operation consists of an all-to-all
+     * of the byte counts, and sends and receives of the bytes between all ranks.
+     *
+     * @param objects    one object for each rank
+     * @param serializer the serializer of the objects, the same on all ranks
+     */
+    default <T> List<T> allToAll(List<T> objects, Serializer<T> serializer) {
+        List<byte[]> mine = Blocking.serialized((Communicator) this, "allToAll", objects, serializer);
+        return Blocking.composed(this, () -> Blocking.allToAll((Communicator) this, mine, serializer));
     }
 
     /**

@@ -1,6 +1,8 @@
 package org.millrace;
 
 import java.nio.charset.StandardCharsets;
+import java.util.HashMap;
+import java.util.List;
 import java.util.function.Function;
 
 /**
@@ -21,6 +23,25 @@ public interface Serializer<T> {
 
     /** {@return the object that another rank serialized to these bytes} */
     T deserialize(byte[] bytes);
+
+    /**
+     * {@return a serializer of a type: a boxed primitive, String, byte[], an enum or a record} A record is created by
+     * its canonical constructor. Its components have one of these types, a primitive type, or are lists of these. No
+     * value is null.
+     *
+     * @param type the class, the same on all ranks
+     * @throws IllegalArgumentException if the type, or a component's type, has no serializer, or if a record is in a
+     *                                  package that its module does not open to {@code org.millrace}
+     */
+    @SuppressWarnings("unchecked") // the serializer of a class has its type
+    static <T> Serializer<T> of(Class<T> type) {
+        return (Serializer<T>) Serializers.of(type, type.getSimpleName(), new HashMap<>());
+    }
+
+    /** {@return a serializer of lists; a deserialized list is immutable} */
+    static <T> Serializer<List<T>> listOf(Serializer<T> elements) {
+        return Serializers.list(elements);
+    }
 
     /** {@return a serializer that consists of two functions} */
     static <T> Serializer<T> of(Function<? super T, byte[]> toBytes, Function<byte[], ? extends T> fromBytes) {

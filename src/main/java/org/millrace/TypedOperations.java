@@ -227,4 +227,57 @@ sealed interface TypedOperations permits Communicator {
                 OperandCall.required(Operation.SEND_RECEIVE, "values", values), stream,
                 (from, to, count, type) -> ((Communicator) this).receive(to, count, type, peer, stream));
     }
+
+    /**
+     * Enqueues {@link BlockingOperations#allGatherv} and returns its stage, like
+     * {@link #allToAll(Operand, Operand, DeviceStream)}.
+     */
+    default CompletionStage<Void> allGatherv(Operand send, Operand receive, DeviceStream stream, long... counts) {
+        Communicator self = (Communicator) this;
+        Blocking.requirePart(self, "allGatherv, send", send, false, counts);
+        return Blocking.exchange(self, _ -> send, Blocking.parts(self, "allGatherv, receive", receive, counts), stream);
+    }
+
+    /**
+     * Enqueues {@link BlockingOperations#gatherv} and returns its stage, like
+     * {@link #allToAll(Operand, Operand, DeviceStream)}.
+     */
+    default CompletionStage<Void> gatherv(Operand send, @Nullable Operand receive, int root, DeviceStream stream,
+            long... counts) {
+        Communicator self = (Communicator) this;
+        Blocking.requireRank(self, "gatherv, root", root);
+        Blocking.requirePart(self, "gatherv, send", send, self.rank() != root, counts);
+        return Blocking.exchange(self, peer -> peer == root ? send : null,
+                self.rank() == root ? Blocking.parts(self, "gatherv, receive", receive, counts) : _ -> null, stream);
+    }
+
+    /**
+     * Enqueues {@link BlockingOperations#scatterv} and returns its stage, like
+     * {@link #allToAll(Operand, Operand, DeviceStream)}.
+     */
+    default CompletionStage<Void> scatterv(@Nullable Operand send, Operand receive, int root, DeviceStream stream,
+            long... counts) {
+        Communicator self = (Communicator) this;
+        Blocking.requireRank(self, "scatterv, root", root);
+        Blocking.requirePart(self, "scatterv, receive", receive, self.rank() != root, counts);
+        return Blocking.exchange(self,
+                self.rank() == root ? Blocking.parts(self, "scatterv, send", send, counts) : _ -> null,
+                peer -> peer == root ? receive : null, stream);
+    }
+
+    /**
+     * Enqueues {@link BlockingOperations#allToAllv} and returns its stage, like
+     * {@link #allToAll(Operand, Operand, DeviceStream)}.
+     */
+    default CompletionStage<Void> allToAllv(Operand send, long[] sendCounts, Operand receive, long[] receiveCounts,
+            DeviceStream stream) {
+        Communicator self = (Communicator) this;
+        return Blocking.exchange(self, Blocking.parts(self, "allToAllv, send", send, sendCounts),
+                Blocking.parts(self, "allToAllv, receive", receive, receiveCounts), stream);
+    }
+
+    /** {@return a stage that completes when all ranks have reached this barrier in their streams} */
+    default CompletionStage<Void> barrier(DeviceStream stream) {
+        return allReduce(Operand.of(new byte[1]), ReduceOp.MAX, stream);
+    }
 }
