@@ -40,6 +40,9 @@ public final class Waiting {
      */
     public static void pause(long nanos) {
         boolean interrupted = Thread.interrupted();
+        if (interrupted) {
+            LockSupport.parkNanos(1); // Consumes the permit of the interrupt, which would end the next park at once.
+        }
         LockSupport.parkNanos(nanos);
         if (interrupted) {
             Thread.currentThread().interrupt();

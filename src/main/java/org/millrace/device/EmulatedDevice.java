@@ -416,6 +416,7 @@ public final class EmulatedDevice implements Device, StagingDevice, Agent {
             function.run();
         } finally {
             functionSince = 0;
+            Thread.interrupted(); // A thread with the interrupt status does not park between its passes.
         }
     }
 

@@ -143,21 +143,21 @@ public final class OperationGroup {
         Map<Object, Part> left = new LinkedHashMap<>(parts);
         left.entrySet()
                 .removeIf(each -> !attempt(each.getKey(), () -> each.getValue().prepare(parts.size() == 1), thrown));
+        boolean interrupted = false;
         while (true) {
             left.entrySet().removeIf(each -> {
                 boolean[] all = {false};
                 return !attempt(each.getKey(), () -> all[0] = each.getValue().launch(), thrown) || all[0];
             });
             if (left.isEmpty()) {
-                return;
+                break;
             }
-            // Clears the interrupt status while parking: a thread with that status does not park, so this loop would
-            // spin.
-            boolean interrupted = Thread.interrupted();
+            // An interrupt status ends each park at once, and a restored status ends the next park.
+            interrupted |= Thread.interrupted();
             LockSupport.parkNanos(WAIT_NANOS);
-            if (interrupted) {
-                Thread.currentThread().interrupt();
-            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
         }
     }
 

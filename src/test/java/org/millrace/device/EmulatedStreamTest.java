@@ -376,6 +376,16 @@ class EmulatedStreamTest {
         assertTrue(stream.tasks().completed() >= 24, stream.tasks().completed() + " of 40 kernels");
     }
 
+    @Test
+    void anInterruptByAFunctionIsNotSeenByTheNextOne() {
+        EmulatedStream stream = device.newStream();
+        stream.call(() -> Thread.currentThread().interrupt());
+        stream.call(() -> log.add("interrupted: " + Thread.currentThread().isInterrupted()));
+        run();
+        assertFalse(Thread.interrupted());
+        assertEquals(List.of("interrupted: false"), log);
+    }
+
     /** The device's thread may sleep while its streams have no task. */
     @Test
     void eachTaskThatIsAddedWakesTheDevice() {
