@@ -5,6 +5,8 @@ import static org.openjdk.jcstress.annotations.Expect.FORBIDDEN;
 
 import org.millrace.agent.Agent;
 import org.millrace.agent.HelpedAgent;
+import org.millrace.agent.LimitedSleeper;
+import org.millrace.agent.Sleeper;
 import org.openjdk.jcstress.annotations.Actor;
 import org.openjdk.jcstress.annotations.Arbiter;
 import org.openjdk.jcstress.annotations.JCStressTest;
@@ -25,7 +27,7 @@ import org.openjdk.jcstress.infra.results.III_Result;
 @State
 public class HelpedTurn implements Agent {
 
-    private final HelpedAgent helped = new HelpedAgent(this, _ -> {}, _ -> {}, 1);
+    private final HelpedAgent helped = new HelpedAgent(this, _ -> {}, _ -> {}, new LimitedSleeper(Sleeper.PARK), 1);
     private int passes;
     /** Whether the condition was evaluated before. Only the helper accesses the field. */
     private boolean asked;

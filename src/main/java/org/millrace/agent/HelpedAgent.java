@@ -69,6 +69,7 @@ public final class HelpedAgent implements Agent, IdleStrategy {
     private final IdleStrategy alone;
     /** Idle strategy of the helper. */
     private final IdleStrategy helping;
+    private final LimitedSleeper helpersSleep;
     private final long longestNapNanos;
     /** 1 while a waiting thread is the helper, 0 otherwise. */
     private final AtomicInteger helper = new AtomicInteger();
@@ -100,13 +101,16 @@ public final class HelpedAgent implements Agent, IdleStrategy {
      * Creates an agent that no thread runs yet.
      *
      * @param alone           strategy of the own thread
-     * @param helping         strategy of a thread that runs passes while it waits
+     * @param helping         strategy of a thread that runs passes while it waits, with sleeps of {@code helpersSleep}
+     * @param helpersSleep    sleeper whose sleeps end at the deadline of the waiting thread
      * @param longestNapNanos longest nap of the own thread while another thread runs the passes, in nanoseconds
      */
-    public HelpedAgent(Agent agent, IdleStrategy alone, IdleStrategy helping, long longestNapNanos) {
+    public HelpedAgent(Agent agent, IdleStrategy alone, IdleStrategy helping, LimitedSleeper helpersSleep,
+            long longestNapNanos) {
         this.agent = agent;
         this.alone = alone;
         this.helping = helping;
+        this.helpersSleep = helpersSleep;
         this.longestNapNanos = longestNapNanos;
     }
 
@@ -268,7 +272,7 @@ public final class HelpedAgent implements Agent, IdleStrategy {
                 // This thread writes `next` before it reads the turn. The thread that leaves the turn sets FREE before
                 // it reads `next`. One of the two threads therefore sees the other's store (Dekker).
                 if (ownThreadNeeded || (int) TURN.getVolatile(this) != FREE) {
-                    LockSupport.parkNanos(this, Math.min(TURN_NANOS, nanos));
+                    LockSupport.parkNanos(this, Math.min(TURN_NANOS, left(start, nanos)));
                 }
             }
         }
@@ -284,7 +288,7 @@ public final class HelpedAgent implements Agent, IdleStrategy {
             if (gaveUp(start, nanos)) {
                 return false;
             }
-            LockSupport.parkNanos(this, Math.min(RESULT_NANOS, nanos - (System.nanoTime() - start)));
+            LockSupport.parkNanos(this, Math.min(RESULT_NANOS, left(start, nanos)));
         }
         return true;
     }
@@ -301,15 +305,24 @@ public final class HelpedAgent implements Agent, IdleStrategy {
                 wakeOwn();
                 return;
             }
-            if (work == 0 && gaveUp(start, nanos)) {
-                return;
+            if (work == 0) {
+                long left = left(start, nanos);
+                if (left <= 0 || Thread.currentThread().isInterrupted()) {
+                    return;
+                }
+                helpersSleep.limit(left);
             }
             helping.idle(work);
         }
     }
 
     private static boolean gaveUp(long start, long nanos) {
-        return System.nanoTime() - start >= nanos || Thread.currentThread().isInterrupted();
+        return left(start, nanos) <= 0 || Thread.currentThread().isInterrupted();
+    }
+
+    /** Returns the remaining time of a wait, in nanoseconds; not positive if the time is over. */
+    private static long left(long start, long nanos) {
+        return nanos - (System.nanoTime() - start);
     }
 
     /**

@@ -11,6 +11,7 @@ import org.millrace.agent.Agent;
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.HelpedAgent;
 import org.millrace.agent.IdleStrategy;
+import org.millrace.agent.LimitedSleeper;
 import org.millrace.agent.PollingThreads;
 import org.millrace.agent.Sleeper;
 import org.millrace.device.EmulatedDevice;
@@ -80,14 +81,18 @@ final class EngineThreads implements AutoCloseable {
     }
 
     private static IdleStrategy idle(EngineOptions options, Doorbell doorbell) {
-        Sleeper sleeper = doorbell.sleeper(options.silentSleepNanos());
+        return idle(options, doorbell, doorbell.sleeper(options.silentSleepNanos()));
+    }
+
+    private static IdleStrategy idle(EngineOptions options, Doorbell doorbell, Sleeper sleeper) {
         IdleStrategy polling = options.idle().apply(sleeper);
         return options.hasCore() ? polling : doorbell.strategy(polling, sleeper, options.wokenSleepNanos());
     }
 
     private AgentRunner startHelped(Agent agent, EngineOptions options) {
-        HelpedAgent helped =
-                new HelpedAgent(agent, idle(options, doorbell), idle(options, doorbell), options.ownSleepNanos());
+        LimitedSleeper limited = new LimitedSleeper(doorbell.sleeper(options.silentSleepNanos()));
+        HelpedAgent helped = new HelpedAgent(agent, idle(options, doorbell), idle(options, doorbell, limited), limited,
+                options.ownSleepNanos());
         device.runBy(helped);
         return AgentRunner.start(helped, helped);
     }

@@ -77,7 +77,8 @@ class HelpedAgentTest {
     }
 
     private static HelpedAgent helped(Agent agent) {
-        return new HelpedAgent(agent, new Backoff(0, 10, 10_000, 50_000), new Backoff(0, 10, 10_000, 50_000), 400_000);
+        return new HelpedAgent(agent, new Backoff(0, 10, 10_000, 50_000), new Backoff(0, 10, 10_000, 50_000),
+                new LimitedSleeper(Sleeper.PARK), 400_000);
     }
 
     @Test
@@ -111,6 +112,20 @@ class HelpedAgentTest {
         Thread.currentThread().interrupt();
         assertFalse(helped.await(() -> false, LONG));
         assertTrue(Thread.interrupted(), "the interrupt is kept");
+    }
+
+    /** The idle strategy would sleep for a second. */
+    @Test
+    void theSleepsOfAHelperEndAtItsDeadline() {
+        long deadline = 1_000_000;
+        List<Long> sleeps = new ArrayList<>();
+        LimitedSleeper sleeper = new LimitedSleeper(sleeps::add);
+        IdleStrategy helping = new Backoff(null, 0, 0, 1_000_000_000, 1_000_000_000, sleeper, null);
+        HelpedAgent helped = new HelpedAgent(new Counter(() -> 0), helping, helping, sleeper, 400_000);
+        while (sleeps.isEmpty()) { // the thread may be without a core for all of the time
+            assertFalse(helped.await(() -> false, deadline));
+        }
+        assertTrue(sleeps.stream().allMatch(nanos -> nanos <= deadline), sleeps::toString);
     }
 
     @Test

@@ -21,6 +21,8 @@ import org.millrace.MillraceException;
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.HelpedAgent;
 import org.millrace.agent.IdleProfile.Backoff;
+import org.millrace.agent.LimitedSleeper;
+import org.millrace.agent.Sleeper;
 
 /** Streams and events of the emulated device behave as CUDA's. The test runs as the device's thread. */
 class EmulatedStreamTest {
@@ -328,6 +330,10 @@ class EmulatedStreamTest {
         assertThrows(MillraceException.class, stream::query);
     }
 
+    private static HelpedAgent helped(EmulatedDevice device, Backoff alone, Backoff helping, long longestNapNanos) {
+        return new HelpedAgent(device, alone, helping, new LimitedSleeper(Sleeper.PARK), longestNapNanos);
+    }
+
     /**
      * A program's function may block, or take a lock that the waiting thread holds. The function therefore never runs
      * on the waiting thread.
@@ -335,7 +341,7 @@ class EmulatedStreamTest {
     @Test
     void aWaitingThreadRunsKernelsButNoFunctions() {
         Backoff idle = new Backoff(0, 10, 10_000, 50_000);
-        HelpedAgent helped = new HelpedAgent(device, idle, new Backoff(0, 10, 10_000, 50_000), 400_000);
+        HelpedAgent helped = helped(device, idle, new Backoff(0, 10, 10_000, 50_000), 400_000);
         device.runBy(helped);
         EmulatedStream stream = device.newStream();
         EmulatedEvent event = device.newEvent();
@@ -362,7 +368,7 @@ class EmulatedStreamTest {
 
     @Test
     void aThreadThatIsFarAheadRunsTheStream() {
-        device.runBy(new HelpedAgent(device, new Backoff(0, 1, 1, 1), new Backoff(0, 1, 1, 1), 400_000));
+        device.runBy(helped(device, new Backoff(0, 1, 1, 1), new Backoff(0, 1, 1, 1), 400_000));
         EmulatedStream stream = device.newStream();
         AtomicBoolean gate = new AtomicBoolean();
         for (int i = 0; i < 40; i++) {
@@ -424,8 +430,8 @@ class EmulatedStreamTest {
     @Timeout(60)
     void aThreadThatWaitsForAnEventRunsTheDeviceWhoseStreamRecordedIt() {
         EmulatedDevice other = new EmulatedDevice(1);
-        device.runBy(new HelpedAgent(device, new Backoff(1, 1, 1, 1), new Backoff(1, 1, 1, 1), 1));
-        other.runBy(new HelpedAgent(other, new Backoff(1, 1, 1, 1), new Backoff(1, 1, 1, 1), 1));
+        device.runBy(helped(device, new Backoff(1, 1, 1, 1), new Backoff(1, 1, 1, 1), 1));
+        other.runBy(helped(other, new Backoff(1, 1, 1, 1), new Backoff(1, 1, 1, 1), 1));
         EmulatedEvent event = device.newEvent();
         other.newStream().record(event);
         event.synchronize(Duration.ofSeconds(10));

@@ -1,0 +1,33 @@
+package org.millrace.agent;
+
+/** Sleeper with a limit for the duration of its sleeps. Used by one thread at a time, except {@link #wake}. */
+public final class LimitedSleeper implements Sleeper {
+
+    private final Sleeper sleeper;
+    private long limitNanos = Long.MAX_VALUE;
+
+    /** Creates a sleeper without a limit, which sleeps by another sleeper. */
+    public LimitedSleeper(Sleeper sleeper) {
+        this.sleeper = sleeper;
+    }
+
+    /** Sets the longest duration of the following sleeps, in nanoseconds. */
+    void limit(long nanos) {
+        limitNanos = nanos;
+    }
+
+    @Override
+    public boolean sleep(long nanos) {
+        return sleeper.sleep(Math.clamp(limitNanos, 0, nanos));
+    }
+
+    @Override
+    public void awake() {
+        sleeper.awake();
+    }
+
+    @Override
+    public void wake(Thread thread) {
+        sleeper.wake(thread);
+    }
+}
