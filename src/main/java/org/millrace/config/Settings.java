@@ -317,7 +317,7 @@ public final class Settings {
     public static final Setting<Optional<Integer>> IDLE_SLEEP_MICROS =
             optional(Part.THREADS, "NCCL_PROXY_IDLE_SLEEP_US", integers(1, 1_000_000),
                     "maximum sleep of an idle polling thread between two passes, in microseconds; unset:"
-                            + " 50000 if each event wakes the thread, 1000 if a network does not; in a takeover a"
+                            + " 200000 if each event wakes the thread, 1000 if a network does not; in a takeover a"
                             + " twentieth of its idle time, at most 5000");
 
     public static final Setting<Duration> CONNECT_DEADLINE =

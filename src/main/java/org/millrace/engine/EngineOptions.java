@@ -75,7 +75,7 @@ record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepN
      * Longest sleep of a thread that events wake, in nanoseconds. Each timed wake-up takes about 50 us of a core. The
      * wake-up is needed for events that wake no thread.
      */
-    private static final long WOKEN_SLEEP_NANOS = 50_000_000;
+    private static final long WOKEN_SLEEP_NANOS = 200_000_000;
 
     /**
      * Sleep of the device's thread while waiting threads run the device, in nanoseconds. If there are more ranks than

@@ -24,13 +24,19 @@ final class GroupReading implements Hang.Reading {
     /** Upper bound of the resolution of a file system's clock and of its difference from this process's clock. */
     private static final long CLOCK_MILLIS = 2_000;
     private static final long UNLISTED = Long.MIN_VALUE;
+    /** Twice the longest time between two updates of the date of a trace, while its process has a communicator. */
+    private static final long DATED_MILLIS = 120_000;
 
     private final Path directory;
     private final Path own;
-    /** Traces of the directory when it was last listed. */
+    /** Traces with an earlier date are of processes that had no communicator since the start of this process. */
+    private final long firstMillis = System.currentTimeMillis() - DATED_MILLIS;
+    /** Traces of other processes in the directory when it was last listed. */
     private List<Path> files = List.of();
     /** Date of the directory when it was last listed, in milliseconds; {@link #UNLISTED} to list it again. */
     private long listed = UNLISTED;
+    /** Communicators of this process when the directory was last listed. */
+    private Set<Long> listedFor = Set.of();
     /** Communicators of each ended process, by its trace. */
     private final Map<Path, Set<Long>> ended = new HashMap<>();
 
@@ -42,8 +48,9 @@ final class GroupReading implements Hang.Reading {
 
     @Override
     public List<TracedProcess> read() throws IOException {
-        Set<Long> mine = communicators(TraceReader.read(own));
-        list();
+        TracedProcess self = TraceReader.read(own);
+        Set<Long> mine = communicators(self);
+        list(mine);
         List<TracedProcess> all =
                 TraceReader.readAll(files.stream().filter(file -> mayConcern(ended.get(file), mine)).toList(),
                         (file, problem) -> LOG.debug("{}", file, problem));
@@ -52,22 +59,35 @@ final class GroupReading implements Hang.Reading {
                 ended.put(process.file(), communicators(process));
             }
         }
+        all.add(self);
+        all.sort(TraceReader.ORDER);
         return all;
     }
 
     /**
-     * Lists the directory if it has changed. Hundreds of dead processes may have left traces in the directory. If an
-     * idle process listed these traces repeatedly, it would use a percent of a core, mostly for the JIT compiler.
+     * Lists the directory if it or the set of this process's communicators has changed. Hundreds of dead processes may
+     * have left traces in the directory. If an idle process listed or read these traces repeatedly, it would use a
+     * percent of a core, mostly for the JIT compiler.
      */
-    private void list() throws IOException {
+    private void list(Set<Long> mine) throws IOException {
         long now = System.currentTimeMillis();
         long modified = Files.getLastModifiedTime(directory).toMillis();
-        if (modified != listed) {
+        if (modified != listed || !mine.equals(listedFor)) {
             files = TraceReader.list(directory);
+            files.removeIf(file -> file.equals(own) || isOld(file));
             ended.keySet().retainAll(Set.copyOf(files));
-            // A file that is created in the same tick of the file system's clock does not change the date. The
-            // directory is therefore listed again while its date is recent.
-            listed = now - modified < CLOCK_MILLIS ? UNLISTED : modified;
+            // A file that is created in the same tick of the file system's clock does not change the date. A peer may
+            // join a new communicator later than this process. The directory is then listed once more.
+            listed = now - modified < CLOCK_MILLIS || !mine.equals(listedFor) ? UNLISTED : modified;
+            listedFor = mine;
+        }
+    }
+
+    private boolean isOld(Path file) {
+        try {
+            return Files.getLastModifiedTime(file).toMillis() < firstMillis;
+        } catch (IOException unclear) {
+            return false;
         }
     }
 

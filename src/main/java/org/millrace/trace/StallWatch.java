@@ -14,6 +14,7 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.millrace.file.ProcessIdentity;
 import org.millrace.trace.ConnectionIdentity.Direction;
+import org.millrace.trace.TraceLayout.CommunicatorFields;
 import org.millrace.trace.TraceLayout.ConnectionFields;
 
 /**
@@ -32,6 +33,8 @@ public final class StallWatch {
 
     /** Condition under which the traces of other processes are read. */
     private final BooleanSupplier still;
+    /** Whether a rank of this process may wait in an operation. */
+    private final BooleanSupplier inOperation;
     private final Hang.Reading reading;
     private final Duration quiet;
     private final Consumer<Verdict> report;
@@ -42,10 +45,14 @@ public final class StallWatch {
     private long next;
     private int silencesSeen;
     private final AtomicBoolean looking = new AtomicBoolean();
+    /** Whether any rank was in an operation when the traces were last read. Written by the thread that reads them. */
+    private volatile boolean anyInside;
     private final Reported reported = new Reported();
 
-    StallWatch(BooleanSupplier still, Hang.Reading reading, Duration quiet, Consumer<Verdict> report) {
+    StallWatch(BooleanSupplier still, BooleanSupplier inOperation, Hang.Reading reading, Duration quiet,
+            Consumer<Verdict> report) {
         this.still = still;
+        this.inOperation = inOperation;
         this.reading = reading;
         this.quiet = quiet;
         this.report = report;
@@ -63,7 +70,7 @@ public final class StallWatch {
             return;
         }
         Path directory = Objects.requireNonNull(own.path().getParent(), "a trace is in a directory");
-        StallWatch watch = new StallWatch(() -> Stillness.of(own, quiet.toNanos()),
+        StallWatch watch = new StallWatch(() -> Stillness.of(own, quiet.toNanos()), () -> Stillness.inOperation(own),
                 new GroupReading(directory, own.path()), quiet, verdict -> {
                     own.message(REPORT_PREFIX + verdict.sentence());
                     report.accept((verdict.silence() == null ? "nothing moves. " : "") + verdict.sentence());
@@ -91,10 +98,14 @@ public final class StallWatch {
         }
     }
 
+    /**
+     * Returns whether the traces must be examined now. While no rank seems to be in an operation, they are examined
+     * less often, because each examination costs an idle process milliseconds, mostly for the JIT compiler.
+     */
     boolean isDue(long now) {
         boolean due = now - next >= 0;
         if (due) {
-            next = now + quiet.dividedBy(LOOKS_PER_STALL).toNanos();
+            next = now + quiet.toNanos() / (anyInside || inOperation.getAsBoolean() ? LOOKS_PER_STALL : 1);
         }
         return due;
     }
@@ -117,11 +128,19 @@ public final class StallWatch {
      */
     void look(long now) throws IOException {
         List<Long> self = List.of(ProcessIdentity.CURRENT.pid());
-        for (Verdict verdict : Hang.verdicts(reading, quiet)) {
+        for (Verdict verdict : Hang.verdicts(this::read, quiet)) {
             if (verdict.concerns(self) && reported.add(verdict, now)) {
                 report.accept(verdict);
             }
         }
+    }
+
+    private List<TracedProcess> read() throws IOException {
+        List<TracedProcess> all = reading.read();
+        anyInside = all.stream()
+                .flatMap(process -> process.communicators().stream())
+                .anyMatch(communicator -> communicator.begun() > communicator.ended());
+        return all;
     }
 
     /** Reported stalls. Progress ends a stall. Used by one thread at a time. */
@@ -184,6 +203,28 @@ public final class StallWatch {
                 moves |= !still;
             }
             return !moves;
+        }
+
+        /**
+         * Returns whether a rank of this process may wait for others in an operation. The result is false only if all
+         * communicators report their kernels, and all their operations have ended.
+         */
+        static boolean inOperation(ProcessTrace trace) {
+            boolean known = false;
+            for (long at : trace.blocks()) {
+                int type = TraceMemory.getInt(at + TraceLayout.TYPE_OFFSET);
+                if (TraceMemory.getInt(at + TraceLayout.STATE_OFFSET) != TraceLayout.OPEN
+                        || type != TraceLayout.COMMUNICATOR && type != TraceLayout.GIN) {
+                    continue;
+                }
+                known = true;
+                if (type == TraceLayout.GIN || TraceMemory.getInt(at + CommunicatorFields.KERNELS_OFFSET) == 0
+                        || TraceMemory.get(at + CommunicatorFields.ENQUEUED_OFFSET) != TraceMemory
+                                .get(at + CommunicatorFields.ENDED_COUNT_OFFSET)) {
+                    return true;
+                }
+            }
+            return !known;
         }
 
         private static boolean isPosted(long at) {

@@ -28,6 +28,11 @@ import org.millrace.trace.TracedProcess.TracedAgent;
 /** Finds this user's traces and reads them. */
 public final class TraceReader {
 
+    /** Order by process number. The same traces lead to the same verdicts in all processes. */
+    static final Comparator<TracedProcess> ORDER =
+            Comparator.comparingLong((TracedProcess process) -> process.identity().pid())
+                    .thenComparing(TracedProcess::epochNanos);
+
     private TraceReader() {}
 
     /**
@@ -68,8 +73,7 @@ public final class TraceReader {
                 unreadable.accept(file, e);
             }
         }
-        found.sort(Comparator.comparingLong((TracedProcess process) -> process.identity().pid())
-                .thenComparing(TracedProcess::epochNanos));
+        found.sort(ORDER);
         return found;
     }
 

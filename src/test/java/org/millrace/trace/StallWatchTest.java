@@ -20,6 +20,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.millrace.file.FileName;
 import org.millrace.file.ProcessIdentity;
+import org.millrace.trace.CommunicatorTrace.TraceName;
 import org.millrace.trace.Verdict.Cause;
 
 class StallWatchTest {
@@ -28,7 +29,7 @@ class StallWatchTest {
     @Test
     void noLookHappensBeforeAStallIsPossible() {
         Duration quiet = Duration.ofSeconds(10);
-        StallWatch watch = new StallWatch(() -> true, List::of, quiet, sentence -> {});
+        StallWatch watch = new StallWatch(() -> true, () -> true, List::of, quiet, sentence -> {});
         long later = System.nanoTime() + quiet.toNanos();
         assertFalse(watch.isDue(later - quiet.toNanos()));
         assertTrue(watch.isDue(later));
@@ -36,12 +37,49 @@ class StallWatchTest {
         assertTrue(watch.isDue(later + quiet.toNanos() / 4));
     }
 
+    @Test
+    void aProcessLooksOnceInTheTimeOfAStallUntilAnyRankIsInAnOperation(@TempDir Path directory) throws IOException {
+        ProcessTrace other = new ProcessTrace(TraceFile.create(directory), true);
+        CommunicatorTrace communicator = other.communicator(1, 0, 2, "");
+        Duration quiet = Duration.ofSeconds(10);
+        StallWatch watch = new StallWatch(() -> true, () -> false, () -> List.of(TraceReader.read(other.path())), quiet,
+                sentence -> {});
+        long later = System.nanoTime() + quiet.toNanos();
+        assertTrue(watch.isDue(later));
+        watch.look(later);
+        assertFalse(watch.isDue(later + quiet.toNanos() - 1));
+        communicator.started(communicator.enqueued(TraceName.of("all_reduce"), 0, 8, 2, 7, 1, -1, -1));
+        watch.look(later);
+        assertTrue(watch.isDue(later + quiet.toNanos()));
+        assertTrue(watch.isDue(later + quiet.toNanos() * 5 / 4));
+    }
+
+    @Test
+    void aRankMayWaitUnlessEachOperationOfEachCommunicatorHasEnded(@TempDir Path directory) throws IOException {
+        ProcessTrace own = new ProcessTrace(TraceFile.create(directory), true);
+        assertTrue(StallWatch.Stillness.inOperation(own), "NCCL without its profiler reports no communicator");
+        CommunicatorTrace first = own.communicator(1, 0, 2, "");
+        assertTrue(StallWatch.Stillness.inOperation(own), "the communicator does not report its kernels");
+        first.reportKernels();
+        assertFalse(StallWatch.Stillness.inOperation(own));
+        CommunicatorTrace second = own.communicator(2, 0, 2, "");
+        second.reportKernels();
+        long operation = second.enqueued(TraceName.of("all_reduce"), 0, 8, 2, 7, 1, -1, -1);
+        assertTrue(StallWatch.Stillness.inOperation(own));
+        second.started(operation);
+        assertTrue(StallWatch.Stillness.inOperation(own));
+        second.ended(operation);
+        assertFalse(StallWatch.Stillness.inOperation(own));
+        own.gin(1, 0, 2, 0, 1, "");
+        assertTrue(StallWatch.Stillness.inOperation(own), "kernels put over GIN without an operation");
+    }
+
     /** The limit is a nanosecond here, so each check for stalls takes longer, as on a machine with few free cores. */
     @Test
     void aVerdictIsReportedHoweverLongTheLookTook() throws IOException {
         List<Verdict> told = new ArrayList<>();
         List<TracedProcess> still = List.of(HangTest.running(1));
-        StallWatch watch = new StallWatch(() -> true, () -> still, Duration.ofNanos(4), told::add);
+        StallWatch watch = new StallWatch(() -> true, () -> true, () -> still, Duration.ofNanos(4), told::add);
         watch.look(HangTest.NOW);
         assertEquals(1, told.size());
         assertTrue(told.getFirst().sentence().contains("does not take what has arrived"), told.getFirst()::sentence);
@@ -92,6 +130,24 @@ class StallWatchTest {
         assertEquals(Set.of(own.path()), files(reading.read()), "the change may be in the same tick of the clock");
     }
 
+    /** A process dates its trace each minute while it has a communicator. */
+    @Test
+    void aTraceThatIsOlderThanTheProcessIsNotRead(@TempDir Path directory) throws IOException {
+        ProcessTrace own = new ProcessTrace(TraceFile.create(directory), true);
+        ProcessTrace other = new ProcessTrace(TraceFile.create(directory), true);
+        Files.setLastModifiedTime(other.path(), FileTime.from(Instant.now().minusSeconds(100)));
+        ProcessTrace old = new ProcessTrace(TraceFile.create(directory), true);
+        Files.setLastModifiedTime(old.path(), FileTime.from(Instant.now().minusSeconds(200)));
+        FileTime unchanged = FileTime.from(Instant.now().minusSeconds(60));
+        Files.setLastModifiedTime(directory, unchanged);
+        GroupReading reading = new GroupReading(directory, own.path());
+        assertEquals(Set.of(own.path(), other.path()), files(reading.read()));
+        own.communicator(1, 0, 2, "of this process and the old one");
+        assertEquals(Set.of(own.path(), other.path()), files(reading.read()));
+        old.touch();
+        assertEquals(Set.of(own.path(), other.path(), old.path()), files(reading.read()));
+    }
+
     private static Set<Path> files(List<TracedProcess> processes) {
         return processes.stream().map(TracedProcess::file).collect(Collectors.toSet());
     }
@@ -99,7 +155,7 @@ class StallWatchTest {
     private static List<Cause> told(List<List<TracedProcess>> looks) throws IOException {
         List<Cause> told = new ArrayList<>();
         Deque<List<TracedProcess>> readings = new ArrayDeque<>();
-        StallWatch watch = new StallWatch(() -> true, readings::remove, Duration.ofSeconds(1),
+        StallWatch watch = new StallWatch(() -> true, () -> true, readings::remove, Duration.ofSeconds(1),
                 verdict -> told.add(verdict.cause()));
         for (List<TracedProcess> look : looks) {
             readings.addAll(List.of(look, look)); // a check reads the traces again if the first reading has a verdict
