@@ -20,6 +20,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.CCompiler;
 import org.millrace.net.ucx.Ucx;
 
@@ -112,6 +113,15 @@ class LibncclTest {
         return outcome;
     }
 
+    /** Runs two ranks of two hosts, each with a limit of descriptors. */
+    private static Outcome runWithin(int descriptors, Map<String, String> environment, String... arguments)
+            throws IOException, InterruptedException {
+        List<String> command = new ArrayList<>(List.of("sh", "-c", "ulimit -n " + descriptors + " && exec sh \"$@\"",
+                "sh", SOURCES.resolve("run.sh").toString(), nccl.toString(), "2", "2"));
+        command.addAll(List.of(arguments));
+        return execute(environment, command);
+    }
+
     private static Outcome execute(Map<String, String> environment, List<String> command)
             throws IOException, InterruptedException {
         Path log = Files.createTempFile(BUILT, "run", ".log");
@@ -160,6 +170,18 @@ class LibncclTest {
                 "1,1000,100003", FLOATS, "0,5");
         outcome.assertRight(2, (3 * 2 + 8) * 3);
         assertEquals(2, outcome.count("Using network Millrace"), outcome.output());
+    }
+
+    /**
+     * The limit of descriptors also counts the program's files. NCCL's proxy itself needs a limit of 73, because its
+     * poll passes so many connections.
+     */
+    @ParameterizedTest
+    @ValueSource(strings = {"own", "shm", "socket"})
+    void aRankNeedsNoHigherLimitOfDescriptorsThanWithNcclsOwnProxy(String network) throws Exception {
+        Map<String, String> environment =
+                network.equals("own") ? Map.of() : plugin("MILLRACE_TAKEOVER=1", "MILLRACE_NET=" + network);
+        runWithin(74, environment, "1,100003", FLOATS, SUM).assertRight(2, (3 + 8) * 2);
     }
 
     /** A group of broadcasts is one all-gather-v, and the operators that multiply have a kernel on one rank, too. */
