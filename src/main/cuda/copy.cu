@@ -3,12 +3,12 @@
  * a GPU and pinned memory. Its first block is one warp. It reads the commands, which lie in the host's memory, so that
  * no other block polls across PCIe. It makes the shortest copies itself, in half the time that a copy engine needs to
  * start and to answer. It gives the other copies to workers of one block each. They make many copies at once, and a
- * copy engine makes one after the other. org.millrace.cuda.CopyKernel is its host.
+ * copy engine makes one after the other. org.millrace.cuda.driver.CopyKernel is its host.
  *
  * The PTX is checked in, in a version that drivers for CUDA 11.5 and newer read. After a change:
  *
  *   nvcc -ptx -arch=compute_75 -I headers -o copy.ptx src/main/cuda/copy.cu
- *   sed "s|^[.]version .*|.version 7.5|" copy.ptx >src/main/resources/org/millrace/cuda/copy.ptx
+ *   sed "s|^[.]version .*|.version 7.5|" copy.ptx >src/main/resources/org/millrace/cuda/driver/copy.ptx
  */
 #include "millrace/copy_mailbox.h"
 

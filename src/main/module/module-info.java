@@ -8,16 +8,13 @@ module org.millrace {
 
     exports org.millrace.abi;
     exports org.millrace.collnet;
-    exports org.millrace.config;
     exports org.millrace.cuda;
     exports org.millrace.device.gin;
     exports org.millrace.engine;
     exports org.millrace.gin;
-    exports org.millrace.library;
     exports org.millrace.nccl;
     exports org.millrace.net;
-    exports org.millrace.proxy;
-    exports org.millrace.trace;
+    exports org.millrace.proxy.spi;
     exports org.millrace.transport;
     exports org.millrace;
 

@@ -51,14 +51,14 @@ class ArchitectureTest {
             4 device:           ., gin
             4 transport:        .
             4 plugin:           host, loss, path, fallback, takeover, gin, .
-            3 proxy:            .
+            3 proxy:            spi, .
             3 collnet:          .
             3 gin:              .
             3 nccl:             .
             3 rehearsal:        .
             2 net:              ., connection, check, shm, socket, ucx, plugin, auto, link
-            2 cuda:             .
-            1 abi:              .
+            2 cuda:             ., driver
+            1 abi:              ., gin, kernel
             1 agent:            .
             1 element:          .
             1 failure:          .

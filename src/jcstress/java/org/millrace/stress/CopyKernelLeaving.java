@@ -7,7 +7,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
-import org.millrace.abi.CopyMailbox;
+import org.millrace.abi.kernel.CopyMailbox;
 import org.millrace.ffi.mailbox.mailbox_h;
 import org.millrace.ffi.mailbox.millraceCopyCommand;
 import org.millrace.ffi.mailbox.millraceCopyMailbox;

@@ -1,6 +1,8 @@
 package org.millrace.abi;
 
 import java.lang.foreign.MemorySegment;
+import org.millrace.foreign.PolledStruct;
+import org.millrace.foreign.Words;
 
 /**
  * The word that tells kernels to exit. The host writes it: 0 at first, and 1 once and for all when the communicator is

@@ -2,6 +2,7 @@ package org.millrace.abi;
 
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
+import org.millrace.foreign.Words;
 
 /**
  * Pointers of a sending device to data in the user's memory, for the receiving device (mode PTR). Two devices use this

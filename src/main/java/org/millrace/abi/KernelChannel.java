@@ -6,6 +6,7 @@ import java.lang.foreign.MemoryLayout.PathElement;
 import java.lang.foreign.MemorySegment;
 import org.millrace.ffi.device.device_h;
 import org.millrace.ffi.device.ncclDevChannel;
+import org.millrace.foreign.Words;
 
 /**
  * {@code ncclDevChannel}: the data of a channel for kernels. It contains this rank's neighbors in each algorithm.

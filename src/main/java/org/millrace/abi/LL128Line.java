@@ -2,6 +2,7 @@ package org.millrace.abi;
 
 import java.lang.foreign.MemorySegment;
 import org.millrace.ffi.device.device_h;
+import org.millrace.foreign.Words;
 
 /**
  * A line of the LL128 protocol: words of data and a flag.

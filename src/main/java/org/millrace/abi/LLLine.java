@@ -8,6 +8,7 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 import org.millrace.ffi.device.device_h;
 import org.millrace.ffi.device.ncclLLFifoLine;
+import org.millrace.foreign.Words;
 
 /**
  * A line of the LL protocol: two 8-byte halves, each with 4 bytes of data and a flag.

@@ -5,6 +5,7 @@ import static java.lang.foreign.MemoryLayout.PathElement.groupElement;
 import java.lang.foreign.MemorySegment;
 import org.millrace.ffi.device.device_h;
 import org.millrace.ffi.device.ncclNetDeviceHandle_t;
+import org.millrace.foreign.Words;
 
 /**
  * {@code ncclNetDeviceHandle_t}: the description of a connection for the kernels. A plugin's connect or accept returns

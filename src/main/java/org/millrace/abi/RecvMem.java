@@ -6,6 +6,8 @@ import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 import org.millrace.ffi.device.device_h;
 import org.millrace.ffi.device.ncclRecvMem;
+import org.millrace.foreign.PolledStruct;
+import org.millrace.foreign.Words;
 
 /**
  * {@code ncclRecvMem}: the half of a connection's control memory that announces data.

@@ -4,6 +4,8 @@ import static java.lang.foreign.MemoryLayout.PathElement.groupElement;
 
 import java.lang.foreign.MemorySegment;
 import org.millrace.ffi.device.ncclSendMem;
+import org.millrace.foreign.PolledStruct;
+import org.millrace.foreign.Words;
 
 /**
  * {@code ncclSendMem}: the half of a connection's control memory that returns credit.

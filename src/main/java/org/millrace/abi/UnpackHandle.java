@@ -4,6 +4,7 @@ import static java.lang.foreign.MemoryLayout.PathElement.groupElement;
 
 import java.lang.foreign.MemorySegment;
 import org.millrace.ffi.device.unpackNetDeviceHandle;
+import org.millrace.foreign.Words;
 
 /**
  * {@code unpackNetDeviceHandle}: the struct at the {@code handle} of a {@link NetDeviceHandle} with type

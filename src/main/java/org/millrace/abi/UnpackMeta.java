@@ -8,6 +8,8 @@ import java.util.Objects;
 import org.millrace.ffi.device.device_h;
 import org.millrace.ffi.device.loadMeta;
 import org.millrace.ffi.device.netUnpackMeta;
+import org.millrace.foreign.PolledStruct;
+import org.millrace.foreign.Words;
 
 /**
  * {@code netUnpackMeta}: for each of 16 slices, the list of the pieces of data that the kernel copies out of the bounce

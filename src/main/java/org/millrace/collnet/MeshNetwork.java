@@ -16,9 +16,9 @@ import org.millrace.agent.IdleStrategy;
 import org.millrace.collnet.MeshRequest.Function;
 import org.millrace.element.ElementKernel;
 import org.millrace.net.ConnectionException;
-import org.millrace.net.FullMesh;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
+import org.millrace.net.connection.FullMesh;
 
 /**
  * A rank's end of a network of ranks that reduce for each other. All ranks make the same calls in the same order. A

@@ -9,9 +9,8 @@
  * {@link java.lang.IllegalStateException} and never crashes the process.
  *
  * <p>
- * {@link org.millrace.cuda.CopyQueue} makes the copies that GIN requests. It uses a copy engine, or for small copies a
- * kernel that stays on the GPU ({@code src/main/cuda/copy.cu}). {@link org.millrace.cuda.NativeHandle} is the basis of
- * CUDA's and NCCL's objects. The package does not depend on communicators.
+ * {@link org.millrace.cuda.NativeHandle} is the basis of CUDA's and NCCL's objects. The package does not depend on
+ * communicators.
  */
 @NullMarked
 package org.millrace.cuda;

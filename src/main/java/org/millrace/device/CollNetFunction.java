@@ -3,10 +3,10 @@ package org.millrace.device;
 import java.util.List;
 import org.millrace.Operation;
 import org.millrace.ReduceOp;
-import org.millrace.abi.CollectiveWork;
 import org.millrace.abi.KernelChannel;
 import org.millrace.abi.Protocol;
-import org.millrace.proxy.ProxyOp;
+import org.millrace.abi.kernel.CollectiveWork;
+import org.millrace.proxy.spi.ProxyOp;
 
 /**
  * A collective that a collective network carries out. This rank sends its elements to the network and receives the

@@ -6,9 +6,9 @@ import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 import org.millrace.DataType;
 import org.millrace.Operation;
-import org.millrace.abi.CollectiveWork;
+import org.millrace.abi.kernel.CollectiveWork;
 import org.millrace.device.Block.BlockPair;
-import org.millrace.proxy.ProxyOp;
+import org.millrace.proxy.spi.ProxyOp;
 
 /** A function that carries out a collective by one algorithm. */
 public abstract class CollectiveFunction implements FunctionTable.DeviceFunction {

@@ -4,7 +4,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.millrace.abi.KernelChannel;
-import org.millrace.proxy.ConnectionName;
+import org.millrace.proxy.spi.ConnectionName;
 
 /**
  * A channel of a communicator. It contains this rank's neighbors, which kernels read in {@code ncclDevChannel}, and the

@@ -4,18 +4,18 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.Arrays;
+import java.util.Comparator;
 import java.util.List;
 import java.util.stream.IntStream;
 import org.millrace.ChannelWork;
 import org.millrace.abi.AbortFlag;
 import org.millrace.abi.ConnectionLayout;
-import org.millrace.abi.KernelArguments;
 import org.millrace.abi.KernelChannel;
-import org.millrace.abi.KernelCommunicator;
-import org.millrace.abi.WorkCounters;
-import org.millrace.abi.WorkFifoCounters;
+import org.millrace.abi.kernel.KernelArguments;
+import org.millrace.abi.kernel.KernelCommunicator;
+import org.millrace.abi.kernel.WorkCounters;
+import org.millrace.abi.kernel.WorkFifoCounters;
 
 /**
  * The memory of a communicator that host and device share ({@code ncclDevComm}). It contains the ranks, their channels,

@@ -3,8 +3,8 @@ package org.millrace.device;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
-import org.millrace.abi.KernelArguments;
-import org.millrace.abi.WorkBatch;
+import org.millrace.abi.kernel.KernelArguments;
+import org.millrace.abi.kernel.WorkBatch;
 
 /**
  * The work of one kernel: its arguments, the batches in them, and the work items. The arguments state where the work

@@ -2,7 +2,7 @@ package org.millrace.device;
 
 import java.lang.foreign.MemorySegment;
 import java.util.List;
-import org.millrace.abi.CollectiveWork;
+import org.millrace.abi.kernel.CollectiveWork;
 
 /** A collective of a single rank, or of no elements. It copies the elements from the input to the output. */
 final class LocalCopy extends CollectiveFunction {

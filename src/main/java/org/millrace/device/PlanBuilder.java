@@ -3,11 +3,11 @@ package org.millrace.device;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
-import org.millrace.abi.CollectiveWork;
-import org.millrace.abi.KernelArguments;
-import org.millrace.abi.PointToPointWork;
-import org.millrace.abi.WorkBatch;
-import org.millrace.abi.WorkType;
+import org.millrace.abi.kernel.CollectiveWork;
+import org.millrace.abi.kernel.KernelArguments;
+import org.millrace.abi.kernel.PointToPointWork;
+import org.millrace.abi.kernel.WorkBatch;
+import org.millrace.abi.kernel.WorkType;
 
 /**
  * Creates the plan of one kernel from one or more operations. If an operation {@linkplain #hasRoom does not fit}, the

@@ -6,7 +6,7 @@ import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
 import org.millrace.abi.RecvMem;
 import org.millrace.abi.SendMem;
-import org.millrace.proxy.ConnectionName;
+import org.millrace.proxy.spi.ConnectionName;
 
 /** The device's end of a connection that exists: its memory and its current step. */
 public abstract sealed class Port permits SendPort, ReceivePort {

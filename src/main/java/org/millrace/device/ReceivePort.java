@@ -8,9 +8,9 @@ import org.millrace.abi.DirectMemory;
 import org.millrace.abi.Protocol;
 import org.millrace.abi.UnpackHandle;
 import org.millrace.abi.UnpackMeta;
-import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.LineFlags;
-import org.millrace.proxy.Steps;
+import org.millrace.proxy.spi.ConnectionName;
+import org.millrace.proxy.spi.Steps;
 
 /** The device's end of a connection on which it receives. All protocols share the port's step counter. */
 public final class ReceivePort extends Port {

@@ -1,6 +1,6 @@
 package org.millrace.device;
 
-import org.millrace.abi.KernelArguments;
+import org.millrace.abi.kernel.KernelArguments;
 
 /** The state of a communicator that the device's thread needs to run its kernels. Device's thread only. */
 final class Resident {

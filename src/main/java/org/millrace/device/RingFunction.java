@@ -2,8 +2,8 @@ package org.millrace.device;
 
 import java.util.List;
 import org.millrace.ReduceOp;
-import org.millrace.abi.CollectiveWork;
 import org.millrace.abi.KernelChannel;
+import org.millrace.abi.kernel.CollectiveWork;
 
 /** A collective around the channel's ring. Each rank receives from the previous rank and sends to the next rank. */
 abstract class RingFunction extends CollectiveFunction {

@@ -7,8 +7,8 @@ import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.DirectMemory;
 import org.millrace.abi.Protocol;
 import org.millrace.abi.RecvMem;
-import org.millrace.proxy.ConnectionName;
-import org.millrace.proxy.Steps;
+import org.millrace.proxy.spi.ConnectionName;
+import org.millrace.proxy.spi.Steps;
 
 /**
  * The device's end of a connection on which it sends. All protocols share the port's step counter. The counter

@@ -4,8 +4,8 @@ import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 import org.millrace.abi.KernelChannel;
-import org.millrace.abi.PointToPointWork;
 import org.millrace.abi.Protocol;
+import org.millrace.abi.kernel.PointToPointWork;
 import org.millrace.device.Block.BlockPair;
 
 /**

@@ -1,8 +1,8 @@
 package org.millrace.device;
 
 import java.util.List;
-import org.millrace.abi.CollectiveWork;
 import org.millrace.abi.KernelChannel;
+import org.millrace.abi.kernel.CollectiveWork;
 
 /**
  * An all-reduce over the channel's tree. Sums travel up to the root, and the result travels down. Each rank forwards

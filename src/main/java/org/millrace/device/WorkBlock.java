@@ -3,10 +3,10 @@ package org.millrace.device;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
-import org.millrace.abi.CollectiveWork;
-import org.millrace.abi.KernelArguments;
-import org.millrace.abi.PointToPointWork;
-import org.millrace.abi.WorkType;
+import org.millrace.abi.kernel.CollectiveWork;
+import org.millrace.abi.kernel.KernelArguments;
+import org.millrace.abi.kernel.PointToPointWork;
+import org.millrace.abi.kernel.WorkType;
 
 /**
  * A block of a kernel. It reads its work from the kernel's arguments and serves one channel. The channel's collectives

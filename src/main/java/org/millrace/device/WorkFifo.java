@@ -2,7 +2,7 @@ package org.millrace.device;
 
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import org.millrace.abi.WorkFifoCounters;
+import org.millrace.abi.kernel.WorkFifoCounters;
 
 /**
  * The ring buffer of work items between a host and its device. On the host, one thread at a time adds work items and

@@ -13,7 +13,7 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.millrace.DeviceStream;
 import org.millrace.MillraceException;
-import org.millrace.abi.KernelArguments;
+import org.millrace.abi.kernel.KernelArguments;
 import org.millrace.agent.Waiting;
 import org.millrace.failure.RepeatedFailure;
 

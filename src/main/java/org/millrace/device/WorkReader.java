@@ -2,10 +2,10 @@ package org.millrace.device;
 
 import java.lang.foreign.MemorySegment;
 import org.millrace.MillraceException;
-import org.millrace.abi.KernelArguments;
-import org.millrace.abi.WorkBatch;
-import org.millrace.abi.WorkFifoCounters;
-import org.millrace.abi.WorkType;
+import org.millrace.abi.kernel.KernelArguments;
+import org.millrace.abi.kernel.WorkBatch;
+import org.millrace.abi.kernel.WorkFifoCounters;
+import org.millrace.abi.kernel.WorkType;
 
 /**
  * Reader of a block's work. It iterates over the batches of the block's channel. It copies the work items to its own

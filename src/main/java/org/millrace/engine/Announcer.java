@@ -8,8 +8,8 @@ import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
 import org.millrace.Operation;
 import org.millrace.ReduceOp;
-import org.millrace.abi.CollectiveWork;
-import org.millrace.abi.PointToPointWork;
+import org.millrace.abi.kernel.CollectiveWork;
+import org.millrace.abi.kernel.PointToPointWork;
 import org.millrace.bootstrap.LaunchCounts;
 import org.millrace.device.ChannelTask;
 import org.millrace.device.ChunkShape;
@@ -18,14 +18,14 @@ import org.millrace.device.DeviceCommunicator;
 import org.millrace.device.FunctionNumber;
 import org.millrace.device.FunctionTable;
 import org.millrace.engine.Attendance.Meeting;
-import org.millrace.engine.PlannedOperation.PlannedCollective.Share;
 import org.millrace.engine.PlannedOperation.PlannedCollective;
+import org.millrace.engine.PlannedOperation.PlannedCollective.Share;
 import org.millrace.engine.PlannedOperation.PlannedTransfer;
 import org.millrace.engine.PlannedOperation.SendOrReceive;
 import org.millrace.engine.Registrations.UserRegions;
 import org.millrace.net.MemoryRegion;
-import org.millrace.proxy.OperationSignature;
-import org.millrace.proxy.ProxyOp;
+import org.millrace.proxy.spi.OperationSignature;
+import org.millrace.proxy.spi.ProxyOp;
 
 /**
  * Announces to the proxies the data that the next kernel will send and receive. The kernel's functions determine this

@@ -12,11 +12,11 @@ import org.millrace.collnet.CollectiveNetwork;
 import org.millrace.engine.CollNetConnection.RequestFifo;
 import org.millrace.net.MemoryRegion;
 import org.millrace.proxy.AbstractProxy;
-import org.millrace.proxy.ConnectionName;
-import org.millrace.proxy.ProxyConnection;
-import org.millrace.proxy.ProxyException;
-import org.millrace.proxy.ProxyOp;
-import org.millrace.proxy.Steps;
+import org.millrace.proxy.spi.ConnectionName;
+import org.millrace.proxy.spi.ProxyConnection;
+import org.millrace.proxy.spi.ProxyException;
+import org.millrace.proxy.spi.ProxyOp;
+import org.millrace.proxy.spi.Steps;
 
 /**
  * Submits the device's posted steps to the network. Each request contains one step. A step is submitted as soon as the

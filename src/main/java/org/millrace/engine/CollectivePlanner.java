@@ -5,11 +5,11 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.DataType;
 import org.millrace.Operation;
 import org.millrace.ReduceOp;
-import org.millrace.abi.CollectiveWork;
 import org.millrace.abi.Protocol;
+import org.millrace.abi.kernel.CollectiveWork;
 import org.millrace.device.ChannelTask;
-import org.millrace.device.CollectiveFunction.InPlace;
 import org.millrace.device.CollectiveFunction;
+import org.millrace.device.CollectiveFunction.InPlace;
 import org.millrace.device.DeviceCommunicator;
 import org.millrace.device.FunctionNumber;
 import org.millrace.device.FunctionTable;
@@ -17,7 +17,7 @@ import org.millrace.element.ElementKernel;
 import org.millrace.engine.PlannedOperation.Collective;
 import org.millrace.engine.PlannedOperation.PlannedCollective;
 import org.millrace.engine.Registrations.UserRegions;
-import org.millrace.proxy.OperationSignature;
+import org.millrace.proxy.spi.OperationSignature;
 
 /**
  * Plans the work item of a collective. The planner selects the function and the channels, and decides whether the data

@@ -11,9 +11,9 @@ import org.millrace.bootstrap.ControlPlane;
 import org.millrace.bootstrap.GroupFailure;
 import org.millrace.device.DeviceCommunicator;
 import org.millrace.net.ConnectionException;
-import org.millrace.proxy.ProxyConnection;
-import org.millrace.proxy.ProxyException.DisagreementException;
-import org.millrace.proxy.ProxyException;
+import org.millrace.proxy.spi.ProxyConnection;
+import org.millrace.proxy.spi.ProxyException;
+import org.millrace.proxy.spi.ProxyException.DisagreementException;
 
 /** Failure of a communicator, as its proxies report it. */
 final class CommunicatorFailure extends GroupFailure implements ProxyConnection.StopListener {

@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.abi.Protocol;
 import org.millrace.device.DeviceEndpoint;
-import org.millrace.proxy.ProxyOp;
+import org.millrace.proxy.spi.ProxyOp;
 
 /**
  * One direction of one channel to one peer ({@code ncclConnector}), connected or being connected. Operations may use a

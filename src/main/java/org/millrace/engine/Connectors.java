@@ -26,8 +26,8 @@ import org.millrace.device.SendPort;
 import org.millrace.engine.Connector.State;
 import org.millrace.net.ConnectionException;
 import org.millrace.proxy.ProxyAgent;
-import org.millrace.proxy.ProxyConnection;
-import org.millrace.proxy.ProxyOp;
+import org.millrace.proxy.spi.ProxyConnection;
+import org.millrace.proxy.spi.ProxyOp;
 
 /**
  * Connectors of a communicator. Each connection is made at its first use. The requesting thread does not wait. The

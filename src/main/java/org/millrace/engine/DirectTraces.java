@@ -4,9 +4,9 @@ import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.jspecify.annotations.Nullable;
 import org.millrace.device.Port;
-import org.millrace.proxy.ConnectionName;
-import org.millrace.trace.ConnectionIdentity.Direction;
+import org.millrace.proxy.spi.ConnectionName;
 import org.millrace.trace.ConnectionIdentity;
+import org.millrace.trace.ConnectionIdentity.Direction;
 import org.millrace.trace.ConnectionTrace;
 import org.millrace.trace.ProcessTrace;
 

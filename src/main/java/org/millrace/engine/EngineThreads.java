@@ -18,7 +18,7 @@ import org.millrace.device.EmulatedDevice;
 import org.millrace.net.shm.Doorbell;
 import org.millrace.net.shm.SharedHeap;
 import org.millrace.proxy.ProxyAgent;
-import org.millrace.proxy.ProxyConnection;
+import org.millrace.proxy.spi.ProxyConnection;
 
 /**
  * Threads of a rank. Either one polling thread runs device and proxies alternately, or device and proxies have one

@@ -16,7 +16,7 @@ import org.millrace.device.EmulatedDevice;
 import org.millrace.file.SharedDirectory;
 import org.millrace.net.connection.SilenceWatch;
 import org.millrace.proxy.ProxyAgent;
-import org.millrace.proxy.ProxyException.DisagreementException;
+import org.millrace.proxy.spi.ProxyException.DisagreementException;
 import org.millrace.trace.CommunicatorTrace;
 import org.millrace.trace.ProcessTrace;
 import org.millrace.trace.StallWatch;

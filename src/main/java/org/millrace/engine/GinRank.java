@@ -21,9 +21,9 @@ import org.millrace.gin.GinException;
 import org.millrace.gin.GinOptions;
 import org.millrace.gin.HostWindowMemory;
 import org.millrace.gin.Window;
-import org.millrace.net.FullMesh;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
+import org.millrace.net.connection.FullMesh;
 import org.millrace.rehearsal.Recording;
 
 /**

@@ -4,10 +4,10 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 import org.jspecify.annotations.Nullable;
-import org.millrace.proxy.ConnectionName;
-import org.millrace.proxy.OperationSignature;
-import org.millrace.proxy.ProxyException;
-import org.millrace.proxy.ProxyOp;
+import org.millrace.proxy.spi.ConnectionName;
+import org.millrace.proxy.spi.OperationSignature;
+import org.millrace.proxy.spi.ProxyException;
+import org.millrace.proxy.spi.ProxyOp;
 
 /**
  * Detects that the two ranks of a direct connection, which has no frames, run different operations. The side that

@@ -2,7 +2,7 @@ package org.millrace.engine;
 
 import java.util.List;
 import org.millrace.DeviceStream;
-import org.millrace.abi.KernelArguments;
+import org.millrace.abi.kernel.KernelArguments;
 import org.millrace.agent.IdleProfile;
 import org.millrace.agent.IdleStrategy;
 import org.millrace.device.EmulatedStream;

@@ -7,12 +7,12 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.DataType;
 import org.millrace.Operation;
 import org.millrace.ReduceOp;
-import org.millrace.abi.CollectiveWork;
-import org.millrace.abi.PointToPointWork;
+import org.millrace.abi.kernel.CollectiveWork;
+import org.millrace.abi.kernel.PointToPointWork;
 import org.millrace.engine.Attendance.Meeting;
 import org.millrace.engine.Registrations.UserRegions;
-import org.millrace.proxy.OperationSignature;
-import org.millrace.proxy.ProxyOp;
+import org.millrace.proxy.spi.OperationSignature;
+import org.millrace.proxy.spi.ProxyOp;
 
 /** Operation of a plan. The proxies see each run of a planned operation as a separate operation. */
 sealed interface PlannedOperation {

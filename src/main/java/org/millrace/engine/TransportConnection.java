@@ -5,9 +5,9 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.millrace.abi.ConnectionInfo;
-import org.millrace.proxy.ConnectionName;
-import org.millrace.proxy.ProxyConnection;
-import org.millrace.proxy.ProxyOp;
+import org.millrace.proxy.spi.ConnectionName;
+import org.millrace.proxy.spi.ProxyConnection;
+import org.millrace.proxy.spi.ProxyOp;
 import org.millrace.transport.TransportEnd;
 
 /** This rank's end of a connection that is ready for a device: one direction of one channel to one peer. */

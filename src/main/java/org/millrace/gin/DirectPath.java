@@ -1,6 +1,6 @@
 package org.millrace.gin;
 
-import org.millrace.abi.GinOp;
+import org.millrace.abi.gin.GinOp;
 import org.millrace.gin.OutboundFrames.OutboundFrame;
 
 /**

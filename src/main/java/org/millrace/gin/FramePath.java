@@ -1,7 +1,7 @@
 package org.millrace.gin;
 
 import org.jspecify.annotations.Nullable;
-import org.millrace.abi.GinOp;
+import org.millrace.abi.gin.GinOp;
 import org.millrace.gin.OutboundFrames.OutboundFrame;
 
 /**

@@ -2,9 +2,9 @@ package org.millrace.gin;
 
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
-import org.millrace.abi.GinCells;
-import org.millrace.abi.GinIndices;
-import org.millrace.abi.GinQueueMemory;
+import org.millrace.abi.gin.GinCells;
+import org.millrace.abi.gin.GinIndices;
+import org.millrace.abi.gin.GinQueueMemory;
 import org.millrace.gin.SignalMemory.PeerSignals;
 
 /**

@@ -1,8 +1,8 @@
 package org.millrace.gin;
 
 import org.jspecify.annotations.Nullable;
-import org.millrace.abi.GinDescriptorFormat;
-import org.millrace.abi.GinOp;
+import org.millrace.abi.gin.GinDescriptorFormat;
+import org.millrace.abi.gin.GinOp;
 
 /** A decoded descriptor that was taken from a queue. The object is reused. */
 final class GinDescriptor {

@@ -2,7 +2,7 @@ package org.millrace.gin;
 
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
-import org.millrace.abi.GinOp;
+import org.millrace.abi.gin.GinOp;
 
 /**
  * Number of descriptors that an agent has taken from the queues of one or more contexts and passed on, by operation.

@@ -1,7 +1,7 @@
 package org.millrace.gin;
 
 import java.lang.foreign.MemorySegment;
-import org.millrace.abi.GinCells;
+import org.millrace.abi.gin.GinCells;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 

@@ -1,9 +1,9 @@
 package org.millrace.gin;
 
 import org.jspecify.annotations.Nullable;
-import org.millrace.abi.GinIndices;
-import org.millrace.abi.GinOp;
-import org.millrace.abi.GinQueueMemory;
+import org.millrace.abi.gin.GinIndices;
+import org.millrace.abi.gin.GinOp;
+import org.millrace.abi.gin.GinQueueMemory;
 
 /**
  * One context's queue to one peer. The kernel posts the queue's descriptors, and this class takes them. Indices grow

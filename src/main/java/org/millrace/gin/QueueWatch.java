@@ -1,6 +1,6 @@
 package org.millrace.gin;
 
-import org.millrace.abi.GinQueueMemory;
+import org.millrace.abi.gin.GinQueueMemory;
 
 /**
  * Finds the queues that contain a descriptor. A program may request a hundred contexts and use only a few of them. The

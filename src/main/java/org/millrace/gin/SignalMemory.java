@@ -1,7 +1,7 @@
 package org.millrace.gin;
 
 import java.lang.foreign.MemorySegment;
-import org.millrace.abi.GinCells;
+import org.millrace.abi.gin.GinCells;
 
 /**
  * Memory of one rank, the owner, that the processes of peers on the same host map. The memory contains the signals of

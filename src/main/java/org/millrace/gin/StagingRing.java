@@ -2,7 +2,7 @@ package org.millrace.gin;
 
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
-import org.millrace.abi.GinCells;
+import org.millrace.abi.gin.GinCells;
 
 /**
  * Shared memory of one host that carries bytes of one rank, the sender, to a window of another rank, the receiver. No

@@ -23,8 +23,8 @@ import org.millrace.nccl.NcclLibrary;
 import org.millrace.nccl.NcclResult;
 import org.millrace.operation.OperationGroup;
 import org.millrace.plugin.loss.ConnectionFailures;
-import org.millrace.proxy.ProxyException;
-import org.millrace.proxy.ProxyException.DisagreementException;
+import org.millrace.proxy.spi.ProxyException;
+import org.millrace.proxy.spi.ProxyException.DisagreementException;
 
 /**
  * Makes a communicator's NCCL calls, and detects failures while its kernels run. The detection runs on a separate

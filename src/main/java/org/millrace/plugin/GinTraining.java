@@ -9,7 +9,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CyclicBarrier;
 import java.util.function.BooleanSupplier;
 import org.millrace.MillraceException;
-import org.millrace.abi.GinDescriptorFormat;
+import org.millrace.abi.gin.GinDescriptorFormat;
 import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.plugin.Upcalls.Function;
 import org.millrace.plugin.Upcalls.Gin;

@@ -4,7 +4,7 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings.Kernels;
-import org.millrace.cuda.CudaDriver;
+import org.millrace.cuda.driver.CudaDriver;
 import org.millrace.nccl.NcclResult;
 import org.millrace.plugin.fallback.FallbackPath;
 import org.millrace.plugin.host.NativeEnvironment;

@@ -3,6 +3,9 @@ package org.millrace.proxy;
 import org.jspecify.annotations.Nullable;
 import org.millrace.abi.AbortFlag;
 import org.millrace.net.PeerClosedException;
+import org.millrace.proxy.spi.ConnectionName;
+import org.millrace.proxy.spi.ProxyConnection;
+import org.millrace.proxy.spi.ProxyException;
 import org.millrace.trace.AgentTrace;
 import org.millrace.trace.ConnectionTrace;
 

@@ -9,6 +9,9 @@ import org.millrace.abi.Protocol;
 import org.millrace.abi.RecvMem;
 import org.millrace.abi.SendMem;
 import org.millrace.net.MemoryRegion;
+import org.millrace.proxy.spi.ConnectionName;
+import org.millrace.proxy.spi.ProxyConnection;
+import org.millrace.proxy.spi.Steps;
 
 /**
  * Copies steps from one connection's memory to another connection's memory, without a network. It serves two ranks that

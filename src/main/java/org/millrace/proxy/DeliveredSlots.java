@@ -7,6 +7,7 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.check.FrameCheck;
 import org.millrace.net.check.PayloadSum;
 import org.millrace.net.connection.FrameQueue;
+import org.millrace.proxy.spi.Steps;
 
 /**
  * The received payloads in slots that the device has not freed, oldest first. Compares each payload with the checksum

@@ -5,7 +5,8 @@ import org.millrace.abi.Protocol;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
-import org.millrace.proxy.ProxyException.DisagreementException;
+import org.millrace.proxy.spi.ConnectionName;
+import org.millrace.proxy.spi.ProxyException.DisagreementException;
 
 /**
  * Source of steps to receive, for a device without announced operations. The headers of the peer's frames determine the

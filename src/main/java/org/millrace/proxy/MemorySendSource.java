@@ -6,6 +6,8 @@ import org.millrace.abi.RecvMem;
 import org.millrace.abi.SendMem;
 import org.millrace.net.FrameHeader;
 import org.millrace.proxy.AbstractProxy.DeviceAbortedException;
+import org.millrace.proxy.spi.ConnectionName;
+import org.millrace.proxy.spi.ProxyException;
 
 /**
  * Source of steps to send that are found in the shared memory alone. A takeover uses this source, because an unmodified

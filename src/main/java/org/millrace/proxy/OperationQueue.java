@@ -4,6 +4,10 @@ import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import org.jspecify.annotations.Nullable;
 import org.millrace.abi.ConnectionLayout;
+import org.millrace.proxy.spi.ConnectionName;
+import org.millrace.proxy.spi.ProxyException;
+import org.millrace.proxy.spi.ProxyOp;
+import org.millrace.proxy.spi.Steps;
 
 /**
  * The operations that an engine announced for one connection, in the device's order of execution. The engine's thread

@@ -8,6 +8,11 @@ import org.millrace.abi.RecvMem;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
+import org.millrace.proxy.spi.ConnectionName;
+import org.millrace.proxy.spi.OperationSignature;
+import org.millrace.proxy.spi.ProxyException;
+import org.millrace.proxy.spi.ProxyOp;
+import org.millrace.proxy.spi.Steps;
 
 /**
  * Source of steps to receive, for announced operations. A peer that runs another operation is detected at its first

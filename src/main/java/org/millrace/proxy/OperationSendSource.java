@@ -10,6 +10,10 @@ import org.millrace.abi.RecvMem;
 import org.millrace.abi.SendMem;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
+import org.millrace.proxy.spi.ConnectionName;
+import org.millrace.proxy.spi.ProxyException;
+import org.millrace.proxy.spi.ProxyOp;
+import org.millrace.proxy.spi.Steps;
 
 /**
  * Source of steps to send, for announced operations. The operation determines the protocol and the location of the

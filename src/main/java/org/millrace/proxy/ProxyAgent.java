@@ -10,6 +10,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.agent.Agent;
 import org.millrace.agent.PollSchedule;
 import org.millrace.agent.RequestQueue;
+import org.millrace.proxy.spi.ProxyConnection;
 import org.millrace.trace.AgentTrace;
 import org.millrace.trace.ProcessTrace;
 

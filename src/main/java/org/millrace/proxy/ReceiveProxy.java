@@ -11,6 +11,10 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.check.CheckedReceiver;
+import org.millrace.proxy.spi.ConnectionName;
+import org.millrace.proxy.spi.ProxyConnection;
+import org.millrace.proxy.spi.ProxyException;
+import org.millrace.proxy.spi.Steps;
 
 /**
  * The proxy of the receiving side. It receives a frame into its slot as soon as the device has freed the slot, and

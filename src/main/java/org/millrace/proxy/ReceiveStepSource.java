@@ -4,6 +4,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
+import org.millrace.proxy.spi.ProxyException;
 
 /** Determines for a {@link ReceiveProxy} whether and where a frame is received. Proxy's thread only. */
 public interface ReceiveStepSource {

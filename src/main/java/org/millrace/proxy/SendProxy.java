@@ -9,6 +9,8 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.PeerClosedException;
+import org.millrace.proxy.spi.ConnectionName;
+import org.millrace.proxy.spi.ProxyConnection;
 
 /**
  * The proxy of the sending side. It sends the steps that the device has posted. It returns a slot to the device when

@@ -5,6 +5,7 @@ import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.UnpackHandle;
 import org.millrace.abi.UnpackMeta;
 import org.millrace.net.FrameReceiver;
+import org.millrace.proxy.spi.ProxyException;
 
 /**
  * The lists of pieces of one connection, for a kernel that gathers its slices from the bounce buffer (UNPACK). The

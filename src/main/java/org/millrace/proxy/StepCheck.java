@@ -9,6 +9,7 @@ import org.millrace.net.FrameSender;
 import org.millrace.net.check.CheckedReceiver;
 import org.millrace.net.check.CheckedSender;
 import org.millrace.net.check.FrameCheck;
+import org.millrace.proxy.spi.ConnectionName;
 
 /** The check of the payloads of steps between two proxies. */
 public final class StepCheck extends FrameCheck {

@@ -1,6 +1,8 @@
 package org.millrace.proxy;
 
 import org.millrace.net.FrameHeader;
+import org.millrace.proxy.spi.OperationSignature;
+import org.millrace.proxy.spi.ProxyOp;
 
 /**
  * Layout of the words of a frame's header between two proxies.

@@ -6,6 +6,8 @@ import org.millrace.abi.Protocol;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
+import org.millrace.proxy.spi.ConnectionName;
+import org.millrace.proxy.spi.ProxyException;
 
 /**
  * Source of steps to receive, for a device without announced operations that gathers Simple data from pages. The

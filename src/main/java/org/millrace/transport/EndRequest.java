@@ -3,7 +3,7 @@ package org.millrace.transport;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.millrace.abi.KernelChannel;
-import org.millrace.proxy.ConnectionName;
+import org.millrace.proxy.spi.ConnectionName;
 import org.millrace.trace.ConnectionIdentity;
 import org.millrace.trace.ConnectionIdentity.Direction;
 import org.millrace.trace.ConnectionTrace;

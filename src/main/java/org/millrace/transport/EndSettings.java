@@ -7,7 +7,7 @@ import org.millrace.abi.AbortFlag;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.config.Settings.PayloadCheck;
 import org.millrace.net.shm.Doorbell;
-import org.millrace.proxy.ProxyConnection;
+import org.millrace.proxy.spi.ProxyConnection;
 
 /**
  * Settings that all connections of a communicator have in common.

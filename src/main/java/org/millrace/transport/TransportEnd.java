@@ -2,8 +2,8 @@ package org.millrace.transport;
 
 import java.util.List;
 import org.millrace.abi.ConnectionInfo;
-import org.millrace.proxy.ProxyConnection;
-import org.millrace.proxy.ProxyOp;
+import org.millrace.proxy.spi.ProxyConnection;
+import org.millrace.proxy.spi.ProxyOp;
 
 /**
  * One end of a connection. An end passes through the phases of NCCL's connections ({@code ncclTransportComm}).

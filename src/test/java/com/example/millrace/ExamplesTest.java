@@ -128,16 +128,12 @@ class ExamplesTest {
                 printedBy(Experts::main, mode));
     }
 
-    /** Millrace's module exports everything that GIN programs on the module path need. */
+    /** Millrace's module exports everything that programs and transports on the module path need. */
     @Test
-    void theGinProgramsCompileAsAModule(@TempDir Path directory) throws Exception {
-        Path examples = Path.of("src", "examples", "java", "com", "example", "millrace");
+    void theExamplesCompileAsAModule(@TempDir Path directory) throws Exception {
         List<String> sources = new ArrayList<>();
-        for (String each : List.of("GinPing.java", "Experts.java", "Ranks.java")) {
-            sources.add(examples.resolve(each).toString());
-        }
-        try (Stream<Path> experts = Files.list(examples.resolve("experts"))) {
-            experts.forEach(each -> sources.add(each.toString()));
+        try (Stream<Path> files = Files.walk(Path.of("src", "examples", "java"))) {
+            files.filter(each -> each.toString().endsWith(".java")).forEach(each -> sources.add(each.toString()));
         }
         sources.add(
                 Files.writeString(directory.resolve("module-info.java"), "module program { requires org.millrace; }")

@@ -15,12 +15,12 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.millrace.net.Forwarding;
 import org.millrace.net.FrameHeader;
-import org.millrace.net.FullMesh;
 import org.millrace.net.Listener;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.PeerClosedException;
 import org.millrace.net.auto.NetworkOptions.NetworkChoice;
+import org.millrace.net.connection.FullMesh;
 import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.socket.SocketOptions;
 

@@ -19,11 +19,11 @@ import org.millrace.DataType;
 import org.millrace.MillraceException;
 import org.millrace.ReduceOp;
 import org.millrace.net.FrameHeader;
-import org.millrace.net.FullMesh;
 import org.millrace.net.Listener;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.auto.NetworkOptions;
+import org.millrace.net.connection.FullMesh;
 import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.socket.SocketOptions;
 

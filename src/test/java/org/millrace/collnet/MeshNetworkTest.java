@@ -26,11 +26,11 @@ import org.millrace.ReduceOp;
 import org.millrace.agent.IdleProfile;
 import org.millrace.agent.Sleeper;
 import org.millrace.net.ConnectionException;
-import org.millrace.net.FullMesh;
 import org.millrace.net.Listener;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.auto.NetworkOptions;
+import org.millrace.net.connection.FullMesh;
 import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.socket.SocketOptions;
 

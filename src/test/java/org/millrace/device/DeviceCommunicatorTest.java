@@ -9,7 +9,7 @@ import java.lang.foreign.ValueLayout;
 import org.junit.jupiter.api.Test;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.KernelChannel;
-import org.millrace.abi.KernelCommunicator;
+import org.millrace.abi.kernel.KernelCommunicator;
 
 /** The information that a kernel finds with only a communicator's address. */
 class DeviceCommunicatorTest {

@@ -14,7 +14,7 @@ import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.DirectMemory;
 import org.millrace.abi.Protocol;
-import org.millrace.proxy.ConnectionName;
+import org.millrace.proxy.spi.ConnectionName;
 
 /** Two devices over memory that both access. They notify each other through head, tail and flags, without a proxy. */
 class DirectConnectionTest {

@@ -9,9 +9,9 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.DataType;
 import org.millrace.Operation;
 import org.millrace.ReduceOp;
-import org.millrace.abi.CollectiveWork;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
+import org.millrace.abi.kernel.CollectiveWork;
 
 /**
  * Two ranks run an all-reduce of few elements as one exchange instead of two hops of the ring. The exception is a

@@ -12,7 +12,7 @@ import org.millrace.DataType;
 import org.millrace.Operation;
 import org.millrace.ReduceOp;
 import org.millrace.abi.Protocol;
-import org.millrace.abi.WorkBatch;
+import org.millrace.abi.kernel.WorkBatch;
 
 /** Every function has a unique number that a batch can carry. */
 class FunctionNumberTest {

@@ -15,12 +15,12 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.MillraceException;
-import org.millrace.abi.CollectiveWork;
-import org.millrace.abi.KernelArguments;
-import org.millrace.abi.PointToPointWork;
-import org.millrace.abi.WorkBatch;
-import org.millrace.abi.WorkFifoCounters;
-import org.millrace.abi.WorkType;
+import org.millrace.abi.kernel.CollectiveWork;
+import org.millrace.abi.kernel.KernelArguments;
+import org.millrace.abi.kernel.PointToPointWork;
+import org.millrace.abi.kernel.WorkBatch;
+import org.millrace.abi.kernel.WorkFifoCounters;
+import org.millrace.abi.kernel.WorkType;
 
 /** A kernel finds every work item on every channel, in order, wherever the items are stored. */
 class PlanBuilderTest {

@@ -13,14 +13,14 @@ import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.KernelChannel;
 import org.millrace.net.MemoryRegion;
-import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.MemoryFrames;
 import org.millrace.proxy.OperationQueue;
-import org.millrace.proxy.ProxyConnection;
-import org.millrace.proxy.ProxyOp;
 import org.millrace.proxy.ReceiveProxy;
 import org.millrace.proxy.SendProxy;
 import org.millrace.proxy.SlotPool;
+import org.millrace.proxy.spi.ConnectionName;
+import org.millrace.proxy.spi.ProxyConnection;
+import org.millrace.proxy.spi.ProxyOp;
 
 /**
  * All ranks in one thread. Blocks and proxies of every rank run in random order, and frames complete at random times.

@@ -7,8 +7,8 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import org.junit.jupiter.api.Test;
-import org.millrace.abi.PointToPointWork;
 import org.millrace.abi.Protocol;
+import org.millrace.abi.kernel.PointToPointWork;
 
 /** The size of a transfer's chunks is the communicator's chunk size, or for LL a full slot. */
 class SendReceiveTest {

@@ -16,13 +16,13 @@ import org.millrace.abi.Protocol;
 import org.millrace.abi.UnpackHandle;
 import org.millrace.abi.UnpackMeta;
 import org.millrace.proxy.BouncePages;
-import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.MemoryFrames;
 import org.millrace.proxy.ReceiveProxy;
 import org.millrace.proxy.SendProxy;
 import org.millrace.proxy.SliceLists;
 import org.millrace.proxy.SlotBuffers;
 import org.millrace.proxy.UnpackReceiveSource;
+import org.millrace.proxy.spi.ConnectionName;
 
 /**
  * Slices of two steps, some of them empty, pass through a sending and a receiving proxy into pages. A device gathers

@@ -14,7 +14,7 @@ import java.util.Random;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.millrace.abi.WorkFifoCounters;
+import org.millrace.abi.kernel.WorkFifoCounters;
 
 /** The FIFO of work items. Items stay unchanged at their positions until their room is freed, also after wraps. */
 class WorkFifoTest {

@@ -25,10 +25,10 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.DeviceStream;
 import org.millrace.MillraceException;
 import org.millrace.Operation;
-import org.millrace.abi.CollectiveWork;
 import org.millrace.abi.ConnectionLayout;
-import org.millrace.abi.KernelArguments;
-import org.millrace.abi.WorkBatch;
+import org.millrace.abi.kernel.CollectiveWork;
+import org.millrace.abi.kernel.KernelArguments;
+import org.millrace.abi.kernel.WorkBatch;
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.IdleProfile;
 

@@ -38,7 +38,7 @@ import org.millrace.engine.Connector.State;
 import org.millrace.engine.TransportConnections.PeerMessages;
 import org.millrace.net.ConnectionException;
 import org.millrace.proxy.ProxyAgent;
-import org.millrace.proxy.ProxyOp;
+import org.millrace.proxy.spi.ProxyOp;
 import org.millrace.transport.Availability;
 import org.millrace.transport.EndRequest;
 import org.millrace.transport.EndSettings;

@@ -10,12 +10,12 @@ import org.millrace.ReduceOp;
 import org.millrace.collnet.CollectiveNetwork;
 import org.millrace.collnet.CollectiveNetworkProvider;
 import org.millrace.collnet.MeshNetwork;
-import org.millrace.net.FullMesh;
 import org.millrace.net.Listener;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.Pending;
 import org.millrace.net.auto.NetworkOptions;
+import org.millrace.net.connection.FullMesh;
 import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.socket.SocketOptions;
 

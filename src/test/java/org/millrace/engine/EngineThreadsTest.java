@@ -14,9 +14,9 @@ import org.millrace.agent.Agent;
 import org.millrace.agent.Sleeper;
 import org.millrace.config.Configuration;
 import org.millrace.net.shm.Doorbell;
-import org.millrace.proxy.ConnectionName;
-import org.millrace.proxy.ProxyConnection;
-import org.millrace.proxy.ProxyOp;
+import org.millrace.proxy.spi.ConnectionName;
+import org.millrace.proxy.spi.ProxyConnection;
+import org.millrace.proxy.spi.ProxyOp;
 import org.millrace.transport.TransportEnd;
 
 /** The polling threads of a rank wake each other only for work, and poll everything before they sleep. */

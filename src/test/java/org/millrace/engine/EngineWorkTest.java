@@ -27,7 +27,7 @@ import org.millrace.DeviceStream;
 import org.millrace.Event;
 import org.millrace.MillraceException;
 import org.millrace.ReduceOp;
-import org.millrace.abi.CollectiveWork;
+import org.millrace.abi.kernel.CollectiveWork;
 import org.millrace.device.DeviceCommunicator;
 import org.millrace.device.WorkFifo;
 

@@ -2,8 +2,8 @@ package org.millrace.engine;
 
 import java.util.List;
 import org.millrace.abi.ConnectionInfo;
-import org.millrace.proxy.ProxyConnection;
-import org.millrace.proxy.ProxyOp;
+import org.millrace.proxy.spi.ProxyConnection;
+import org.millrace.proxy.spi.ProxyOp;
 import org.millrace.transport.Availability;
 import org.millrace.transport.EndRequest;
 import org.millrace.transport.PeerInfo;

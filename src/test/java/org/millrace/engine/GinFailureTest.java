@@ -22,9 +22,9 @@ import org.millrace.config.Configuration;
 import org.millrace.device.gin.GinRequirements;
 import org.millrace.device.gin.HostGin;
 import org.millrace.gin.GinException;
-import org.millrace.net.FullMesh;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
+import org.millrace.net.connection.FullMesh;
 
 /** A failed peer reports its failure over the control plane, because its connections may not show it. */
 @Timeout(60)

@@ -10,9 +10,9 @@ import org.junit.jupiter.api.Test;
 import org.millrace.DataType;
 import org.millrace.Operation;
 import org.millrace.ReduceOp;
-import org.millrace.proxy.ConnectionName;
-import org.millrace.proxy.OperationSignature;
-import org.millrace.proxy.ProxyOp;
+import org.millrace.proxy.spi.ConnectionName;
+import org.millrace.proxy.spi.OperationSignature;
+import org.millrace.proxy.spi.ProxyOp;
 
 class OperationCheckTest {
 

@@ -10,8 +10,8 @@ import java.time.Duration;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
-import org.millrace.abi.GinDescriptorFormat;
-import org.millrace.abi.GinOp;
+import org.millrace.abi.gin.GinDescriptorFormat;
+import org.millrace.abi.gin.GinOp;
 
 /**
  * Puts of a context to the same bytes of a peer keep their order, whatever the path of each put. A get reads the bytes

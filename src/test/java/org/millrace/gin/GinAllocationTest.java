@@ -10,8 +10,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.millrace.abi.GinDescriptorFormat;
-import org.millrace.abi.GinOp;
+import org.millrace.abi.gin.GinDescriptorFormat;
+import org.millrace.abi.gin.GinOp;
 
 /** An agent that serves a million descriptors allocates no bytes. */
 @Tag("slow")

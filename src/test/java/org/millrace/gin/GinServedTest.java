@@ -6,8 +6,8 @@ import java.time.Duration;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.millrace.abi.GinDescriptorFormat;
-import org.millrace.abi.GinOp;
+import org.millrace.abi.gin.GinDescriptorFormat;
+import org.millrace.abi.gin.GinOp;
 
 /** Counts of served descriptors. Each descriptor is counted once, in its own context. */
 class GinServedTest {

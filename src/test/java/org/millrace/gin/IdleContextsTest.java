@@ -5,8 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.time.Duration;
 import org.junit.jupiter.api.Test;
-import org.millrace.abi.GinDescriptorFormat;
-import org.millrace.abi.GinOp;
+import org.millrace.abi.gin.GinDescriptorFormat;
+import org.millrace.abi.gin.GinOp;
 
 /**
  * A hundred contexts are open, and only one is used. The idle contexts cost little, and the agent finds new descriptors

@@ -12,8 +12,8 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.millrace.abi.GinDescriptorFormat;
-import org.millrace.abi.GinOp;
+import org.millrace.abi.gin.GinDescriptorFormat;
+import org.millrace.abi.gin.GinOp;
 
 /** Descriptors that no NCCL kernel posts, for a peer and for the rank itself. */
 @Tag("slow")

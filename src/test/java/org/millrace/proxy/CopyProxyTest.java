@@ -19,6 +19,9 @@ import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
 import org.millrace.abi.RecvMem;
+import org.millrace.proxy.spi.ConnectionName;
+import org.millrace.proxy.spi.OperationSignature;
+import org.millrace.proxy.spi.ProxyOp;
 
 /**
  * A proxy that copies between two devices. The test plays the sending device, the receiving device and the copy engine.

@@ -14,6 +14,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.RecvMem;
 import org.millrace.proxy.AbstractProxy.DeviceAbortedException;
+import org.millrace.proxy.spi.ConnectionName;
+import org.millrace.proxy.spi.Steps;
 
 /**
  * A kernel of an aborted communicator no longer waits for credits, and runs through its operation. Steps that it posts

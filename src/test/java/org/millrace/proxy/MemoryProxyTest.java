@@ -25,6 +25,9 @@ import org.millrace.abi.Protocol;
 import org.millrace.abi.RecvMem;
 import org.millrace.abi.SendMem;
 import org.millrace.net.MemoryRegion;
+import org.millrace.proxy.spi.ConnectionName;
+import org.millrace.proxy.spi.ProxyException;
+import org.millrace.proxy.spi.Steps;
 
 /**
  * Proxies that know only the memory, between two ends that behave as NCCL's kernels do. The tests run operations of all

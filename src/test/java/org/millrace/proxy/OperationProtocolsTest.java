@@ -19,6 +19,9 @@ import org.millrace.abi.LLLine;
 import org.millrace.abi.Protocol;
 import org.millrace.abi.RecvMem;
 import org.millrace.net.MemoryRegion;
+import org.millrace.proxy.spi.ConnectionName;
+import org.millrace.proxy.spi.ProxyException;
+import org.millrace.proxy.spi.ProxyOp;
 
 /**
  * Proxies by operation handle lines, the user's memory, and memory that must be flushed. This test acts as the device

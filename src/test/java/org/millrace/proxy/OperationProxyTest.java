@@ -21,6 +21,11 @@ import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
 import org.millrace.abi.RecvMem;
 import org.millrace.abi.SendMem;
+import org.millrace.proxy.spi.ConnectionName;
+import org.millrace.proxy.spi.OperationSignature;
+import org.millrace.proxy.spi.ProxyConnection;
+import org.millrace.proxy.spi.ProxyException;
+import org.millrace.proxy.spi.ProxyOp;
 
 /** Both proxies of one connection, driven by hand. This test acts as the device at both ends. */
 class OperationProxyTest {

@@ -16,6 +16,7 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.PeerClosedException;
+import org.millrace.proxy.spi.ConnectionName;
 
 /** A peer that has sent everything may close at once. Its frames are still received. */
 class PeerGoneTest {

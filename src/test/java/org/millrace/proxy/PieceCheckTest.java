@@ -11,6 +11,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.abi.UnpackHandle;
 import org.millrace.abi.UnpackMeta;
+import org.millrace.proxy.spi.ProxyException;
 
 class PieceCheckTest {
 

@@ -17,6 +17,8 @@ import org.millrace.abi.LLLine;
 import org.millrace.abi.Protocol;
 import org.millrace.config.Settings.PayloadCheck;
 import org.millrace.net.MemoryRegion;
+import org.millrace.proxy.spi.ConnectionName;
+import org.millrace.proxy.spi.ProxyOp;
 
 /** A proxy thread allocates no bytes over a million steps of every protocol and buffer mode. */
 @Tag("slow")

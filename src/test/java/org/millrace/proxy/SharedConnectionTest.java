@@ -17,6 +17,8 @@ import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
+import org.millrace.proxy.spi.ConnectionName;
+import org.millrace.proxy.spi.ProxyOp;
 
 /** Several connections over one network connection: each receives exactly the frames sent to it, in order. */
 class SharedConnectionTest {

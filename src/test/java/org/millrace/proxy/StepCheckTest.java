@@ -32,6 +32,8 @@ import org.millrace.net.Network;
 import org.millrace.net.Warnings;
 import org.millrace.net.ucx.Ucx;
 import org.millrace.plugin.path.NetEndpoint;
+import org.millrace.proxy.spi.ConnectionName;
+import org.millrace.proxy.spi.ProxyConnection;
 
 /**
  * Checksums of steps over every network: each planted change of a payload is found and named, and no unchanged payload

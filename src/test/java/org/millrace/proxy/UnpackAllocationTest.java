@@ -20,6 +20,7 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver.Pages;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
+import org.millrace.proxy.spi.ConnectionName;
 
 /**
  * A proxy's thread allocates no bytes while it receives for a device that unpacks: slices with data, empty slices, and

@@ -11,14 +11,14 @@ import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.LL128Line;
 import org.millrace.abi.LLLine;
 import org.millrace.abi.Protocol;
-import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.OperationQueue;
 import org.millrace.proxy.ProxyAgent;
-import org.millrace.proxy.ProxyOp;
-import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.ReceiveProxy;
 import org.millrace.proxy.SendProxy;
 import org.millrace.proxy.SlotPool;
+import org.millrace.proxy.spi.ConnectionName;
+import org.millrace.proxy.spi.ProxyConnection;
+import org.millrace.proxy.spi.ProxyOp;
 
 /**
  * Shared slots of connections (mode OFFSET) compared with a connection's own slots (NORMAL), by number of connections

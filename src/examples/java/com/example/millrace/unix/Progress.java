@@ -8,10 +8,10 @@ import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
 import org.millrace.net.ConnectionException;
-import org.millrace.proxy.ConnectionName;
-import org.millrace.proxy.ProxyConnection;
-import org.millrace.proxy.ProxyOp;
-import org.millrace.proxy.Steps;
+import org.millrace.proxy.spi.ConnectionName;
+import org.millrace.proxy.spi.ProxyConnection;
+import org.millrace.proxy.spi.ProxyOp;
+import org.millrace.proxy.spi.Steps;
 import org.millrace.transport.EndRequest;
 
 /**

@@ -10,7 +10,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.millrace.abi.ConnectionInfo;
-import org.millrace.proxy.ProxyConnection;
+import org.millrace.proxy.spi.ProxyConnection;
 import org.millrace.transport.EndRequest;
 
 /** The end that listens, in a directory that only this user can enter. */

@@ -7,8 +7,8 @@ import java.nio.channels.SocketChannel;
 import java.util.Queue;
 import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
-import org.millrace.proxy.ProxyOp;
-import org.millrace.proxy.Steps;
+import org.millrace.proxy.spi.ProxyOp;
+import org.millrace.proxy.spi.Steps;
 import org.millrace.transport.EndRequest;
 
 /** Reads data from the socket into free slots, and reports it to the device. */

@@ -5,7 +5,7 @@ import java.net.UnixDomainSocketAddress;
 import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
 import org.millrace.abi.ConnectionInfo;
-import org.millrace.proxy.ProxyConnection;
+import org.millrace.proxy.spi.ProxyConnection;
 import org.millrace.transport.EndRequest;
 
 /** The end that connects to the socket at the path that the peer has sent. */

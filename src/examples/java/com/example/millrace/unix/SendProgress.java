@@ -7,8 +7,8 @@ import java.util.Queue;
 import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.RecvMem;
-import org.millrace.proxy.ProxyOp;
-import org.millrace.proxy.Steps;
+import org.millrace.proxy.spi.ProxyOp;
+import org.millrace.proxy.spi.Steps;
 import org.millrace.transport.EndRequest;
 
 /** Writes the device's posted data to the socket, and returns its slots to the device. */

@@ -9,8 +9,8 @@ import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import org.millrace.abi.ConnectionInfo;
-import org.millrace.proxy.ProxyConnection;
-import org.millrace.proxy.ProxyOp;
+import org.millrace.proxy.spi.ProxyConnection;
+import org.millrace.proxy.spi.ProxyOp;
 import org.millrace.transport.EndRequest;
 import org.millrace.transport.TransportEnd;
 

@@ -10,7 +10,7 @@ import java.util.Map;
 import java.util.function.IntFunction;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
-import org.millrace.abi.GinDescriptorFormat;
+import org.millrace.abi.gin.GinDescriptorFormat;
 import org.millrace.cli.base.Converters;
 import org.millrace.cli.base.Json;
 import org.millrace.cli.base.ResultTable;

@@ -4,7 +4,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import org.millrace.abi.GinDescriptorFormat;
+import org.millrace.abi.gin.GinDescriptorFormat;
 import org.millrace.cli.base.Json;
 
 /** Plan of a measurement of GIN, derived from the options of the command. */

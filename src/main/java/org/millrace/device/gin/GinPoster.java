@@ -2,8 +2,8 @@ package org.millrace.device.gin;
 
 import java.lang.invoke.VarHandle;
 import org.jspecify.annotations.Nullable;
-import org.millrace.abi.GinIndices;
-import org.millrace.abi.GinOp;
+import org.millrace.abi.gin.GinIndices;
+import org.millrace.abi.gin.GinOp;
 import org.millrace.gin.GinCommunicator;
 import org.millrace.gin.GinException;
 

@@ -1,7 +1,7 @@
 package org.millrace.device.gin;
 
 import java.time.Duration;
-import org.millrace.abi.GinDescriptorFormat;
+import org.millrace.abi.gin.GinDescriptorFormat;
 
 /**
  * A program's requirements for a device communicator.

@@ -2,9 +2,9 @@ package org.millrace.device.gin;
 
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
-import org.millrace.abi.GinCells;
-import org.millrace.abi.GinDescriptorFormat;
-import org.millrace.abi.GinOp;
+import org.millrace.abi.gin.GinCells;
+import org.millrace.abi.gin.GinDescriptorFormat;
+import org.millrace.abi.gin.GinOp;
 import org.millrace.gin.GinException;
 import org.millrace.gin.Window;
 

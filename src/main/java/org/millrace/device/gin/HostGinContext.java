@@ -2,10 +2,10 @@ package org.millrace.device.gin;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import org.millrace.abi.GinCells;
-import org.millrace.abi.GinGpuContext;
-import org.millrace.abi.GinIndices;
-import org.millrace.abi.GinQueueMemory;
+import org.millrace.abi.gin.GinCells;
+import org.millrace.abi.gin.GinGpuContext;
+import org.millrace.abi.gin.GinIndices;
+import org.millrace.abi.gin.GinQueueMemory;
 import org.millrace.gin.GinContext;
 
 /**

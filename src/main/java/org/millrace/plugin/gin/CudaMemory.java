@@ -1,8 +1,8 @@
 package org.millrace.plugin.gin;
 
 import org.jspecify.annotations.Nullable;
-import org.millrace.cuda.CopyOrder;
-import org.millrace.cuda.ForeignMemory;
+import org.millrace.cuda.driver.CopyOrder;
+import org.millrace.cuda.driver.ForeignMemory;
 import org.millrace.gin.WindowMemory;
 import org.millrace.gin.WindowTransfer;
 

@@ -4,7 +4,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
-import org.millrace.cuda.CopyOrder;
+import org.millrace.cuda.driver.CopyOrder;
 import org.millrace.gin.StagingBuffers;
 import org.millrace.gin.StagingRing;
 import org.millrace.gin.WindowMemory;

@@ -4,7 +4,7 @@ import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
-import org.millrace.cuda.ForeignMemory;
+import org.millrace.cuda.driver.ForeignMemory;
 import org.millrace.gin.GinAgent;
 import org.millrace.gin.WindowMemory;
 import org.millrace.net.Network;

@@ -7,14 +7,14 @@ import java.util.List;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 import org.millrace.agent.Waiting;
-import org.millrace.cuda.ForeignMemory;
+import org.millrace.cuda.driver.ForeignMemory;
 import org.millrace.gin.GinException;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
-import org.millrace.net.FullMesh;
 import org.millrace.net.PeerClosedException;
+import org.millrace.net.connection.FullMesh;
 
 /**
  * Exchanges messages between the ranks of a group when they register memory and create contexts, over connections that

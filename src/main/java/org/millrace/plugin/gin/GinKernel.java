@@ -3,12 +3,12 @@ package org.millrace.plugin.gin;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.VarHandle;
 import java.util.Random;
-import org.millrace.abi.GinDescriptorFormat;
-import org.millrace.abi.GinGpuContext;
-import org.millrace.abi.GinIndices;
-import org.millrace.abi.GinOp;
-import org.millrace.abi.GinQueueMemory;
 import org.millrace.abi.NetDeviceHandle;
+import org.millrace.abi.gin.GinDescriptorFormat;
+import org.millrace.abi.gin.GinGpuContext;
+import org.millrace.abi.gin.GinIndices;
+import org.millrace.abi.gin.GinOp;
+import org.millrace.abi.gin.GinQueueMemory;
 import org.millrace.plugin.host.NativeMemory;
 
 /**

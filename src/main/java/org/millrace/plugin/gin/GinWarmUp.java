@@ -8,14 +8,14 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
-import org.millrace.abi.GinDescriptorFormat;
+import org.millrace.abi.gin.GinDescriptorFormat;
 import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.gin.GinContext;
 import org.millrace.gin.GinServed;
 import org.millrace.gin.Window;
-import org.millrace.net.FullMesh;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
+import org.millrace.net.connection.FullMesh;
 import org.millrace.plugin.host.NcclLog;
 import org.millrace.plugin.path.NetEndpoint;
 

@@ -9,7 +9,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.IdleProfile;
 import org.millrace.agent.IdleStrategy;
-import org.millrace.cuda.ForeignMemory;
+import org.millrace.cuda.driver.ForeignMemory;
 import org.millrace.gin.GinAgent;
 import org.millrace.gin.HostWindowMemory;
 import org.millrace.gin.WindowMemory;

@@ -1,10 +1,10 @@
 package org.millrace.plugin.gin;
 
 import java.lang.invoke.VarHandle;
-import org.millrace.abi.GinDescriptorFormat;
-import org.millrace.abi.GinIndices;
-import org.millrace.abi.GinOp;
-import org.millrace.abi.GinQueueMemory;
+import org.millrace.abi.gin.GinDescriptorFormat;
+import org.millrace.abi.gin.GinIndices;
+import org.millrace.abi.gin.GinOp;
+import org.millrace.abi.gin.GinQueueMemory;
 import org.millrace.gin.GinContext;
 import org.millrace.gin.Window;
 

@@ -3,7 +3,7 @@ package org.millrace.plugin.host;
 import java.util.HashMap;
 import java.util.Map;
 import org.millrace.MillraceException;
-import org.millrace.cuda.CudaDriver;
+import org.millrace.cuda.driver.CudaDriver;
 
 /**
  * A CUDA context of a device for copies alone, in addition to the context that the program and NCCL use. A process has

@@ -10,12 +10,12 @@ import org.millrace.net.Network;
 import org.millrace.plugin.path.DataPath;
 import org.millrace.plugin.path.UnpackDevice;
 import org.millrace.proxy.AbstractProxy;
-import org.millrace.proxy.ConnectionName;
-import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.ReceiveProxy;
 import org.millrace.proxy.SlotBuffers;
 import org.millrace.proxy.StepCheck;
 import org.millrace.proxy.UnpackReceiveSource;
+import org.millrace.proxy.spi.ConnectionName;
+import org.millrace.proxy.spi.ProxyConnection;
 
 /** The receiving end of a connection that was taken over. */
 final class TakeoverReceiver extends TakeoverConnection {

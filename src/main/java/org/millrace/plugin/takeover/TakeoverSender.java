@@ -9,11 +9,11 @@ import org.millrace.net.Network;
 import org.millrace.plugin.host.NcclLog;
 import org.millrace.plugin.path.DataPath;
 import org.millrace.proxy.AbstractProxy;
-import org.millrace.proxy.ConnectionName;
-import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.SendProxy;
 import org.millrace.proxy.SlotBuffers;
 import org.millrace.proxy.StepCheck;
+import org.millrace.proxy.spi.ConnectionName;
+import org.millrace.proxy.spi.ProxyConnection;
 
 /** The sending end of a connection that was taken over. */
 final class TakeoverSender extends TakeoverConnection {

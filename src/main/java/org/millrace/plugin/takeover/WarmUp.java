@@ -22,12 +22,12 @@ import org.millrace.plugin.host.NcclLog;
 import org.millrace.plugin.path.DataPath;
 import org.millrace.plugin.path.NetEndpoint;
 import org.millrace.plugin.path.TunerChoices;
-import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.ProxyAgent;
-import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.ReceiveProxy;
 import org.millrace.proxy.SendProxy;
 import org.millrace.proxy.SlotBuffers;
+import org.millrace.proxy.spi.ConnectionName;
+import org.millrace.proxy.spi.ProxyConnection;
 import org.millrace.trace.ProcessTrace;
 
 /**

@@ -15,15 +15,15 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.millrace.abi.GinDescriptorFormat;
-import org.millrace.abi.GinGpuContext;
+import org.millrace.abi.gin.GinDescriptorFormat;
+import org.millrace.abi.gin.GinGpuContext;
 import org.millrace.gin.GinCommunicator;
 import org.millrace.gin.GinException;
 import org.millrace.gin.GinOptions;
 import org.millrace.gin.Window;
 import org.millrace.net.ConnectionException;
-import org.millrace.net.FullMesh;
 import org.millrace.net.Listener;
+import org.millrace.net.connection.FullMesh;
 
 /** Windows and contexts are created and closed while the agents run. */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)

@@ -8,12 +8,12 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
-import org.millrace.abi.GinCells;
-import org.millrace.abi.GinDescriptorFormat;
-import org.millrace.abi.GinGpuContext;
-import org.millrace.abi.GinOp;
-import org.millrace.abi.GinQueueMemory;
 import org.millrace.abi.NetDeviceHandle;
+import org.millrace.abi.gin.GinCells;
+import org.millrace.abi.gin.GinDescriptorFormat;
+import org.millrace.abi.gin.GinGpuContext;
+import org.millrace.abi.gin.GinOp;
+import org.millrace.abi.gin.GinQueueMemory;
 import org.millrace.plugin.host.NativeMemory;
 
 /** Ranks that share memory increment each other's signals in that memory. Other ranks send signals. No file remains. */

@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.millrace.abi.GinDescriptorFormat;
+import org.millrace.abi.gin.GinDescriptorFormat;
 import org.millrace.gin.GinServed;
 import org.millrace.plugin.host.CapturedLog;
 

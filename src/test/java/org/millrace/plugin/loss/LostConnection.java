@@ -1,8 +1,8 @@
 package org.millrace.plugin.loss;
 
 import org.millrace.MillraceException;
-import org.millrace.proxy.ConnectionName;
-import org.millrace.proxy.ProxyException.DisagreementException;
+import org.millrace.proxy.spi.ConnectionName;
+import org.millrace.proxy.spi.ProxyException.DisagreementException;
 
 /** Lets a test report that a connection of this process was lost. */
 public final class LostConnection {

@@ -1,0 +1,402 @@
+package org.millrace.cuda.driver;
+
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+import org.millrace.MillraceException;
+import org.millrace.abi.kernel.CopyMailbox;
+import org.millrace.agent.Waiting;
+
+/**
+ * The host's side of {@link CopyMailbox}: commands to a kernel that stays on a GPU as long as it has copies to make.
+ * The kernel decides itself when to leave the GPU. When a later copy suits the kernel, the kernel is launched again. No
+ * thread waits for the start of the kernel, because a GPU may have no room for it for a long time.
+ *
+ * <pre>
+ *    ABSENT  ───────→  PRESENT  ───────→  LEAVING  ───────→  GONE
+ *      ↑   kernel starts      no commands,    last read of the  │
+ *      │                      or time is up   commands is done  │
+ *      └──────────────────────── invite() ──────────────────────┘
+ * </pre>
+ *
+ * <p>
+ * One warp reads the commands. This warp makes a few short copies, because it is faster than a worker. Workers (the
+ * kernel's other blocks) make the other copies, many at once. All copies of one sequence go to the same worker, which
+ * keeps the order of the strict copies. If a sequence has had no strict copy for long, its copies are spread over all
+ * workers. A later strict copy of this sequence is then posted only after the spread copies are complete. A copy that
+ * must follow all other copies is posted only after all workers' copies are complete.
+ *
+ * <p>
+ * Commands are posted one after another and then sealed together. A kernel can leave at any time, so a posted command
+ * may never be read. Sealing determines how many of the posted commands the current kernel reads. Several
+ * {@link CopyQueue}s can use one kernel. The posted commands of one queue are sealed before another queue posts.
+ *
+ * <p>
+ * Only one thread at a time may call a method, unless the method states otherwise.
+ */
+final class CopyCommands {
+
+    /**
+     * Maximum number of loads for a copy by the warp. Each of its 32 lanes has 4 loads in flight, and these loads cover
+     * the whole copy.
+     */
+    private static final int LOADS = 32 * 4;
+    private static final int WIDEST_LOAD = 16;
+    /**
+     * Maximum length of a copy for the workers, in bytes. A copy engine makes longer copies, because one copy engine
+     * has as much bandwidth as all workers together.
+     */
+    private static final int MAX_BYTES = 32 << 10;
+    /**
+     * Number of unfinished commands below which the warp makes a short copy itself. The warp is then faster than a
+     * worker, which must first be notified of the copy.
+     */
+    private static final int FEW_COPIES = 2;
+    /**
+     * Fractional part of the golden ratio, times 2<sup>32</sup>. A multiplication by this number assigns sequences to
+     * workers that are far apart, even if the numbers of the sequences have a constant distance.
+     */
+    private static final long GOLDEN = 0x9e37_79b9L;
+    /** Time after an invitation within which a kernel starts if it starts at all, in nanoseconds. */
+    static final long START_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
+    /**
+     * Number of relaxed copies that the worker of a sequence makes after a strict copy, before further relaxed copies
+     * are spread over all workers. A strict copy must wait for spread copies, so copies are spread only where strict
+     * copies are rare.
+     */
+    private static final int COPIES_BEFORE_SPREADING = 16;
+    private static final Duration TIMEOUT = Duration.ofSeconds(10);
+
+    private final CopyMailbox mailbox;
+    private final Runnable launcher;
+    /** For each worker, from 1: total number of copies that were given to the worker. The number wraps. */
+    private final int[] given;
+    private int next;
+    /** Number of the first command that is posted but not sealed. */
+    private int unsealed;
+    /** For each command, by its number modulo the array length: the worker that makes the copy; 0 for the warp. */
+    private final byte[] workers = new byte[CopyMailbox.COMMANDS];
+    /** Queue that posted last. All unsealed commands are from this queue. */
+    private @Nullable CopyQueue poster;
+    private int nextWorker;
+    /**
+     * For each worker: number of relaxed copies that the worker was given since the last strict copy of its sequences,
+     * up to {@link #COPIES_BEFORE_SPREADING}.
+     */
+    private final int[] sinceStrict;
+    /**
+     * {@code spread[w][o]}: number of the last copy that worker {@code o} was given for a sequence of worker {@code w}.
+     */
+    private final int[][] spread;
+    /** For each worker: whether other workers may have incomplete copies of its sequences. */
+    private final boolean[] isSpread;
+    /**
+     * Values that this thread last read from the mailbox: the number of the first unfinished command, and, for each
+     * worker, the number of its completed copies. This thread sees the data of the copies that these values count.
+     */
+    private int done;
+    private final int[] copied;
+    /** Upper bound of the number of incomplete copies of any worker. */
+    private int maxGiven;
+    private boolean launched;
+    /** Time of the last invitation ({@link System#nanoTime}); 0 after this thread has seen that the kernel started. */
+    private long invitedAt;
+    /**
+     * Statistics for {@link #counts}. Other threads read these fields without ordering and may see slightly outdated
+     * values.
+     */
+    private long copies;
+    private final long[] visitsByStream = new long[CopyLaunches.MAX_STREAMS];
+    private long visits;
+    private long waited;
+    private long longestWait;
+
+    /**
+     * Creates the commands for a kernel that has never been launched.
+     *
+     * @param first    number of the first command; 1, or in tests a number shortly before the numbers wrap around
+     * @param workers  number of workers, 0 to {@link CopyMailbox#WORKERS}
+     * @param launcher requests a launch of the kernel without waiting for the launch. If the launch fails and may be
+     *                 repeated, the launcher sets the state to {@link CopyMailbox#GONE}.
+     */
+    CopyCommands(CopyMailbox mailbox, int first, int workers, Runnable launcher) {
+        this.mailbox = mailbox;
+        this.launcher = launcher;
+        this.next = first;
+        this.unsealed = first;
+        this.done = first;
+        this.given = new int[workers + 1];
+        this.copied = new int[workers + 1];
+        this.sinceStrict = new int[workers + 1];
+        Arrays.fill(sinceStrict, COPIES_BEFORE_SPREADING);
+        this.spread = new int[workers + 1][workers + 1];
+        this.isSpread = new boolean[workers + 1];
+        mailbox.donePlain(first);
+    }
+
+    /** Returns whether the kernel can make a copy of this length, alignment and order. */
+    boolean fits(long to, long from, long bytes, int order) {
+        return given.length > 1 && order != CopyOrder.IN_TURN && bytes <= MAX_BYTES || fitsWarp(to, from, bytes);
+    }
+
+    /**
+     * Returns whether the warp can make a copy with one round of loads. The warp copies units of 16 bytes, 8 bytes or 1
+     * byte, depending on the alignment of both addresses and of the length.
+     */
+    private static boolean fitsWarp(long to, long from, long bytes) {
+        long width = Long.lowestOneBit(to | from | bytes | WIDEST_LOAD);
+        return bytes <= LOADS * (width < Long.BYTES ? 1 : width);
+    }
+
+    /** Requests a launch of the kernel if the kernel has left or was never launched. */
+    void invite() {
+        if (!launched || mailbox.stateAcquire() == CopyMailbox.GONE) {
+            if (unsealed != next) {
+                // The next kernel begins with the first command after the sealed commands. The commands posted so far
+                // are therefore sealed before its launch.
+                poster.seal();
+            }
+            mailbox.stateAbsentRelease();
+            launched = true;
+            invitedAt = System.nanoTime();
+            launcher.run();
+        }
+    }
+
+    /** Returns the statistics as readable text that scripts can parse. */
+    String counts() {
+        return copies + ", in " + visits + " visits that began "
+                + (visits == 0 ? 0 : TimeUnit.NANOSECONDS.toMicros(waited / visits)) + " us after they were asked for ("
+                + TimeUnit.NANOSECONDS.toMicros(longestWait) + " us maximum; by stream: "
+                + Arrays.stream(visitsByStream).mapToObj(Long::toString).collect(Collectors.joining(" ")) + ")";
+    }
+
+    /** Returns whether the kernel is present, and the mailbox and each worker have room for another command. */
+    boolean isReady() {
+        if (mailbox.stateAcquire() != CopyMailbox.PRESENT) {
+            return false;
+        }
+        if (invitedAt != 0) {
+            begun(System.nanoTime() - invitedAt);
+            invitedAt = 0;
+        }
+        return (next - done < CopyMailbox.COMMANDS || next - readDone() < CopyMailbox.COMMANDS) && workersHaveRoom();
+    }
+
+    /** Returns whether the kernel was invited less than {@link #START_NANOS} ago and may still start. */
+    boolean isStarting() {
+        return invitedAt != 0 && System.nanoTime() - invitedAt < START_NANOS;
+    }
+
+    private int readDone() {
+        done = mailbox.doneAcquire();
+        return done;
+    }
+
+    private int readCopied(int worker) {
+        int now = mailbox.copiedAcquire(worker);
+        if (now != copied[worker]) {
+            // A changed value means that the cache line was fetched from memory. The line also contains the words of
+            // other workers, so reading these words now is cheap.
+            for (int other = 1; other < copied.length; other++) {
+                copied[other] = mailbox.copiedAcquire(other);
+            }
+            copied[worker] = now;
+        }
+        return now;
+    }
+
+    private void begun(long wait) {
+        visits++;
+        waited += wait;
+        longestWait = Math.max(longestWait, wait);
+        // The kernel may have left since this thread saw PRESENT. The stream's number stays valid.
+        visitsByStream[mailbox.streamPlain() % CopyLaunches.MAX_STREAMS]++;
+    }
+
+    private boolean workersHaveRoom() {
+        if (maxGiven < CopyMailbox.GIVEN) {
+            return true;
+        }
+        maxGiven = 0;
+        for (int worker = 1; worker < given.length; worker++) {
+            maxGiven = Math.max(maxGiven, given[worker] - readCopied(worker));
+        }
+        return maxGiven < CopyMailbox.GIVEN;
+    }
+
+    /**
+     * Posts a copy. The kernel must be {@linkplain #isReady ready}. If the copy must follow all other copies, the
+     * workers must also be {@linkplain #areWorkersIdle idle}.
+     *
+     * @param by queue that posts; its {@link CopyQueue#seal} is called before another queue posts
+     * @return ticket for {@link #isDone}, valid after the command is sealed
+     */
+    long post(long to, long from, int bytes, int order, @Nullable CopyQueue by) {
+        if (poster != by) {
+            if (poster != null && unsealed != next) {
+                poster.seal();
+            }
+            poster = by;
+        }
+        int worker = worker(to, from, bytes, order);
+        // A kernel may leave before it reads this command. The number is not reused even then, because the next
+        // kernel would find the words of the old command at that position.
+        int number = next++;
+        mailbox.copyRelease(number, to, from, bytes, worker, CopyOrder.isStrict(order));
+        workers[number & CopyMailbox.COMMANDS - 1] = (byte) worker;
+        if (worker == 0) {
+            return ticket(0, number);
+        }
+        maxGiven++;
+        return ticket(worker, ++given[worker]);
+    }
+
+    /** Returns the number of commands of a queue that are posted but not sealed. */
+    int unsealed(CopyQueue of) {
+        return poster == of ? next - unsealed : 0;
+    }
+
+    /**
+     * Seals the posted commands: determines how many of them the kernel reads. If the kernel is still present after the
+     * commands were posted, the kernel reads all of them. Otherwise this method waits for the end of the kernel's last
+     * read of the commands.
+     *
+     * @return number of commands that the kernel does not read: the last ones of the posted commands. They are
+     *         withdrawn
+     */
+    int seal() {
+        int unseen = 0;
+        if (next != unsealed && mailbox.stateBehindCommand() != CopyMailbox.PRESENT) {
+            // The kernel's last read of the commands crosses PCIe and takes one or two microseconds.
+            await(next, () -> mailbox.stateAcquire() == CopyMailbox.GONE);
+            unseen = next - readDone();
+            for (int number = done; number != next; number++) {
+                int worker = workers[number & CopyMailbox.COMMANDS - 1];
+                given[worker] -= worker == 0 ? 0 : 1;
+            }
+            mailbox.donePlain(next);
+        }
+        copies += next - unsealed - unseen;
+        unsealed = next;
+        return unseen;
+    }
+
+    private int worker(long to, long from, int bytes, int order) {
+        if (given.length == 1 || order == CopyOrder.IN_TURN) {
+            return 0;
+        }
+        boolean warp = fitsWarp(to, from, bytes) && next - readDone() < FEW_COPIES;
+        if (order == CopyOrder.FREE) {
+            return warp ? 0 : anyWorker();
+        }
+        int own = own(order);
+        // The warp passes later commands to workers only after its own copies are complete, so a later copy of a worker
+        // follows the warp's copies. But the warp does not wait for copies of a worker, so the worker of this sequence
+        // must be idle.
+        if (warp && isIdle(own)) {
+            return 0;
+        }
+        if (CopyOrder.isStrict(order)) {
+            sinceStrict[own] = 0;
+        } else if (sinceStrict[own] == COPIES_BEFORE_SPREADING) {
+            int other = anyWorker();
+            spread[own][other] = given[other] + 1;
+            isSpread[own] = true;
+            return other;
+        } else {
+            sinceStrict[own]++;
+        }
+        return own;
+    }
+
+    private int own(int order) {
+        return 1 + (int) ((CopyOrder.sequence(order) * GOLDEN & 0xffff_ffffL) * (given.length - 1) >>> 32);
+    }
+
+    private int anyWorker() {
+        nextWorker = nextWorker + 1 < given.length ? nextWorker + 1 : 1;
+        return nextWorker;
+    }
+
+    /**
+     * Returns whether a copy is strict and other workers may have incomplete earlier copies of its sequence. If so, the
+     * caller must call {@link #awaitSpread} before it posts the copy.
+     */
+    boolean isAfterSpread(int order) {
+        return given.length > 1 && order > CopyOrder.FREE && CopyOrder.isStrict(order) && isSpread[own(order)];
+    }
+
+    /**
+     * Waits until the copies of a sequence that were spread over other workers are complete. A
+     * {@linkplain CopyOrder#strict strict} copy of this sequence may then be posted.
+     */
+    void awaitSpread(int order) {
+        if (unsealed != next) {
+            // Without sealing, the kernel may never read the awaited commands.
+            poster.seal();
+        }
+        int own = own(order);
+        for (int worker = 1; worker < given.length; worker++) {
+            // Commands that the kernel did not read were withdrawn, so the last spread copy may have a larger number
+            // than the last given copy.
+            int last = spread[own][worker] - given[worker] > 0 ? given[worker] : spread[own][worker];
+            await(ticket(worker, last));
+        }
+        isSpread[own] = false;
+    }
+
+    private boolean isIdle(int worker) {
+        return given[worker] == copied[worker] || given[worker] == readCopied(worker);
+    }
+
+    private static long ticket(int worker, int number) {
+        return (long) worker << 32 | Integer.toUnsignedLong(number);
+    }
+
+    /** Returns whether the copy with this ticket is complete. If it is, the calling thread sees the copied data. */
+    boolean isDone(long ticket) {
+        int worker = (int) (ticket >>> 32) & 0xff;
+        int number = (int) ticket;
+        return worker == 0 ? done - number > 0 || readDone() - number > 0
+                : copied[worker] - number >= 0 || readCopied(worker) - number >= 0;
+    }
+
+    private boolean areWorkersIdle() {
+        for (int worker = 1; worker < given.length; worker++) {
+            // The mailbox is read instead of the field copied, because settle() may be called on any thread.
+            if (given[worker] != mailbox.copiedAcquire(worker)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** Waits until all copies that have been sealed are complete. Callable from any thread. */
+    void settle() {
+        int last = unsealed - 1;
+        await(last, () -> mailbox.doneAcquire() - last > 0 && areWorkersIdle());
+    }
+
+    /** Waits until the copy with this ticket is complete. */
+    void await(long ticket) {
+        await((int) ticket, () -> isDone(ticket));
+    }
+
+    /** Waits until the kernel has left. The kernel decides itself when to leave. Callable from any thread. */
+    void awaitLeave() {
+        await(next - 1, () -> !launched || mailbox.stateAcquire() == CopyMailbox.GONE);
+    }
+
+    private static void await(int number, BooleanSupplier condition) {
+        if (!Waiting.until(condition, TIMEOUT)) {
+            throw new MillraceException(
+                    "the kernel that makes small copies does not respond (command " + Integer.toUnsignedString(number)
+                            + "): see whether something keeps the GPU from running it, or do without it:"
+                            + " MILLRACE_GIN_COPY_KERNEL=0");
+        }
+    }
+}

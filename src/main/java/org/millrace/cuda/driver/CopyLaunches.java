@@ -1,0 +1,128 @@
+package org.millrace.cuda.driver;
+
+import java.util.Arrays;
+import org.millrace.MillraceException;
+import org.millrace.abi.kernel.CopyMailbox;
+
+/**
+ * Launches of a kernel, each in one of several streams. Streams share a few hardware queues of the GPU. A launch may
+ * therefore be queued behind a kernel of the program that ends only after copies are made. If a launch does not start
+ * the kernel at once, the kernel is launched in the next stream, too. The first kernel that starts makes the copies.
+ * Kernels that start later end immediately.
+ *
+ * <p>
+ * The first attempt uses the stream that started the kernel last time. A stream never has two unfinished launches.
+ *
+ * <p>
+ * Used by one thread.
+ */
+final class CopyLaunches {
+
+    /** Maximum number of streams; the same number as in copy.cu. */
+    static final int MAX_STREAMS = 8;
+    /** Number of launches refused by CUDA after which no further launch is attempted. */
+    static final int MAX_REFUSALS = 3;
+
+    /**
+     * Streams that are available for launches. A method throws a {@link MillraceException} if CUDA refuses the call.
+     */
+    interface Streams {
+
+        /** Returns whether the kernels of all launches in a stream have ended. */
+        boolean isIdle(int stream);
+
+        /**
+         * Launches the kernel in a stream.
+         *
+         * @param number number of this launch in the stream, from 1
+         */
+        void launch(int stream, int number);
+    }
+
+    private final CopyMailbox mailbox;
+    private final Streams streams;
+    private final long startNanos;
+    /**
+     * For each stream: the number of launches, and whether the last launched kernel may still run.
+     */
+    private final int[] launches;
+    private final boolean[] pending;
+    private int first;
+    private int refusals;
+
+    /**
+     * Creates the object for streams without any launch so far.
+     *
+     * @param count      number of streams, 1 to {@link #MAX_STREAMS}
+     * @param startNanos time to wait for the start of a launched kernel before the next stream is tried, in nanoseconds
+     */
+    CopyLaunches(CopyMailbox mailbox, Streams streams, int count, long startNanos) {
+        this.mailbox = mailbox;
+        this.streams = streams;
+        this.startNanos = startNanos;
+        launches = new int[count];
+        pending = new boolean[count];
+    }
+
+    /** Returns the total number of launches in all streams. */
+    int count() {
+        return Arrays.stream(launches).sum();
+    }
+
+    /**
+     * Launches the kernel in one free stream after another, as long as no launched kernel has started. If CUDA refuses
+     * a launch and all earlier launches have ended, sets the mailbox's state to {@link CopyMailbox#GONE}. The kernel
+     * may then be requested again. After {@link #MAX_REFUSALS} refusals the state stays {@link CopyMailbox#ABSENT}, and
+     * the copy engine makes all copies.
+     *
+     * @return whether no kernel has started but one may still start; the caller must then call this method again after
+     *         a while
+     */
+    boolean attempt() {
+        try {
+            for (int i = 0; i < launches.length && isAwaited(); i++) {
+                attempt((first + i) % launches.length);
+            }
+        } catch (MillraceException refused) {
+            refusals++;
+            // While a launch is unfinished, only the kernel may write the state.
+            if (!anyPending()) {
+                if (refusals < MAX_REFUSALS) {
+                    mailbox.stateGoneRelease();
+                }
+                return false;
+            }
+        }
+        return isAwaited() && (refusals < MAX_REFUSALS || anyPending());
+    }
+
+    private void attempt(int stream) {
+        pending[stream] = pending[stream] && !streams.isIdle(stream);
+        if (pending[stream] || refusals >= MAX_REFUSALS) {
+            return;
+        }
+        streams.launch(stream, launches[stream] + 1);
+        launches[stream]++;
+        pending[stream] = true;
+        long begin = System.nanoTime();
+        while (isAwaited() && System.nanoTime() - begin < startNanos) {
+            Thread.yield();
+        }
+        if (!isAwaited()) {
+            first = mailbox.streamPlain() % launches.length;
+        }
+    }
+
+    private boolean anyPending() {
+        for (boolean one : pending) {
+            if (one) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private boolean isAwaited() {
+        return mailbox.stateAcquire() == CopyMailbox.ABSENT;
+    }
+}

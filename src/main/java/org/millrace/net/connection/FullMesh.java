@@ -1,0 +1,190 @@
+package org.millrace.net.connection;
+
+import java.time.Duration;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+import org.millrace.MillraceException;
+import org.millrace.agent.Waiting;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.ConnectionKey;
+import org.millrace.net.FrameReceiver;
+import org.millrace.net.FrameSender;
+import org.millrace.net.Listener;
+import org.millrace.net.Network;
+import org.millrace.net.Pending;
+
+/**
+ * The connections of a rank in a group of ranks that are all connected with each other. There is one connection in each
+ * direction for each pair of ranks.
+ *
+ * @param senders   senders by the receiving rank; null for this rank
+ * @param receivers receivers by the sending rank; null for this rank
+ */
+public record FullMesh(@Nullable FrameSender[] senders, @Nullable FrameReceiver[] receivers) implements AutoCloseable {
+
+    private static final long POLL_NANOS = 50_000;
+
+    /**
+     * Establishes all connections of this rank at once. Every rank calls it. Blocks until all connections are
+     * established.
+     *
+     * @param network   the network that connects
+     * @param here      this rank's listener; may be closed afterwards
+     * @param addresses addresses of all ranks' listeners, ordered by rank
+     * @param rank      this rank
+     * @param key       distinguishes these connections from others of the same listener; equal on all ranks
+     * @param deadline  maximum time until all connections are established
+     * @param abort     returns a reason to give up, or null; polled repeatedly
+     * @return the connections
+     * @throws ConnectionException if the connections were not established in time; the message names the missing ranks
+     */
+    public static FullMesh connect(Network network, Listener here, byte[][] addresses, int rank, long key,
+            Duration deadline, Supplier<? extends @Nullable Throwable> abort) {
+        try (PendingMesh pending = new PendingMesh(network, here, addresses, rank, key)) {
+            long end = System.nanoTime() + deadline.toNanos();
+            boolean late = false;
+            FullMesh made = pending.poll();
+            while (made == null) {
+                Throwable reason = abort.get();
+                if (reason != null) {
+                    throw new ConnectionException("rank " + rank + " stops connecting: " + reason.getMessage(), reason);
+                }
+                if (late) {
+                    throw new ConnectionException("rank " + rank + ": no connection with rank " + pending.missing()
+                            + " within " + deadline.toMillis() + " ms");
+                }
+                Waiting.pause(POLL_NANOS);
+                // The time is read before the poll, so that a connection that fails in the final poll reports its own
+                // reason and not the timeout.
+                late = end - System.nanoTime() < 0;
+                made = pending.poll();
+            }
+            return made;
+        }
+    }
+
+    /**
+     * Begins to establish all connections of this rank at once. Every rank calls it. The parameters have the same
+     * meaning as in {@link #connect}.
+     *
+     * @param network   the network that connects
+     * @param here      this rank's listener; must stay open until all connections are established
+     * @param addresses addresses of all ranks' listeners, ordered by rank
+     * @param rank      this rank
+     * @param key       distinguishes these connections from others of the same listener; equal on all ranks
+     * @return the pending connections
+     */
+    public static Pending<FullMesh> begin(Network network, Listener here, byte[][] addresses, int rank, long key) {
+        return new PendingMesh(network, here, addresses, rank, key);
+    }
+
+    /** Closes all established connections. */
+    @Override
+    public void close() {
+        for (int peer = 0; peer < senders.length; peer++) {
+            close(senders[peer]);
+            close(receivers[peer]);
+        }
+    }
+
+    private static void close(@Nullable AutoCloseable closeable) {
+        try {
+            if (closeable != null) {
+                closeable.close();
+            }
+        } catch (Exception e) {
+            // this failure is only a consequence: the caller throws the failure that led to this close
+        }
+    }
+
+    /** All connections of a rank, each either pending or established. */
+    private static final class PendingMesh implements Pending<FullMesh> {
+
+        private final int rank;
+        private final FullMesh mesh;
+        private final @Nullable Pending<FrameSender>[] connecting;
+        private final @Nullable Pending<FrameReceiver>[] accepting;
+        private boolean over;
+
+        @SuppressWarnings({"unchecked", "rawtypes"})
+        PendingMesh(Network network, Listener here, byte[][] addresses, int rank, long key) {
+            int ranks = addresses.length;
+            this.rank = rank;
+            mesh = new FullMesh(new FrameSender[ranks], new FrameReceiver[ranks]);
+            connecting = new Pending[ranks];
+            accepting = new Pending[ranks];
+            boolean begun = false;
+            try {
+                for (int peer = 0; peer < ranks; peer++) {
+                    if (peer != rank) {
+                        accepting[peer] = here.expect(pair(key, peer, rank));
+                        connecting[peer] = begin(network, addresses[peer], peer, key);
+                    }
+                }
+                begun = true;
+            } finally {
+                if (!begun) {
+                    close();
+                }
+            }
+        }
+
+        private static ConnectionKey pair(long key, int from, int to) {
+            return new ConnectionKey(key, (long) from << Integer.SIZE | to);
+        }
+
+        private Pending<FrameSender> begin(Network network, byte[] address, int peer, long key) {
+            try {
+                return network.connect(address, pair(key, rank, peer));
+            } catch (MillraceException failed) {
+                throw cannot(peer, failed);
+            }
+        }
+
+        private ConnectionException cannot(int peer, MillraceException failed) {
+            return new ConnectionException(
+                    "rank " + rank + " cannot connect to rank " + peer + ": " + failed.getMessage(), failed);
+        }
+
+        @Override
+        public @Nullable FullMesh poll() {
+            boolean complete = true;
+            for (int peer = 0; peer < connecting.length; peer++) {
+                if (peer != rank) {
+                    try {
+                        mesh.senders[peer] = mesh.senders[peer] == null ? connecting[peer].poll() : mesh.senders[peer];
+                        mesh.receivers[peer] =
+                                mesh.receivers[peer] == null ? accepting[peer].poll() : mesh.receivers[peer];
+                    } catch (MillraceException failed) {
+                        throw cannot(peer, failed);
+                    }
+                    complete &= mesh.senders[peer] != null && mesh.receivers[peer] != null;
+                }
+            }
+            over |= complete;
+            return complete ? mesh : null;
+        }
+
+        String missing() {
+            StringBuilder missing = new StringBuilder();
+            for (int peer = 0; peer < connecting.length; peer++) {
+                if (peer != rank && (mesh.senders[peer] == null || mesh.receivers[peer] == null)) {
+                    missing.append(missing.isEmpty() ? "" : ", ").append(peer);
+                }
+            }
+            return missing.toString();
+        }
+
+        @Override
+        public void close() {
+            for (int peer = 0; peer < connecting.length; peer++) {
+                FullMesh.close(connecting[peer]);
+                FullMesh.close(accepting[peer]);
+            }
+            if (!over) {
+                over = true;
+                mesh.close();
+            }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+package org.millrace.proxy.spi;
+
+import org.jspecify.annotations.Nullable;
+import org.millrace.proxy.ProxyAgent;
+import org.millrace.trace.AgentTrace;
+
+/** One direction of one connection. A {@link ProxyAgent} calls it on the agent's thread. */
+public interface ProxyConnection {
+
+    /**
+     * Makes as much progress as is possible without blocking.
+     *
+     * @return the amount of work done; 0 if there was nothing to do
+     * @throws org.millrace.MillraceException if the connection cannot continue
+     */
+    int progress();
+
+    /**
+     * {@return whether nothing is in flight: every announced step was sent or received, and no data is lost if the
+     * connection is closed}
+     */
+    boolean drained();
+
+    /**
+     * Completes what is in flight without the peer, if that is possible, because the connection's memory is about to be
+     * freed. Called repeatedly while the connection is not drained.
+     */
+    default void settle() {
+        // by default, a connection can only wait for its peer
+    }
+
+    /**
+     * {@return whether data would be lost if the peer closed the connection now} Such data was posted by this side's
+     * device and may not have arrived at the peer. It may also be data from the peer that the device has not received.
+     */
+    default boolean owesData() {
+        return !drained();
+    }
+
+    /**
+     * Notifies the connection that a traced agent begins to serve it. Called on the agent's thread, and only if the
+     * agent writes a trace.
+     *
+     * @param agent trace of the agent, which has the clock for the timestamps of its connections
+     */
+    default void servedBy(AgentTrace agent) {
+        // a connection without a trace needs no clock
+    }
+
+    /**
+     * Notifies the connection that {@link #progress} is not called again. Called once, on the agent's thread.
+     *
+     * @param failure reason why the calls stop; null if the connection was removed on request
+     */
+    void stopped(@Nullable Throwable failure);
+
+    /** {@return the name of this connection, for messages} */
+    ConnectionName name();
+
+    /**
+     * {@return the last observed state of the connection's memory, for messages, for instance
+     * {@code "head 16, tail 18, size -1"}}
+     */
+    String lastSeen();
+
+    /** Listener that is called when a proxy stops. */
+    @FunctionalInterface
+    public interface StopListener {
+        /**
+         * Called once, on the agent's thread, after the proxy's last access to the connection's memory.
+         *
+         * @param failure reason why the proxy stopped; null if the connection was removed on request
+         */
+        void stopped(ProxyConnection connection, @Nullable Throwable failure);
+    }
+}

@@ -1,0 +1,61 @@
+package org.millrace.cuda.driver;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.lang.foreign.MemoryLayout;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.regex.MatchResult;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.Test;
+
+/**
+ * The arguments of a launch match the parameters in the kernel's image. Another number or order would cause an illegal
+ * address on a GPU.
+ */
+class CopyKernelTest {
+
+    private static final Pattern ENTRY = Pattern.compile("\\.entry copy_commands\\(([^)]*)\\)");
+    private static final Pattern PARAMETER = Pattern.compile("\\.param \\.u(\\d+)");
+
+    /**
+     * A call of the driver may return only when a kernel ends. Its thread then stores results in the memory of the
+     * call.
+     */
+    @Test
+    void memoryOfALaunchThatDoesNotReturnIsNotFreed() throws InterruptedException {
+        CountDownLatch held = new CountDownLatch(1);
+        Thread launching = Thread.ofPlatform().daemon().start(() -> {
+            try {
+                held.await();
+            } catch (InterruptedException e) {
+                throw new AssertionError(e);
+            }
+        });
+        AtomicInteger freed = new AtomicInteger();
+        CopyKernel.freeAfter(launching, Duration.ofMillis(1), freed::incrementAndGet);
+        assertEquals(0, freed.get());
+        held.countDown();
+        CopyKernel.freeAfter(launching, Duration.ofSeconds(30), freed::incrementAndGet);
+        assertEquals(1, freed.get());
+    }
+
+    @Test
+    void parametersMatchTheImage() throws IOException {
+        String image;
+        try (InputStream ptx = CopyKernel.class.getResourceAsStream("copy.ptx")) {
+            image = new String(ptx.readAllBytes(), StandardCharsets.US_ASCII);
+        }
+        MatchResult entry = ENTRY.matcher(image).results().findFirst().orElseThrow();
+        List<Long> declared =
+                PARAMETER.matcher(entry.group(1)).results().map(bits -> Long.parseLong(bits.group(1))).toList();
+        assertEquals(declared,
+                Arrays.stream(CopyKernel.PARAMETERS).map(MemoryLayout::byteSize).map(n -> n * 8).toList());
+    }
+}
