@@ -15,6 +15,7 @@ import org.millrace.agent.AgentRunner;
 import org.millrace.agent.IdleStrategy;
 import org.millrace.collnet.MeshRequest.Function;
 import org.millrace.element.ElementKernel;
+import org.millrace.failure.RepeatedFailure;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
@@ -204,13 +205,9 @@ public final class MeshNetwork implements CollectiveNetwork {
 
     private void failIfLost() {
         Throwable why = failure.get();
-        if (why instanceof MismatchException) {
-            throw new MismatchException("the collective network of rank " + rank + " has ended: " + why.getMessage(),
-                    rank, MismatchException.NO_RANK, null, why);
-        }
         if (why != null) {
-            throw new ConnectionException("the collective network of rank " + rank + " has ended: " + why.getMessage(),
-                    why);
+            String text = "the collective network of rank " + rank + " has ended: " + why.getMessage();
+            throw why instanceof MismatchException ? RepeatedFailure.of(text, why) : new ConnectionException(text, why);
         }
     }
 

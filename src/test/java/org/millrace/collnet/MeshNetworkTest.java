@@ -256,11 +256,14 @@ class MeshNetworkTest {
                 .iallreduce(memory.getFirst(), 0, memory.getFirst(), 0, 8, DataType.INT32, ReduceOp.BuiltIn.SUM);
         int second = meshes.getLast()
                 .iallreduce(memory.getLast(), 0, memory.getLast(), 0, 4, DataType.INT64, ReduceOp.BuiltIn.MAX);
-        String said = assertThrows(MismatchException.class, () -> {
+        MismatchException told = assertThrows(MismatchException.class, () -> {
             while (meshes.getLast().test(second) == MeshNetwork.PENDING) {
                 meshes.getFirst().test(first);
             }
-        }).getMessage();
+        });
+        String said = told.getMessage();
+        assertTrue(said.contains("rank " + told.rank() + " asks for"), said);
+        assertEquals(1 - told.rank(), told.peer().orElseThrow());
         assertTrue(
                 said.contains("the ranks disagree: ")
                         && said.contains("rank 1 asks for all-reduce of 32 bytes at 0, int64, max, and rank 0 for")
