@@ -54,6 +54,13 @@ class RequestQueueTest {
     }
 
     @Test
+    void theWokenThreadFindsTheCommand() {
+        requests.wakeBy(() -> assertEquals(1, requests.runOne()));
+        requests.add(() -> done.add("command"));
+        assertEquals(List.of("command"), done);
+    }
+
+    @Test
     void aRequestIsAttemptedUntilItIsAnswered() {
         Attempts fulfilled = requests.ask(new Attempts(3, true));
         Attempts givenUp = requests.ask(new Attempts(2, false));

@@ -12,11 +12,12 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 
-class PageMemoryTest {
+public class PageMemoryTest {
 
     private static final long BYTES = 5 << 20;
 
-    private static boolean isMapped(long address) throws IOException {
+    /** Returns whether a page of the process contains the address. */
+    public static boolean isMapped(long address) throws IOException {
         try (var lines = Files.lines(Path.of("/proc/self/maps"))) {
             return lines.map(line -> line.split("[- ]"))
                     .anyMatch(range -> Long.compareUnsigned(address, Long.parseUnsignedLong(range[0], 16)) >= 0

@@ -261,6 +261,12 @@ class TlsTest {
         assertTrue(said.contains("TLS"), said);
     }
 
+    @Test
+    void aClientWithoutACertificateIsRefused() throws Exception {
+        assertTrue(TlsIdentity.ofSecret("of the group").engine(false).getNeedClientAuth());
+        assertTrue(identity(Pem.make(directory.resolve("a"), "ec").settings()).engine(false).getNeedClientAuth());
+    }
+
     /** Every host derives the same certificate from the same secret. */
     @Test
     void aSecretHasOneCertificate() throws Exception {
