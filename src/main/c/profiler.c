@@ -178,8 +178,8 @@ void profilerEnqueued(void *context, void **handle, const struct millraceEnqueue
     MILLRACE_CALL(call, profilerPauseEnded, operations);
   millraceOperation *record = &operations->records[number % MILLRACE_OPERATION_RECORDS];
   /*
-   * enqueued has had this operation's number since the previous operation. Readers therefore do not use the oldest
-   * record any longer, which this record overwrites.
+   * operations->enqueued has equaled this operation's number since the previous operation was recorded. Readers use
+   * only the MILLRACE_OPERATION_RECORDS - 1 newest records, and so never the record that is overwritten here.
    */
   record->sequence = operation->collective ? place->collectives++ : -1;
   record->count = (int64_t)operation->count;

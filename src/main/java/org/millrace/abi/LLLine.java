@@ -25,8 +25,8 @@ import org.millrace.foreign.Words;
  * On the send side the kernel writes lines and the proxy reads them. On the receive side the proxy writes lines and the
  * kernel reads them. The writer stores a half in one 8-byte access, and the reader loads it in one access. A reader
  * therefore never sees the flag of one step with the data of another step, and no other ordering is needed. A half
- * contains data of step {@code s} if its flag is {@link #flag flag(s)}. A half of the slot with another flag contains
- * data of an earlier step. A line is complete when both halves contain data of the same step.
+ * contains data of step {@code s} if its flag is {@link #flag flag(s)}. A half with another flag still contains data of
+ * an earlier step. A line is complete when both halves contain data of the same step.
  *
  * <p>
  * The methods for one line access the segment, which checks each access. The method that stores many lines checks their

@@ -113,7 +113,7 @@ final class BootstrapClient {
 
     /**
      * Connects to rank 0. Returns this rank's end of the connection once rank 0 has answered the proof. If the deadline
-     * passes before the answer, returns the end as well, and the caller's wait for the group fails.
+     * passes after the proof was sent, returns the end without the answer, and the caller's wait for the group fails.
      */
     Member connect(Rendezvous rendezvous, GroupState group, Deadline deadline) throws IOException {
         String what = self + " cannot join the group at " + rendezvous;

@@ -149,8 +149,8 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
         private static final String KIND = "millrace-rendezvous";
         private static final String VERSION = "1";
         /**
-         * Maximum number of bytes read from the file. A rendezvous file has about 150 bytes. A longer file is not a
-         * rendezvous file, and only its beginning is read.
+         * Maximum number of bytes read from the file. A rendezvous file has about 150 bytes. A file with more bytes
+         * than this maximum is not a rendezvous file, and only its beginning is read.
          */
         private static final int MAX_BYTES = 4096;
         private static final int ROOT = 0;

@@ -155,7 +155,7 @@ final class SimplePrimitives extends Primitives {
     }
 
     /**
-     * Tells each peer whether to read the slice directly from this rank's memory or from the peer's slot.
+     * Tells each peer whether to read the slice directly from this rank's memory or from the step's slot.
      *
      * @param read   for each sending connection: whether the peer can read this rank's memory directly
      * @param where  memory that contains the slice

@@ -26,7 +26,8 @@ import org.millrace.transport.TransportEnd;
  * A rank's connection with a network that reduces, on one channel. It owns the resources that both of the rank's ends
  * share ({@code ncclCollNetSharedRes}): the network, slots to send from, slots to receive into, and a proxy for each
  * direction. The receiving end connects the rank with the network, and the sending end waits for this connection. Both
- * proxies run on one agent. All methods except those of the proxies are called on the thread that makes connections.
+ * proxies run on one agent. Operations may also be announced on the program's threads. All other methods, except those
+ * of the proxies, are called on the thread that makes connections.
  */
 final class CollNetConnection {
 

@@ -28,8 +28,8 @@ import org.millrace.rehearsal.Recording;
 
 /**
  * Rank of a group that uses GIN (GPU-initiated networking) on the emulated device. It joins the other ranks and
- * connects to each of them. One of its threads executes the descriptors in which kernels describe their puts and
- * signals. Ranks may be threads, processes or machines.
+ * connects to each of them. One of its threads executes the descriptors of the operations that kernels post. Ranks may
+ * be threads, processes or machines.
  */
 public final class GinRank implements AutoCloseable {
 

@@ -23,8 +23,9 @@ import org.millrace.proxy.spi.ProxyOp;
  *
  * <p>
  * Each side writes its own records and reads the records of the other side. One additional record ("one without part")
- * describes the side's newest operation that sends nothing over this connection. A side that is {@value #RECORDS}
- * operations ahead overwrites records that were not yet compared. The check ignores overwritten records.
+ * describes the side's newest operation that sends nothing over this connection. A side that is more than
+ * {@value #RECORDS} operations ahead has overwritten records that were not yet compared. The check ignores overwritten
+ * records.
  */
 final class OperationCheck {
 

@@ -16,9 +16,9 @@ public final class WaitRelease {
 
     /**
      * Increment of signals. A kernel compares the lowest 64, 32 or 16 bits of a signal with the value that it waits
-     * for. The comparison is modulo 2⁶⁴, 2³² or 2¹⁶. A signal counts as past the value if it is ahead of the value by
-     * at most half of this range. For each width the increment is about an eighth of the range. One, two or three
-     * increments therefore end the wait.
+     * for. The comparison is modulo 2⁶⁴, 2³² or 2¹⁶. A signal has reached the value if it equals the value, or is ahead
+     * of the value by less than half of this range. For each width the increment is about an eighth of the range. The
+     * signal is therefore ahead of the value after the first, the second and the third increment.
      */
     private static final long STEP = 1L << 61 | 1L << 29 | 1L << 13;
     private static final long PERIOD_NANOS = 10_000_000;

@@ -27,10 +27,11 @@ import org.millrace.plugin.loss.LossPolicy;
  * path requires.
  *
  * <p>
- * NCCL caches each variable when it first reads it. NCCL 2.28.9 and 2.30.7 read the variables that the plugin sets only
- * after {@code ncclNetInit} of the first communicator, which calls the plugin's init. NCCL reads PXN_DISABLE when it
- * computes the topology's paths, and NET_SHARED_BUFFERS when it sets up a connection. NCCL reads GDRCOPY_ENABLE before
- * the plugin's init, but the required value of this variable is NCCL's default.
+ * NCCL caches each variable when it first reads it. With one exception, NCCL 2.28.9 and 2.30.7 read the variables that
+ * the plugin sets only after {@code ncclNetInit} of the first communicator, which calls the plugin's init. NCCL reads
+ * PXN_DISABLE when it computes the topology's paths, and NET_SHARED_BUFFERS when it sets up a connection. The exception
+ * is GDRCOPY_ENABLE: {@code ncclInit} reads this variable before the plugin's init, but the required value is NCCL's
+ * default.
  *
  * @param nccl            the calling NCCL
  * @param takeover        whether connections are taken over

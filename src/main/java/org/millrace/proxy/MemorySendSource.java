@@ -27,7 +27,7 @@ import org.millrace.proxy.spi.ProxyException;
  * </ul>
  * A step that tail has passed may have the size {@code EMPTY}, for two reasons. A Simple slice of two steps has a size
  * only at its first step. Or the device skipped the step when it rounded up the first step of an operation. Such a step
- * is covered by the frame of the step before, or by a frame without data.
+ * is covered by the preceding frame, or by a frame without data.
  *
  * <p>
  * After an abort of its communicator, a kernel stops waiting for credits and executes the rest of its operation. Such a
@@ -42,7 +42,7 @@ final class MemorySendSource extends SendStepSource {
     private final SendMem sendMem;
     private final RecvMem recvMem;
     private final LineFlags flags;
-    /** First step after the newest frame that was offered. */
+    /** First step that no offered frame covers. */
     private long covered;
     /** Whether the device posted a size for the step; false if the frame only forwards tail. */
     private boolean posted;

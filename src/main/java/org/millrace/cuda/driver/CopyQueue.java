@@ -117,7 +117,7 @@ public final class CopyQueue implements AutoCloseable {
     private boolean ordered;
     /**
      * Number of the last copy that was given to the kernel with another order than {@link CopyOrder#IN_TURN}. No worker
-     * has a copy with a larger number, because workers make no copy with that order.
+     * has a copy with a larger number, because workers make no copies with order IN_TURN.
      */
     private long lastUnordered;
     /**
