@@ -27,7 +27,7 @@ final class FrameSeal {
         return number;
     }
 
-    /** Returns a copy of the next frame, followed by its code. */
+    /** Returns a copy of the next frame, followed by the frame's authentication code. */
     ByteBuffer sealed(ByteBuffer frame) {
         ByteBuffer sealed = ByteBuffer.allocate(frame.remaining() + BYTES);
         sealed.put(frame.duplicate());

@@ -37,8 +37,8 @@ public interface CollectiveNetwork extends AutoCloseable {
             DataType type, ReduceOp.BuiltIn op);
 
     /**
-     * Begins an all-gather of a window. Here, a window is a range of a buffer in which the parts of all ranks follow
-     * each other. Each rank receives the bytes of this range.
+     * Begins an all-gather of a window. Here, a window is a range of a buffer. The buffer contains the parts of all
+     * ranks, one after the other. Each rank receives the bytes of this range.
      *
      * @param sendOffset    offset in the send memory. The bytes of this rank's part that lie in the window begin there
      * @param receiveOffset offset in the receive memory from which the window is stored

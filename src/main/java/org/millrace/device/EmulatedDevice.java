@@ -514,8 +514,8 @@ public final class EmulatedDevice implements Device, StagingDevice, Agent {
     }
 
     /**
-     * Judge of kernels without progress. Such a kernel may wait for a rank that has not reached the operation yet, or
-     * it may wait forever. Called by the device's thread. A method must not block.
+     * Decides whether a kernel without progress is aborted. Such a kernel may wait for a rank that has not reached the
+     * operation yet, or it may wait forever. The device's thread calls the methods, so they must not block.
      */
     public interface KernelWatch {
 

@@ -33,8 +33,8 @@ final class CallGuard {
     }
 
     /**
-     * Requires that the communicator is open and has not failed. Refuses a call from a function that the communicator's
-     * device is calling.
+     * Requires that the communicator is open and has not failed. Refuses a call that a callback of the communicator's
+     * device makes.
      */
     void checkOpen() {
         if (closed.get()) {

@@ -54,7 +54,7 @@ final class CollNetConnection {
         this.onFreed = onFreed;
     }
 
-    /** Returns a new end of this connection, before its first phase. */
+    /** Returns a new end of this connection. The first phase of the new end has not begun. */
     TransportEnd end(EndRequest request) {
         ends++;
         return request.sends() ? new SendEnd() : new ReceiveEnd(request);
@@ -101,8 +101,8 @@ final class CollNetConnection {
         if (--ends == 0) {
             onFreed.run();
             if (sent != null) {
-                // An agent that served the proxy has closed this trace already. Without such an agent, the trace is
-                // still open.
+                // If an agent served the proxy, the agent has closed this trace already. Otherwise the trace is still
+                // open.
                 sent.close();
             }
             if (received != null) {
@@ -280,8 +280,8 @@ final class CollNetConnection {
         }
 
         /**
-         * Publishes completed results. The release store of tail pairs with the device's acquire load of tail, so that
-         * the device sees the result in its slot.
+         * Publishes completed results. The release store of {@code tail} pairs with the device's acquire load of
+         * {@code tail}, so that the device sees the result in its slot.
          */
         @Override
         protected int pass() {

@@ -149,8 +149,7 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
     @Override
     public void proxyFree() {
         if (trace != null) {
-            // An agent that served the proxy has closed this trace already. Without such an agent, the trace is still
-            // open.
+            // If an agent served the proxy, the agent has closed this trace already. Otherwise the trace is still open.
             trace.close();
         }
         if (pending != null) {

@@ -134,8 +134,8 @@ final class OperationCheck {
         into.opCount = (long) LONG.getOpaque(theirs, at + OP_COUNT);
         into.signature = (long) LONG.getOpaque(theirs, at + SIGNATURE);
         into.count = (long) LONG.getOpaque(theirs, at + COUNT);
-        // Pairs with the store fence after the reset of the number. The fence keeps the reads above before the second
-        // read of the number, which detects a record that is being overwritten.
+        // Orders the loads above before the second load of the operation's number, which detects that the peer is
+        // overwriting the record. Pairs with the peer's store fence after its reset of this number.
         VarHandle.loadLoadFence();
         boolean whole = (long) LONG.getOpaque(theirs, at + NUMBER) == number;
         into.number = whole ? number : BEING_WRITTEN;

@@ -10,7 +10,7 @@ import org.millrace.net.check.FrameCheck;
 
 /**
  * The check of the payloads of puts between two ranks. Answers to gets are not checked, because other ranks may write
- * their source meanwhile.
+ * the source of a get meanwhile.
  */
 final class GinCheck extends FrameCheck {
 

@@ -14,8 +14,8 @@ import org.millrace.abi.gin.GinOp;
  * @param gets      gets of bytes of a peer's window
  * @param flushes   flushes of earlier operations
  * @param signalled puts and inline values that have a signal
- * @param reached   signals, out of {@code signals} and {@code signalled}, that this rank's agent increased directly in
- *                  the peer's memory, without a frame
+ * @param reached   signals that this rank's agent increased directly in the peer's memory, without a frame; each of
+ *                  them also counts in {@code signals} or in {@code signalled}
  */
 public record GinServed(long puts, long values, long signals, long gets, long flushes, long signalled, long reached) {
 

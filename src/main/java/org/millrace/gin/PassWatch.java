@@ -5,7 +5,7 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 
 /**
- * Reports a pass of an agent that does not end. The agent reports all other stalls, but cannot report such a pass,
+ * Reports that an agent is in one pass for too long. The agent reports all other stalls, but cannot report this one,
  * because the agent's thread is blocked. An example is a driver call that waits for a kernel, while the kernel waits
  * for the agent. Runs on its own thread.
  */

@@ -53,8 +53,8 @@ final class NetPlugin {
     private final SecureRandom random = new SecureRandom();
 
     /**
-     * Sessions by the address of the calling NCCL. Changed under this object's lock. Read without the lock after an
-     * init.
+     * Sessions by the address of the calling NCCL. Changes are made under this object's lock. The functions that NCCL
+     * calls after its init read the sessions without the lock.
      */
     private final Map<Long, Session> sessions = new ConcurrentHashMap<>();
 

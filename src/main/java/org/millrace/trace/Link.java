@@ -122,7 +122,7 @@ public record Link(@Nullable TracedRank from, @Nullable TracedConnection sender,
         return any().identity().network();
     }
 
-    /** Returns the description of the peer that one end has stored, for messages about an end without a trace. */
+    /** Returns one end's description of its peer, for messages about a peer that has no trace. */
     String peerText() {
         return any().identity().peerText();
     }

@@ -5,7 +5,7 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
 
-/** A sender that passes a frame to the network some passes after the frame was offered. */
+/** A sender that gives each frame to the network only several passes of the agent after the frame was offered. */
 final class LateSender extends Forwarding.Sender {
 
     private static final int PASSES = 50;

@@ -66,8 +66,8 @@ class PartialFailureTest {
     }
 
     /**
-     * Returns whether a descriptor's target is the process's trace of its connections. The trace stays open until the
-     * process ends, even if a test has deleted its directory.
+     * Returns whether a file descriptor refers to the file in which the process traces its connections. The trace stays
+     * open until the process ends, even if a test has deleted its directory.
      */
     private static boolean isTrace(String target) {
         return target.replace(" (deleted)", "").endsWith(".trace");

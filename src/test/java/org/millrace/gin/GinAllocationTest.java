@@ -57,8 +57,8 @@ class GinAllocationTest {
     }
 
     /**
-     * Gets with answers in frames, flushes, signals in windows, and signals that this rank adds to in memory shared
-     * with its peer.
+     * Gets with answers in frames, flushes, signals in windows, and signals that this rank increases directly, in
+     * memory shared with its peer.
      */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})

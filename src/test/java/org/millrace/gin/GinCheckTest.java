@@ -12,7 +12,7 @@ import org.millrace.abi.gin.GinDescriptorFormat;
 import org.millrace.abi.gin.GinOp;
 import org.millrace.config.Settings.PayloadCheck;
 
-/** Checksums of puts: a source that changes while a frame contains it is found at both ends. */
+/** Checksums of puts: both ends report a source that changes during the transfer of its frame. */
 class GinCheckTest {
 
     private static final GinDescriptorFormat FORMAT = GinDescriptorFormat.V30;

@@ -166,7 +166,9 @@ class GinOrderTest {
             }
             assertEquals(reached, pair.communicators[0].served().reached() > 0,
                     program + ": signals that needed no frame");
-            // without shared signals a rank does not know which values the peer has written, so later copies use frames
+            // Without shared signals a rank does not know which signals have reached the peer, so the copies that
+            // follow a
+            // signal use frames.
             if (reached || !direct) {
                 assertEquals(direct, devices[0].copies > 0 && (!format.hasGets() || devices[0].reads > 0),
                         program + ": copies from device to device");

@@ -14,8 +14,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 public class CallerStructuresTest {
 
     /**
-     * The structure of GIN v15's properties has two sizes. The shim has a table of the releases and their sizes, which
-     * were found by inspection of libnccl.
+     * The structure of GIN v15's properties has one of two sizes, depending on the release of NCCL. The shim has a
+     * table of the releases and their structure's size, which were found by inspection of libnccl.
      */
     @ParameterizedTest
     @CsvSource({"23206, 2", "23207, 8"})
@@ -40,7 +40,9 @@ public class CallerStructuresTest {
         return HostProgram.compile("properties_host", "-rdynamic", definition).with("MILLRACE_GIN", "host");
     }
 
-    /** {@return a shim with the given releases and sizes in its table of GIN v15's properties} */
+    /**
+     * {@return a shim whose table of GIN v15's properties has the given releases of NCCL and sizes of the structure}
+     */
     public static Path inspected(String releases) throws Exception {
         return HostProgram.compileShim("libnccl-net-" + releases.replaceAll("\\D+", "-") + ".so",
                 "-DMILLRACE_GIN_V15_RELEASES=" + releases);

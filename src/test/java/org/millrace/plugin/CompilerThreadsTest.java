@@ -18,8 +18,8 @@ class CompilerThreadsTest {
     private static final String AS_ALL = "0 0";
 
     /**
-     * Policy SCHED_BATCH and the greatest niceness. On few cores the policy must not be SCHED_IDLE. Such a thread gets
-     * no core beside polling threads, not even to end when its process is killed.
+     * Policy SCHED_BATCH and the greatest niceness. On few cores the policy must not be SCHED_IDLE. A thread with that
+     * policy gets no core beside polling threads, not even to end when its process is killed.
      */
     private static final String BEHIND_ALL = "3 19";
 

@@ -54,7 +54,9 @@ public final class KernelCommunicator {
         this.segment = segment;
     }
 
-    /** {@return a view of a communicator of exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}} */
+    /**
+     * {@return a view of a communicator's memory, which has {@link #BYTES} bytes and is aligned to {@link #ALIGNMENT}}
+     */
     public static KernelCommunicator of(MemorySegment segment) {
         return new KernelCommunicator(Words.checked("ncclKernelComm", segment, BYTES, ALIGNMENT));
     }

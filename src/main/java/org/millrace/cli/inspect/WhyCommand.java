@@ -118,7 +118,7 @@ public final class WhyCommand extends InspectCommand {
         try (OutputStream input = process.getOutputStream()) {
             input.write(Json.write(WhyDocument.of(verdict)).getBytes(StandardCharsets.UTF_8));
         } catch (IOException unread) {
-            // No failure: the command has ended, or has closed its standard input.
+            // No failure: the user's command has ended, or has closed its standard input, without reading the verdict.
         }
         int status = process.waitFor();
         if (status != 0) {

@@ -150,7 +150,7 @@ public final class CompareCommand extends Subcommand {
                 number("%+.1f%%", median(difference)), runs.size() == 2 ? "-" : number("%.1f%%", noise));
     }
 
-    /** Returns a value for each pair of one run of A and one run of B, in ascending order. */
+    /** Computes a value from each run of A and the run of B that follows it. Returns the values in ascending order. */
     private static double[] each(List<Run> runs, DoubleBinaryOperator value, String key, String place) {
         return IntStream.range(0, runs.size() / 2)
                 .mapToDouble(pair -> value.applyAsDouble(runs.get(2 * pair).microseconds(key, place),

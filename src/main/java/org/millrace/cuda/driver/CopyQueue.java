@@ -95,8 +95,9 @@ public final class CopyQueue implements AutoCloseable {
     private final Engine engine;
     private final @Nullable CopyCommands kernel;
     /**
-     * For each copy, indexed by its number in this queue. If the kernel makes the copy: the kernel's ticket (0 or
-     * more). If the engine makes it: the bitwise complement of the engine's number (negative).
+     * The number that the kernel or the copy engine gave to each copy, indexed by the copy's number in this queue. A
+     * number of the kernel is stored as it is (0 or more). A number of the engine is stored as its bitwise complement
+     * (negative).
      */
     private final long[] numbers = new long[COPIES];
     private long begun;

@@ -30,8 +30,8 @@ final class LinkSchedule {
     private final long[] from;
     private final LinkShape[] shapes;
     /**
-     * For each element of {@link #shapes}, the start of the uninterrupted period of the link that it belongs to, in
-     * nanoseconds after the network was opened.
+     * Start of the uninterrupted period of the link to which each element of {@link #shapes} belongs, in nanoseconds
+     * after the network was opened.
      */
     private final long[] up;
 

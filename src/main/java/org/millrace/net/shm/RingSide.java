@@ -247,7 +247,10 @@ abstract sealed class RingSide {
             return memory.getLongAcquire(inPlaceAt + FrameLayout.MOVED_OFFSET);
         }
 
-        /** Returns whether the payload of the newest location line is in the device memory of a ticket. */
+        /**
+         * Returns whether the newest location line, which states the place of a payload, refers to the device memory
+         * that a ticket describes.
+         */
         boolean isOf(DeviceRegion.Ticket ticket) {
             return FrameLayout.isOf(memory, inPlaceAt, ticket);
         }

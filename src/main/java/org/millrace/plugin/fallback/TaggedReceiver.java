@@ -41,8 +41,8 @@ final class TaggedReceiver implements DataPath.Connection {
         private final long[] capacities = new long[MAX_RECVS];
         private final int[] regions = new int[MAX_RECVS];
         /**
-         * For each buffer, the number of the stream's request that receives into it; {@link #NOT_POSTED} while the
-         * buffer waits.
+         * The request of the stream that receives into each buffer, by its number; {@link #NOT_POSTED} while the buffer
+         * waits for a request.
          */
         private final int[] numbers = new int[MAX_RECVS];
         private final int[] sizes = new int[MAX_RECVS];

@@ -33,7 +33,7 @@ public record PeerHandle(byte path, ConnectionKey key, byte[] address) {
     private static final long KEY_LOW_OFFSET = 16;
     private static final long ADDRESS_OFFSET = 24;
 
-    /** Offset of a number that each of the plugin's tables uses for its own purpose, see {@link #number}. */
+    /** Offset of a number whose meaning depends on the function table that wrote it, see {@link #number}. */
     private static final long NUMBER_OFFSET = ADDRESS_OFFSET + Listener.ADDRESS_BYTES;
 
     public static void putNumber(long handle, int number) {
@@ -55,7 +55,7 @@ public record PeerHandle(byte path, ConnectionKey key, byte[] address) {
         MemorySegment.copy(address, 0, bytes, ValueLayout.JAVA_BYTE, ADDRESS_OFFSET, Listener.ADDRESS_BYTES);
     }
 
-    /** Reads a peer's handle. Throws {@link IllegalArgumentException} if no peer of this version wrote it. */
+    /** Reads a peer's handle. Throws {@link IllegalArgumentException} if another plugin or another version wrote it. */
     public static PeerHandle read(long handle) {
         MemorySegment bytes = NativeMemory.at(handle, plugin_h.NCCL_NET_HANDLE_MAXSIZE());
         if (bytes.get(INT, 0) != MAGIC) {
