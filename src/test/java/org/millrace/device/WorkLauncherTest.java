@@ -23,6 +23,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.DeviceStream;
+import org.millrace.LiveHeap;
 import org.millrace.MillraceException;
 import org.millrace.Operation;
 import org.millrace.abi.ConnectionLayout;
@@ -167,37 +168,36 @@ class WorkLauncherTest {
         WorkLauncher launcher = launcher(communicator);
         PlanBuilder builder = new PlanBuilder("", SMALL, 2048);
         MemorySegment word = arena.allocate(8, 8);
-        long[] used = new long[2];
+        long used = 0;
         AtomicLong announced = new AtomicLong();
         EmulatedStream[] streams = {device.newStream(), device.newStream()};
         for (int i = 0; i < operations; i++) {
             if (i == operations / 10) {
-                used[0] = live(streams);
+                synchronize(streams);
+                used = LiveHeap.bytes();
             }
             long number = i;
             KernelPlan plan = plan(builder, communicator, ADD, word, i, false);
             assertEquals(KernelArguments.WorkStorage.FIFO, plan.storage());
             launch(launcher, plan, streams[i / 64 % 2], () -> assertEquals(number, announced.getAndIncrement()));
         }
-        used[1] = live(streams);
+        synchronize(streams);
+        LiveHeap.assertGrowsByLessThan(4 << 20, used);
         launcher.drain();
         assertNull(failure.get());
         assertEquals(operations, word.get(ValueLayout.JAVA_LONG, 0));
         assertEquals(operations, announced.get());
         assertEquals(0, communicator.fifo().used(), "left in the FIFO");
-        assertTrue(used[1] - used[0] < 4 << 20, "live bytes grew from " + used[0] + " to " + used[1]);
         assertTrue(communicator.completed(0, operations) >= communicator.started(0, operations),
                 "the last work has no time");
         assertEquals(-1, communicator.completed(0, operations + 1L));
         assertEquals(-1, communicator.completed(0, 1), "a slot that was taken again still shows the work before");
     }
 
-    private static long live(EmulatedStream[] streams) {
+    private static void synchronize(EmulatedStream[] streams) {
         for (EmulatedStream stream : streams) {
             stream.synchronize(DEADLINE);
         }
-        System.gc();
-        return Runtime.getRuntime().totalMemory() - Runtime.getRuntime().freeMemory();
     }
 
     /** The memory of a closed plan is freed when its last kernel ends, without another launch. */

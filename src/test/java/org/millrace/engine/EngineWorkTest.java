@@ -25,6 +25,7 @@ import org.millrace.Communicator;
 import org.millrace.DataType;
 import org.millrace.DeviceStream;
 import org.millrace.Event;
+import org.millrace.LiveHeap;
 import org.millrace.MillraceException;
 import org.millrace.ReduceOp;
 import org.millrace.abi.kernel.CollectiveWork;
@@ -216,23 +217,18 @@ class EngineWorkTest extends EngineFixture {
                 for (int i = 0; i < operations; i++) {
                     communicator.allReduce(data, data, 1, DataType.INT64, ReduceOp.MAX, stream);
                     if (i == operations / 10) {
-                        before = live(stream);
+                        stream.synchronize(TIMEOUT);
+                        before = LiveHeap.bytes();
                     }
                 }
-                long after = live(stream);
+                stream.synchronize(TIMEOUT);
+                LiveHeap.assertGrowsByLessThan(8 << 20, before);
                 assertEquals(1, data.get(ValueLayout.JAVA_LONG, 0));
-                assertTrue(after - before < 8 << 20, "live bytes grew from " + before + " to " + after);
                 assertTrue(device(communicator).completed(0, operations) > 0, "the last operation was not seen");
             }
             return null;
         });
         thrown.forEach(failure -> assertNull(failure));
-    }
-
-    private static long live(DeviceStream stream) {
-        stream.synchronize(TIMEOUT);
-        System.gc();
-        return Runtime.getRuntime().totalMemory() - Runtime.getRuntime().freeMemory();
     }
 
     @Test
