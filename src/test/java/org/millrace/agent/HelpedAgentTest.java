@@ -8,6 +8,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -177,13 +179,14 @@ class HelpedAgentTest {
         Counter counter = new Counter(() -> 1);
         HelpedAgent helped = helped(counter);
         AtomicInteger given = new AtomicInteger();
-        Queue<Thread> passers = new ConcurrentLinkedQueue<>();
+        Set<Thread> passers = ConcurrentHashMap.newKeySet();
         try (AgentRunner _ = AgentRunner.start(helped, helped)) {
             List<Thread> threads = new ArrayList<>();
             for (int i = 0; i < 4; i++) {
                 threads.add(Thread.ofPlatform().start(() -> {
                     counter.waiting.add(Thread.currentThread());
-                    for (int wait = 0; wait < 2000; wait++) {
+                    // On a machine with much other work, one thread may have had all turns until then.
+                    for (int wait = 0; wait < 2000 || passers.size() < 2; wait++) {
                         int until = counter.passes + 5;
                         if (!helped.await(() -> counter.passes >= until, LONG)) {
                             given.incrementAndGet();
@@ -199,7 +202,6 @@ class HelpedAgentTest {
         }
         assertEquals(0, given.get(), "waits that ended too early");
         assertFalse(counter.overlapped, "two threads were in a pass");
-        assertTrue(passers.stream().distinct().count() > 1, "only one thread ever had the turn");
     }
 
     @Test
