@@ -1,10 +1,10 @@
 /* Identifies the library that calls. A process may have loaded several NCCLs, and each has its own logger. */
 #define _GNU_SOURCE
+#include "imports.h"
 #include "shim.h"
 
 #include <ctype.h>
 #include <dlfcn.h>
-#include <link.h>
 #include <string.h>
 
 const void *millraceLibrary(const void *code) {
@@ -39,16 +39,15 @@ static int begins_with(const char *name, const char *prefix) {
   return strncmp(name, prefix, strlen(prefix)) == 0;
 }
 
-/*
- * Returns whether a library imports a function of HIP. A library's imports precede the symbols that its hash table
- * covers. The second word of the table is the number of the first of these symbols.
- */
-static int imports_hip(const ElfW(Sym) *symbols, const uint32_t *hash, const char *strings) {
-  for (uint32_t i = 1; symbols && hash && i < hash[1]; i++) {
-    const char *name = strings + symbols[i].st_name;
-    if (symbols[i].st_shndx == SHN_UNDEF && begins_with(name, "hip") && isupper((unsigned char)name[3]))
-      return 1;
-  }
+/* Returns whether a library imports a function of HIP. */
+static int imports_hip(const struct millraceObject *library) {
+  for (int table = 0; table < 2; table++)
+    for (size_t i = 0; library->relocations[table] && i < library->bytes[table] / sizeof(ElfW(Rela)); i++) {
+      const ElfW(Sym) *symbol = &library->symbols[ELF64_R_SYM(library->relocations[table][i].r_info)];
+      const char *name = library->strings + symbol->st_name;
+      if (symbol->st_shndx == SHN_UNDEF && begins_with(name, "hip") && isupper((unsigned char)name[3]))
+        return 1;
+    }
   return 0;
 }
 
@@ -58,18 +57,11 @@ static int imports_hip(const ElfW(Sym) *symbols, const uint32_t *hash, const cha
  * which calls HIP.
  */
 static enum millraceVendor named_vendor(const struct link_map *map, const char *path) {
-  const char *strings = NULL, *slash = strrchr(path, '/'), *own = slash ? slash + 1 : path;
-  const ElfW(Sym) *symbols = NULL;
-  const uint32_t *hash = NULL;
-  int hip = 0;
-  for (const ElfW(Dyn) *entry = map->l_ld; entry && entry->d_tag != DT_NULL; entry++)
-    switch (entry->d_tag) {
-    case DT_STRTAB: strings = (const char *)entry->d_un.d_ptr; break;
-    case DT_SYMTAB: symbols = (const ElfW(Sym) *)entry->d_un.d_ptr; break;
-    case DT_GNU_HASH: hash = (const uint32_t *)entry->d_un.d_ptr; break;
-    }
-  for (const ElfW(Dyn) *entry = map->l_ld; strings && entry && entry->d_tag != DT_NULL; entry++) {
-    const char *name = strings + entry->d_un.d_val;
+  const char *slash = strrchr(path, '/'), *own = slash ? slash + 1 : path;
+  struct millraceObject library = {.base = map->l_addr};
+  int readable = millraceReadTables(&library, map->l_ld), hip = 0;
+  for (const ElfW(Dyn) *entry = map->l_ld; readable && entry->d_tag != DT_NULL; entry++) {
+    const char *name = library.strings + entry->d_un.d_val;
     if (entry->d_tag == DT_SONAME)
       own = name;
     hip |= entry->d_tag == DT_NEEDED && begins_with(name, "libamdhip64");
@@ -78,7 +70,7 @@ static enum millraceVendor named_vendor(const struct link_map *map, const char *
     return MILLRACE_RCCL;
   if (strstr(own, "ccl.so") && !begins_with(own, "libnccl"))
     return MILLRACE_UNKNOWN;
-  return hip || (strings && imports_hip(symbols, hash, strings)) ? MILLRACE_RCCL : MILLRACE_NCCL;
+  return hip || (readable && imports_hip(&library)) ? MILLRACE_RCCL : MILLRACE_NCCL;
 }
 
 /* The link map stays valid while its library calls. NCCLX has NCCL's name, and functions that NCCL does not have. */

@@ -8,30 +8,15 @@
 #include <unistd.h>
 
 /*
- * ld.so has made most addresses in dynamic sections absolute, but not the addresses of the kernel's own object (the
- * vDSO).
+ * ld.so has made most addresses in dynamic sections absolute. Addresses in a read-only section stay relative, as in the
+ * kernel's own object (the vDSO) and in libraries that were linked with -z rodynamic.
  */
 static const void *address_of(const struct millraceObject *object, const ElfW(Dyn) *entry) {
   return (const void *)(entry->d_un.d_ptr < object->base ? object->base + entry->d_un.d_ptr : entry->d_un.d_ptr);
 }
 
-int millraceReadObject(const struct dl_phdr_info *info, struct millraceObject *object) {
-  const ElfW(Dyn) *dynamic = NULL;
-  size_t page = (size_t)sysconf(_SC_PAGESIZE), relatives = 0;
-  *object = (struct millraceObject){.base = info->dlpi_addr, .begin = UINTPTR_MAX};
-  for (int i = 0; i < info->dlpi_phnum; i++) {
-    const ElfW(Phdr) *part = &info->dlpi_phdr[i];
-    uintptr_t begin = object->base + part->p_vaddr, end = begin + part->p_memsz;
-    if (part->p_type == PT_DYNAMIC) {
-      dynamic = (const ElfW(Dyn) *)begin;
-    } else if (part->p_type == PT_GNU_RELRO) {
-      object->relro_begin = begin & ~(page - 1); /* the range is rounded as in ld.so */
-      object->relro_end = end & ~(page - 1);
-    } else if (part->p_type == PT_LOAD) {
-      object->begin = begin < object->begin ? begin : object->begin;
-      object->end = end > object->end ? end : object->end;
-    }
-  }
+int millraceReadTables(struct millraceObject *object, const ElfW(Dyn) *dynamic) {
+  size_t relatives = 0;
   for (; dynamic && dynamic->d_tag != DT_NULL; dynamic++)
     switch (dynamic->d_tag) {
     case DT_SYMTAB: object->symbols = address_of(object, dynamic); break;
@@ -47,7 +32,27 @@ int millraceReadObject(const struct dl_phdr_info *info, struct millraceObject *o
     object->relocations[1] += relatives;
     object->bytes[1] -= relatives * sizeof(ElfW(Rela));
   }
-  return dynamic && object->symbols && object->strings;
+  return object->symbols && object->strings;
+}
+
+int millraceReadObject(const struct dl_phdr_info *info, struct millraceObject *object) {
+  const ElfW(Dyn) *dynamic = NULL;
+  size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  *object = (struct millraceObject){.base = info->dlpi_addr, .begin = UINTPTR_MAX};
+  for (int i = 0; i < info->dlpi_phnum; i++) {
+    const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+    uintptr_t begin = object->base + part->p_vaddr, end = begin + part->p_memsz;
+    if (part->p_type == PT_DYNAMIC) {
+      dynamic = (const ElfW(Dyn) *)begin;
+    } else if (part->p_type == PT_GNU_RELRO) {
+      object->relro_begin = begin & ~(page - 1); /* the range is rounded as in ld.so */
+      object->relro_end = end & ~(page - 1);
+    } else if (part->p_type == PT_LOAD) {
+      object->begin = begin < object->begin ? begin : object->begin;
+      object->end = end > object->end ? end : object->end;
+    }
+  }
+  return millraceReadTables(object, dynamic);
 }
 
 int millraceObjectHas(const struct millraceObject *object, const void *address) {

@@ -28,6 +28,9 @@ struct millraceObject {
 /* Describes an object. Returns 0 if it has no imports. Valid during a callback of dl_iterate_phdr. */
 int millraceReadObject(const struct dl_phdr_info *info, struct millraceObject *object);
 
+/* Adds the tables that a dynamic section names to an object with a base. Returns 0 if the object has no imports. */
+int millraceReadTables(struct millraceObject *object, const ElfW(Dyn) *dynamic);
+
 /* Returns whether an address lies in an object. */
 int millraceObjectHas(const struct millraceObject *object, const void *address);
 

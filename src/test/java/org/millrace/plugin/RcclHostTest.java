@@ -3,6 +3,8 @@ package org.millrace.plugin;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -20,6 +22,7 @@ import org.millrace.plugin.HostProgram.Outcome;
 class RcclHostTest {
 
     private static final String RCCL = "librccl.so.1";
+    private static final String HIP = "libamdhip64.so.6";
     /** Level WARN of RCCL and NCCLX. The hosts print NCCL's numbers. */
     private static final String LEVELS = "-DWARN_LEVEL=3";
     private static final String UNKNOWN_LAYOUT = "how its memory is laid out is not known";
@@ -84,19 +87,47 @@ class RcclHostTest {
         keepsItsProxy(outcome, "RCCL 2.31.2 (", UNKNOWN_LAYOUT);
     }
 
-    private static HostProgram needsHip(String host, String... definitions) throws Exception {
-        return HostProgram.compile(host, withHip(definitions)).with("LD_LIBRARY_PATH", hip());
+    /** The imports are found in a program that exports nothing, and in one with the older hash table of symbols. */
+    @ParameterizedTest
+    @ValueSource(strings = {"-fPIC -no-pie", "-Wl,--hash-style=sysv"})
+    void aProgramWithRcclInsideCallsHip(String options) throws Exception {
+        List<String> all = new ArrayList<>(List.of(options.split(" ")));
+        all.addAll(List.of("-DNET_VERSION=12", "-DCALLS_HIP", LEVELS));
+        Outcome outcome = HostProgram.compile("net_host", linked("libwraps_hip.so", all.toArray(String[]::new)))
+                .with("LD_LIBRARY_PATH", stub(HIP))
+                .run(HostProgram.library(), 200, 7, "threads");
+        keepsItsProxy(outcome, "an RCCL of unknown version (", UNKNOWN_LAYOUT);
     }
 
-    /** Returns the arguments of a compiler that links with HIP. */
-    private static String[] withHip(String... definitions) throws Exception {
+    /** The dynamic linker leaves addresses in a read-only dynamic section as they are in the file. */
+    @Test
+    void aLibraryMayHaveAReadOnlyDynamicSection(@TempDir Path directory) throws Exception {
+        Path file = directory.resolve("library");
+        byte[] elf = Files.readAllBytes(Path.of(library("net_host", RCCL, 23102, "-DNET_VERSION=12", LEVELS)));
+        ByteBuffer fields = ByteBuffer.wrap(elf).order(ByteOrder.LITTLE_ENDIAN);
+        int headers = (int) fields.getLong(32);
+        for (int header = headers; header < headers + 56 * fields.getShort(56); header += 56) {
+            if (fields.getInt(header) == 2) { // PT_DYNAMIC
+                fields.putInt(header + 4, 4); // PF_R
+            }
+        }
+        Files.write(file, elf);
+        keepsItsProxy(host(file.toString(), "threads", ""), "RCCL 2.31.2 (", UNKNOWN_LAYOUT);
+    }
+
+    private static HostProgram needsHip(String host, String... definitions) throws Exception {
+        return HostProgram.compile(host, linked(HIP, definitions)).with("LD_LIBRARY_PATH", stub(HIP));
+    }
+
+    /** Returns the arguments of a compiler that links with HIP, or with another library that has HIP's functions. */
+    private static String[] linked(String library, String... definitions) throws Exception {
         List<String> all = new ArrayList<>(List.of(definitions));
-        all.addAll(List.of("-Wl,--no-as-needed", "-L" + hip(), "-l:libamdhip64.so.6"));
+        all.addAll(List.of("-Wl,--no-as-needed", "-L" + stub(library), "-l:" + library));
         return all.toArray(String[]::new);
     }
 
-    private static String hip() throws Exception {
-        return HostProgram.compileStub("hip.c", "libamdhip64.so.6").toString();
+    private static String stub(String library) throws Exception {
+        return HostProgram.compileStub("hip.c", library).toString();
     }
 
     /** A library of another vendor may have NCCL's functions and versions. */
@@ -118,7 +149,7 @@ class RcclHostTest {
     /** The name of another vendor counts more than HIP, which this library needs and calls, too. */
     @Test
     void aLibraryOfAnotherVendorMayNeedHip() throws Exception {
-        String library = library("net_host", "libhccl.so", 22809, withHip("-DNET_VERSION=12", "-DCALLS_HIP"));
+        String library = library("net_host", "libhccl.so", 22809, linked(HIP, "-DNET_VERSION=12", "-DCALLS_HIP"));
         Outcome outcome = needsHip("nccls_host").run(library, HostProgram.library(), 200, 7, "threads");
         keepsItsProxy(outcome, "unknown library 2.28.9 (", UNKNOWN_LAYOUT);
     }
