@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <jni.h>
 #include <limits.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -158,6 +159,16 @@ static int use_existing_vm(void) {
   return 1;
 }
 
+/* glibc crashes if a library in a namespace of dlmopen opens another with RTLD_GLOBAL. */
+static int visibility(void) {
+  Dl_info here;
+  struct link_map *map = NULL;
+  Lmid_t namespace = LM_ID_BASE;
+  if (dladdr1((void *)visibility, &here, (void **)&map, RTLD_DL_LINKMAP) && map)
+    dlinfo(map, RTLD_DI_LMID, &namespace);
+  return namespace == LM_ID_BASE ? RTLD_GLOBAL : RTLD_LOCAL;
+}
+
 static void start_vm(ncclDebugLogger_t logFunction) {
   char directory[PATH_MAX], library[PATH_MAX], report[700];
   struct millraceOptions options;
@@ -187,7 +198,7 @@ static void start_vm(ncclDebugLogger_t logFunction) {
     fail("%s", options.problem);
     return;
   }
-  void *handle = dlopen(library, RTLD_NOW | RTLD_GLOBAL);
+  void *handle = dlopen(library, RTLD_NOW | visibility());
   createVm_t create = handle ? (createVm_t)dlsym(handle, "JNI_CreateJavaVM") : NULL;
   if (!create) {
     fail("cannot load %s: %s", library, dlerror());

@@ -1,7 +1,8 @@
 /*
  * Runs several NCCLs in one process at the same time. Usage: HOST ARGUMENTS -- HOST ARGUMENTS ... Each HOST is a host
  * program that was compiled as a library (-shared -fPIC -Dmain=play). It has its own logger and version. With UNLOADS
- * they run one after the other, and each is unloaded. The plugin then reports an error.
+ * they run one after the other, and each is unloaded. The plugin then reports an error. With NAMESPACE each has its own
+ * namespace of libraries.
  */
 #define _GNU_SOURCE
 #include "host.h"
@@ -19,7 +20,12 @@ struct nccl {
 
 static void *play(void *argument) {
   struct nccl *nccl = argument;
+#ifdef NAMESPACE
+  nccl->library = dlmopen(LM_ID_NEWLM, nccl->arguments[0], RTLD_NOW);
+  REQUIRE(nccl->library, "%s", dlerror());
+#else
   nccl->library = open_plugin(nccl->arguments[0]);
+#endif
   int (*host)(int, char **) = symbol(nccl->library, "play");
   REQUIRE(host(nccl->count, nccl->arguments) == 0, "%s failed", nccl->arguments[0]);
   return NULL;

@@ -115,6 +115,14 @@ class RcclHostTest {
         keepsItsProxy(host(file.toString(), "threads", ""), "RCCL 2.31.2 (", UNKNOWN_LAYOUT);
     }
 
+    @Test
+    void aLibraryMayHaveItsOwnNamespace() throws Exception {
+        Outcome outcome = HostProgram.compile("nccls_host", "-DNAMESPACE")
+                .run(library("net_host", RCCL, 23102, "-DNET_VERSION=12", LEVELS), HostProgram.library(), 200, 7,
+                        "threads");
+        keepsItsProxy(outcome, "RCCL 2.31.2 (", UNKNOWN_LAYOUT);
+    }
+
     private static HostProgram needsHip(String host, String... definitions) throws Exception {
         return HostProgram.compile(host, linked(HIP, definitions)).with("LD_LIBRARY_PATH", stub(HIP));
     }
