@@ -35,8 +35,9 @@ public final class SendProxy extends AbstractProxy {
     private final FrameHeader header = new FrameHeader();
     private final StepWindow window = new StepWindow();
     /**
-     * Exception by which the sender reported that the peer has closed the connection; null while no such exception was
-     * thrown, or if the peer still needed data of this side. If it is set, no frame is offered to the sender.
+     * Exception by which the sender reported that the peer has closed the connection; null before, and always null if
+     * the source cannot continue without the peer. If it is set, no frame is offered to the sender. The proxy then
+     * stops with this exception as soon as a posted step has data, because the peer needs that data.
      */
     private @Nullable PeerClosedException peerClosed;
 
