@@ -52,7 +52,7 @@ public interface FrameSender extends FrameEnd {
      * @throws ConnectionException if the connection is lost
      */
     default void settle() {
-        // by default, a sender copies every payload, and completes frames as soon as it can
+        // by default, a sender completes frames as soon as it can, for instance because it copies every payload
     }
 
     /**

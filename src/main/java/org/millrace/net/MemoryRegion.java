@@ -21,7 +21,7 @@ public interface MemoryRegion extends AutoCloseable {
      * @param bytes  length of the payload
      */
     default void flush(long offset, long bytes) {
-        // a device already sees the writes to host memory
+        // every reader, also a device, already sees the writes to host memory
     }
 
     /** Releases the network's resources for this memory. No frame in flight may use the memory. */

@@ -28,7 +28,7 @@ public interface TransportEnd {
 
     /** Allocates the resources that the proxy needs before the peer is known. */
     default void proxySetup() {
-        // by default, an end has no proxy and needs no resources for one
+        // by default, an end needs no such resources: it has no proxy, or another end allocates them
     }
 
     /**
@@ -96,7 +96,7 @@ public interface TransportEnd {
      * called twice.
      */
     default void proxyFree() {
-        // by default, an end has no proxy and frees nothing here
+        // by default, an end has no resources of a proxy, or frees them in free()
     }
 
     /**

@@ -265,8 +265,8 @@ final class AutoNetwork implements Network {
             } catch (ConnectionException e) {
                 // The connection over shared memory has failed, for one of two reasons. If this process cannot map the
                 // peer's ring, the shared-memory network has logged this and has informed the peer. The peer then
-                // connects over TCP. If the listener was closed, the expected connection over TCP reports the close,
-                // too.
+                // connects over UCX or TCP. If the listener was closed, the expected connection over TCP reports the
+                // close, too.
                 overShm = null;
                 return null;
             }

@@ -10,8 +10,8 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.connection.FrameQueue;
 
 /**
- * Adds to each frame the checksum of the frame's payload. Compares the payload with the checksum again when the network
- * has read the payload. This sender therefore finds payloads that changed while the network used them. After a refused
+ * Adds to each frame the checksum of the frame's payload. Compares the payload with the checksum when the network has
+ * read the payload. This sender therefore finds payloads that changed while the network used them. After a refused
  * offer the caller must offer the same frame again, because its checksum is not computed again. Payloads in a device's
  * memory are not accepted.
  */

@@ -73,7 +73,7 @@ public abstract class ConnectionState {
         blamed = lostPeer;
     }
 
-    /** Returns the lost process that is the reason for closing the connection; null if no process was lost. */
+    /** Returns the lost process that is the reason for closing the connection; null without such a loss. */
     public final @Nullable String blamed() {
         return blamed;
     }

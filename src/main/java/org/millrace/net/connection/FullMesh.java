@@ -93,7 +93,8 @@ public record FullMesh(@Nullable FrameSender[] senders, @Nullable FrameReceiver[
                 closeable.close();
             }
         } catch (Exception e) {
-            // this failure is only a consequence: the caller throws the failure that led to this close
+            // The failure is ignored, so that the other connections are closed, too. If an earlier failure led to this
+            // close, the caller throws the earlier failure.
         }
     }
 

@@ -59,9 +59,9 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
     /** Minimum number of times that a client is checked until its deadline, see {@link #watched}. */
     private static final int LOOKS = 10;
     /**
-     * Pause between two checks of {@link #attend}, in nanoseconds. One check serves all clients that arrived during the
-     * pause, so the pause lowers the cost per client. The short pause applies while more clients may be waiting. During
-     * a pause other threads can poll.
+     * Pause between two checks of {@link #attend}, in nanoseconds. One check covers all clients, so the clients that
+     * arrive during a pause share its cost. The short pause applies while more clients may be waiting. During a pause
+     * other threads can poll.
      */
     private static final long PAUSE_NANOS = 20_000_000;
     private static final long SHORT_PAUSE_NANOS = 1_000_000;

@@ -142,8 +142,8 @@ final class TcpInfo {
 
     /**
      * Returns the time since the peer's newest segment, in nanoseconds, while this side is idle and more than one
-     * keep-alive probe is unanswered; otherwise 0. This host sends window probes instead of keep-alive probes to a peer
-     * with a closed window, see {@link TcpStream}.
+     * keep-alive probe is unanswered; otherwise 0. Also 0 if data waits for a peer with a closed window: this host then
+     * sends window probes instead of keep-alive probes, see {@link TcpStream}.
      */
     long askedNanos() {
         boolean asked = number(UNACKED_OFFSET) == 0 && bytes.get(ValueLayout.JAVA_BYTE, PROBES_OFFSET) > 1

@@ -101,8 +101,8 @@ public final class TcpStream {
 
     /**
      * Returns whether this stream has received something recently. Safe from any thread. An owner of several streams to
-     * one peer sends its reports on streams with this result. The operating system probes only idle streams, so it does
-     * not detect the loss of a stream that has unanswered data.
+     * one peer reports silent links only on streams for which the result is true. The operating system probes only idle
+     * streams, so it does not detect the loss of a stream that has unanswered data.
      */
     public boolean isHeard() {
         return heard;

@@ -112,8 +112,8 @@ final class PluginReceiver extends PluginEnd<RecvComm> implements FrameReceiver 
         lastPieces[slot] = lastPiece;
         headerShown = false;
         window.begin();
-        // If a receive can have several buffers, the next call of progress() posts one receive for all accepted
-        // payloads.
+        // If a receive can have several buffers, the next call of progress() posts a common receive for the payloads
+        // that were accepted by then.
         if (sizes.maxRecvs() == 1) {
             receives.post();
         }

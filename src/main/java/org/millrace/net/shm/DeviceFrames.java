@@ -32,7 +32,8 @@ final class DeviceFrames {
     private final long process;
     /**
      * For each slot of {@link #window}, this array has the address to which the slot's payload is copied. The next four
-     * arrays have the copy's source, length and number, and the position of the frame's end in the ring.
+     * arrays have the copy's source, its length, its number once it has begun, and the position of the frame's end in
+     * the ring.
      */
     private final long[] targets = new long[LIMIT];
     private final long[] sources = new long[LIMIT];

@@ -88,8 +88,8 @@ public final class ShmNetwork implements Network {
         open.close();
         if (open.hasLostPeer()) {
             // Deletes the files of processes that have ended, such as the lost peer. A deletion at the detection of the
-            // loss would be too early. A killed process ends only after the operating system has closed its sockets,
-            // which reveals the loss.
+            // loss would be too early. The closed sockets of a killed process reveal the loss, and the process ends
+            // shortly afterwards.
             StaleFiles.sweep(options.directory());
         }
     }

@@ -175,8 +175,8 @@ public record LocalAddress(String name, InetAddress address, int subnetBits) {
                 return new NamedHost(announced.addresses().subList(0, 1), ALL,
                         means + " here, where other hosts do not reach it: taken for " + announced);
             }
-            // If the name has several addresses, the listener uses all addresses of this machine, because other
-            // processes may connect to any of them.
+            // If the name has several addresses of this machine, the listener uses all addresses of this machine,
+            // because other processes may connect to any of them.
             List<InetAddress> here = asItIs ? found : found.stream().filter(LocalAddress::isHere).toList();
             return new NamedHost(found,
                     here.size() > 1 && !asItIs ? ALL : here.isEmpty() ? found.getFirst() : here.getFirst(),

@@ -319,7 +319,7 @@ final class ReceiveStream {
 
     /**
      * Returns whether an acknowledgement is due. If only new destinations are to be reported, their report is due after
-     * a quarter of the sender's limit. The sender therefore does not reach its limit while it waits for the report.
+     * a quarter of the sender's limit, so that the sender need not wait for the report.
      */
     private boolean isNews() {
         return urgent || count - toldCount >= pieces.acknowledgedAfter()
@@ -348,7 +348,7 @@ final class ReceiveStream {
         try {
             channel.shutdownOutput();
         } catch (IOException gone) {
-            // The sender has closed its end, and no longer waits for this end.
+            // The stream is closed or reset, so the sender no longer waits for the end of its input.
         }
     }
 

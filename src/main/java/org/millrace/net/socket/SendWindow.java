@@ -217,7 +217,7 @@ final class SendWindow extends PieceWindow {
 
     /**
      * Returns whether a new frame must wait. The receiver has a limited number of slots, and a frame occupies a slot
-     * until the frame has a destination. The number of frames that are not released is also limited.
+     * until the frame has a destination and has arrived. The number of frames that are not released is also limited.
      */
     boolean isFull() {
         return added - Math.min(completed, accepted) == pieces.window() || added - released == pieces.inFlight();

@@ -140,8 +140,8 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
 
     private long move() {
         long moved = 0;
-        // Acknowledges only data of earlier calls, so that the owner can use new data before its acknowledgement is
-        // written.
+        // Acknowledges only data of earlier calls, before this call reads. The owner could use that data without
+        // waiting for this write.
         settle();
         if ((++passes & StreamSet.WATCH_INTERVAL - 1) == 0) {
             loseSilent();

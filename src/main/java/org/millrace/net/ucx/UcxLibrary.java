@@ -148,7 +148,7 @@ final class UcxLibrary {
     }
 
     /** Returns the text of a C string at an address. */
-    @SuppressWarnings("restricted") // the segment is a C string of the library, which is never freed
+    @SuppressWarnings("restricted") // the segment is a C string, which the library never frees
     static String text(long address) {
         return address == 0 ? "no reason was given"
                 : MemorySegment.ofAddress(address).reinterpret(Long.MAX_VALUE).getString(0);

@@ -411,9 +411,9 @@ final class UcxWorker {
         }
 
         /**
-         * Returns whether the peer's process has ended, if it shared memory with this process. UCX does not detect the
-         * end of such a process. UCX can no longer send to that process, and so no longer reads this process's memory
-         * either.
+         * Returns whether the peer's process has ended. Always false for a process that did not share memory with this
+         * process. UCX does not detect the end of a process that shared memory. UCX can no longer send to that process,
+         * and so no longer reads this process's memory either.
          */
         public boolean peerHasEnded() {
             return sharing != null && sharing.isProvablyDead();

@@ -226,8 +226,8 @@ final class TaggedReceiver implements DataPath.Connection {
         }
         for (int i = 0; i < queues.size(); i++) {
             if (queues.get(i).stream != null) {
-                // The call throws if the sender is lost. A lost sender connects no further stream, so this receiver
-                // would otherwise wait forever.
+                // The call throws if the sender is lost. A lost sender connects no further stream, and the pending
+                // streams do not report the loss.
                 queues.get(i).stream.progress();
             }
         }
