@@ -221,8 +221,8 @@ final class Attendance implements EmulatedDevice.KernelWatch {
                             .mapToObj(peer -> "rank " + peer + " has not reached it and is stalled in "
                                     + RemoteFailure.withoutRank(peer, answers[peer].doing))
                             .collect(Collectors.joining("; "))
-                    + ". All ranks must call the same operations in the same order. State of this rank: "
-                    + waitingFor.get(), control.rank(), first, operation, null);
+                    + ". All ranks must call the same operations in the same order. State of rank " + control.rank()
+                    + ": " + waitingFor.get(), control.rank(), first, operation, null);
         }
         String absent = missing.stream().mapToObj(this::absence).collect(Collectors.joining(", "));
         if (isLate) {
