@@ -85,7 +85,7 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
     private long watched;
     private long lastLook = System.nanoTime();
     private boolean closed;
-    /** Selector of the thread in {@link #attend}; null while no thread is there. */
+    /** Selector of the thread in {@link #attend}; null before the first call of that method. */
     private @Nullable Selector selector;
 
     /** Creates a listener. The listener owns the bound, non-blocking channels from now on. */

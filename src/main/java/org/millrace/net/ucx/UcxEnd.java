@@ -172,8 +172,9 @@ abstract class UcxEnd extends ConnectionState {
 
     /**
      * Makes UCX release all messages of this end. First waits a limited time for the peer to complete the messages.
-     * Does not wait if the endpoint detects failures and has no other connection. If messages remain and the endpoint
-     * detects failures, the endpoint is given up with all its connections. The caller must hold the worker's lock.
+     * Does not wait if the endpoint detects failures and has no other connection, or if it does not detect failures and
+     * {@code safe} is true. If messages remain and the endpoint detects failures, the endpoint is given up with all its
+     * connections. The caller must hold the worker's lock.
      *
      * @param safe whether the peer no longer reads or writes shared memory
      * @return false if UCX still has messages
