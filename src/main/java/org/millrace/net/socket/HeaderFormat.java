@@ -19,7 +19,7 @@ import org.millrace.net.connection.SilentLink;
  *
  * <p>
  * A shutdown message is a header without a payload. Its words are 0, or name a lost process ({@link LostPeerName}). The
- * receiving end of a connection may also send a shutdown message, which is then the only header in that direction.
+ * receiving end of a connection may also send a shutdown message. The receiving end sends no other header.
  */
 final class HeaderFormat {
 

@@ -118,7 +118,7 @@ public final class Interfaces {
     }
 
     private static String describe(LocalAddress address) {
-        // The JDK appends a percent sign and the interface, or its number. This suffix is cut off.
+        // The JDK appends a percent sign and the interface's name or number. This suffix is cut off.
         return address.address().getHostAddress().split("%", 2)[0] + " of " + address.name();
     }
 

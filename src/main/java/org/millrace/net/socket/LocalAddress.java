@@ -24,7 +24,7 @@ import org.millrace.net.connection.NativeRegion;
  */
 public record LocalAddress(String name, InetAddress address, int subnetBits) {
 
-    /** Layout of {@code struct ifaddrs} in Linux's C libraries, which {@code getifaddrs} returns. */
+    /** Layout of {@code struct ifaddrs}, which {@code getifaddrs} of Linux's C libraries returns. */
     private static final class Layout {
         static final int NAME = 8;
         static final int FLAGS = 16;
@@ -190,8 +190,8 @@ public record LocalAddress(String name, InetAddress address, int subnetBits) {
 
         /**
          * Returns this machine's address for the other processes of a group. The result is the listener's address. If
-         * the listener has no specific address, the result is the first address of the host's name that this machine
-         * has.
+         * the listener has no specific address, the result is the first of the host name's addresses that belongs to
+         * this machine.
          */
         public InetAddress announced() {
             return !listenAt.isAnyLocalAddress() ? listenAt

@@ -22,8 +22,8 @@ import org.millrace.net.connection.SilentLink;
  * <p>
  * Type 4 is a piece that requests an immediate acknowledgement: the sender has no copy of the frame, and must not
  * release the frame's memory earlier. Type 5 has no content and requests an acknowledgement of all earlier data. Type 6
- * reports a silent link. A shutdown message has type 2, and contains the total number of frames in place of a frame's
- * number.
+ * reports a silent link. A shutdown message has type 2, and its field {@code frame} contains the number of all frames
+ * of the connection.
  */
 final class PieceFormat {
 

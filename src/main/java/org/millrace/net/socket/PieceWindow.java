@@ -9,7 +9,7 @@ import org.millrace.net.FrameHeader;
 /**
  * The frames in flight at one end of a connection: a ring with the oldest frame first. Frames are numbered from 0 over
  * the whole life of the connection. A frame's slot is its index in the ring. The pieces of a frame arrive in any order,
- * but frames are completed in order. Used by one thread.
+ * but frames are completed in the order of their numbers. Used by one thread.
  */
 abstract sealed class PieceWindow permits SendWindow, ReceiveWindow {
 
@@ -22,7 +22,10 @@ abstract sealed class PieceWindow permits SendWindow, ReceiveWindow {
      * at the receiver pieces without their data.
      */
     final int[] missing;
-    /** Bit set of the arrived pieces of each slot's frame. An array grows to the length of the slot's longest frame. */
+    /**
+     * Bit set of the arrived pieces of each slot's frame. Each array grows until it has room for the longest frame that
+     * has used its slot.
+     */
     private final long[][] arrived;
     private final int mask;
     /** Number of complete frames. */

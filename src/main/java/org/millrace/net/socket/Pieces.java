@@ -10,23 +10,27 @@ package org.millrace.net.socket;
  * @param bytes             length of a piece
  * @param unaccepted        maximum number of pieces in flight whose frames have no destination. The receiver reserves
  *                          memory for these pieces, so that they do not block older pieces
- * @param inFlight          maximum number of the sender's frames whose memory the owner must not change
+ * @param inFlight          maximum number of frames at the sender that are not released. The owner must not change a
+ *                          frame's memory before its release
  * @param window            maximum number of frames that the sender has in flight or keeps
  * @param stagedBytes       maximum number of copied bytes that the sender keeps for each stream
  * @param acknowledgedAfter maximum number of pieces that arrive on a stream before the receiver acknowledges them
- * @param acknowledgedBytes the same limit in bytes. This limit plus one piece is less than {@code stagedBytes}, so the
- *                          sender never waits for an acknowledgement that the receiver does not send
+ * @param acknowledgedBytes the same limit in bytes. This limit plus the longest copied payload is less than
+ *                          {@code stagedBytes}. The receiver therefore acknowledges data before the sender's staging
+ *                          buffer is full
  */
 record Pieces(int bytes, int unaccepted, int inFlight, int window, int stagedBytes, int acknowledgedAfter,
         int acknowledgedBytes) {
 
     private static final int LARGEST_BYTES = 1 << 20;
     /**
-     * Number of pieces in flight whose frames have no destination. With 128 KiB each they occupy 4 MiB, which 400 Gb/s
-     * deliver in 80 us.
+     * Number of pieces in flight whose frames have no destination. Pieces of 128 KiB then occupy 4 MiB. A network of
+     * 400 Gb/s delivers 4 MiB in 80 us.
      */
     private static final int UNACCEPTED = 32;
-    /** Bytes of a staging buffer: room for two of the longest copied payloads, and for the gap at the buffer's end. */
+    /**
+     * Bytes of a staging buffer: room for two of the longest copied payloads, and for unused bytes at the buffer's end.
+     */
     private static final int STAGED_BYTES = 192 << 10;
 
     /**

@@ -3,7 +3,7 @@ package org.millrace.net.socket;
 /**
  * A pair of network interfaces, one on each of two hosts, given by a local address and a remote address.
  *
- * @param number number of the rail, from 0
+ * @param number ordinal of the rail, from 0
  * @param name   both addresses, for messages
  */
 record Rail(int number, String name) {

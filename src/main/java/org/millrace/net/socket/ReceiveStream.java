@@ -68,7 +68,7 @@ final class ReceiveStream {
      */
     private boolean dry;
 
-    /** @param first whether this stream replaces no lost stream */
+    /** @param first whether this is one of the connection's first streams; false if it replaces a lost stream */
     ReceiveStream(SocketChannel channel, StreamInput input, Rail rail, ReceiveWindow frames, Pieces pieces,
             UnexpectedPieces unexpected, boolean first, StreamSet connection) {
         this.channel = channel;
@@ -288,7 +288,7 @@ final class ReceiveStream {
         }
     }
 
-    /** Sends the counts of arrived pieces and frames to the sender, if they have changed enough. */
+    /** Sends the counts of arrived pieces and frames to the sender, if an acknowledgement is due. */
     void acknowledge() {
         if (deaf) {
             return;
@@ -318,8 +318,8 @@ final class ReceiveStream {
     }
 
     /**
-     * Returns whether an acknowledgement is due. If only new destinations are to be reported, their report is due after
-     * a quarter of the sender's limit, so that the sender need not wait for the report.
+     * Returns whether an acknowledgement is due. New destinations alone are reported as soon as their number is a
+     * quarter of the sender's limit. The sender then need not wait for the report.
      */
     private boolean isNews() {
         return urgent || count - toldCount >= pieces.acknowledgedAfter()

@@ -75,7 +75,10 @@ public final class Reconnector implements Runnable {
     private final List<Attempt> attempts = new ArrayList<>();
     private final Admission<Client> clients = new Admission<>(MAX_UNPROVEN, new Arrivals());
     private final Thread thread = Thread.ofPlatform().daemon().name("millrace-reconnect").unstarted(this);
-    /** Connections that were closed in order, with the time of the close, oldest first. Guarded by itself. */
+    /**
+     * Connections that were closed deliberately (see {@link StreamRecovery#close}), with the time of the close; the
+     * oldest close first. Guarded by itself.
+     */
     private final Map<ResumeFormat.Id, Long> closedInOrder = new LinkedHashMap<>();
     private long closingSince;
     /** Number of networks that use this reconnector. Guarded by {@link #OF_PROCESS}. */
@@ -140,8 +143,8 @@ public final class Reconnector implements Runnable {
     }
 
     /**
-     * @param inOrder whether the connection was closed in order. The answer to later requests of the peer is then
-     *                {@link ResumeFormat#CLOSED}
+     * @param inOrder whether the connection was closed deliberately, see {@link StreamRecovery#close}. If so, the
+     *                answer to later requests of the peer is {@link ResumeFormat#CLOSED}
      */
     void remove(StreamRecovery connection, boolean inOrder) {
         if (inOrder) {
@@ -199,8 +202,8 @@ public final class Reconnector implements Runnable {
     }
 
     /**
-     * Ends the use by one network. The call of the last network also ends the reconnector's thread, and waits at most a
-     * few seconds for its end.
+     * Ends the use by one network. The call of the last network also stops the reconnector's thread, and waits at most
+     * a few seconds until that thread has ended.
      */
     public void close() {
         synchronized (OF_PROCESS) {
@@ -545,7 +548,7 @@ public final class Reconnector implements Runnable {
         }
 
         /**
-         * Reports the loss of the stream of a rail, or of the connection's only stream.
+         * Reports that a rail's stream, or the connection's only stream, is lost.
          *
          * @param left description of the streams or rails that the connection can still use; null if there are none and
          *             the connection waits

@@ -2,8 +2,8 @@ package org.millrace.net.socket;
 
 /**
  * Lets an idle stream also send pieces that a slow stream has not delivered, so that one slow rail does not delay a
- * connection. A sent piece is sent a second time at most once, and the receiver discards the later copy. Used by one
- * thread.
+ * connection. Each sending of a piece is repeated at most once. If a piece arrives more than once, the receiver keeps
+ * only the first arrival. Used by one thread.
  */
 final class Reinjection {
 
@@ -13,7 +13,9 @@ final class Reinjection {
      * Minimum age of a piece before it is sent again. The receiver's thread may be without a core for about this time.
      */
     private static final long TIMEOUT_NANOS = 1_000_000;
-    /** The same minimum age if the piece's frame has no destination, as far as the sender knows. */
+    /**
+     * Minimum age of a piece before it is sent again, if no acknowledgement has reported a destination of its frame.
+     */
     private static final long UNACCEPTED_TIMEOUT_NANOS = 100_000_000;
     /**
      * A stream counts as lost if it has delivered nothing for this time, although other streams delivered its pieces.
@@ -85,8 +87,8 @@ final class Reinjection {
     }
 
     /**
-     * Returns a stream that has delivered nothing for a long time, although another stream has delivered its oldest
-     * piece; null without such a stream.
+     * Returns a stream that has delivered nothing for {@link #SILENCE_NANOS}, although another stream has delivered the
+     * silent stream's oldest piece. Returns null without such a stream.
      */
     SendStream silent(long now) {
         for (SendStream stream : streams) {

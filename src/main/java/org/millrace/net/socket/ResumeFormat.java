@@ -54,13 +54,16 @@ final class ResumeFormat {
     /** Answer: the connection is known. */
     static final int KNOWN = 1;
     /**
-     * Answer: the connection is unknown. It was closed with frames in flight, or was lost, or belongs to another
-     * process.
+     * Answer: the connection is unknown. A sender closed it with frames in flight, or it was lost, or it belongs to
+     * another process.
      */
     static final int GONE = 2;
     /** Answer: the new stream replaces the lost stream. */
     static final int RESUMED = 3;
-    /** Answer: the connection was recently closed in order. */
+    /**
+     * Answer: the connection was closed deliberately, see {@link StreamRecovery#close}, and the answering process still
+     * remembers the close.
+     */
     static final int CLOSED = 4;
 
     private static final byte[] MAGIC = "MLRRESUM".getBytes(StandardCharsets.US_ASCII);

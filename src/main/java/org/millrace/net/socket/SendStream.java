@@ -17,7 +17,7 @@ import org.millrace.net.connection.SilentLink;
  */
 final class SendStream {
 
-    /** State of the peer, as {@link #readAcks} has found it. */
+    /** State of the peer, as reported by {@link #readAcks}. */
     enum Peer {
         THERE, SHUT_DOWN, GONE, PROTOCOL_ERROR
     }
@@ -242,7 +242,7 @@ final class SendStream {
     private int writeDirect() throws IOException {
         ByteBuffer from = direct;
         if (directFrame < frames.completed()) {
-            // Another stream delivered the piece first, and the owner of the frame may change its memory again. The
+            // Another stream delivered the piece first, and the frame's owner may change the frame's memory again. The
             // receiver expects the rest of the piece, and discards it.
             ByteBuffer zeros = padding == null ? padding = ByteBuffer.allocateDirect(PADDING_BYTES) : padding;
             from = zeros.clear().limit(Math.min(directEnd - directAt, zeros.capacity()));

@@ -97,7 +97,8 @@ final class SendWindow extends PieceWindow {
     }
 
     /**
-     * Records the receiver's number of frames with a destination. A number less than an earlier number has no effect.
+     * Records how many frames have a destination, as the receiver reports it. A number less than an earlier number has
+     * no effect.
      */
     void accepted(long frames) {
         for (; accepted < frames; accepted++) {
@@ -186,8 +187,8 @@ final class SendWindow extends PieceWindow {
     }
 
     /**
-     * Records the receiver's number of frames that have arrived completely. The acknowledgements of their pieces are no
-     * longer needed. Returns false if the sender has not sent that many frames.
+     * Records how many frames have arrived completely, as the receiver reports it. The acknowledgements of their pieces
+     * are no longer needed. Returns false if the sender has not sent that many frames.
      */
     boolean whole(long frames) {
         if (frames < 0 || frames > fresh) {

@@ -11,7 +11,7 @@ final class ShortPieces {
 
     /**
      * Margin of a change to another stream. The previous stream must need more than twice the other stream's time plus
-     * this number of nanoseconds. This is less than a few system calls.
+     * this number of nanoseconds. This number of nanoseconds is less than the duration of a few system calls.
      */
     private static final double DETOUR_NANOS = 10_000;
     private static final double DETOUR = 2;

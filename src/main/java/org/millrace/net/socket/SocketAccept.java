@@ -122,8 +122,8 @@ final class SocketAccept extends ExpectedConnection<SocketListener.Client> {
 
     /**
      * Returns whether the client has confirmed its connection. If the stream is lost before the confirmation, another
-     * message of the client's process also confirms. This is an answer to this process's question, or a request to
-     * restore another stream. Without any confirmation, the client starts again.
+     * message of the client's process also confirms. Such a message is an answer to this process's question, or a
+     * request to restore another stream. Without any confirmation, the client starts again.
      *
      * @throws IOException if the client can no longer confirm
      */

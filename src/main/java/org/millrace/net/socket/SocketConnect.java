@@ -54,8 +54,8 @@ final class SocketConnect extends OutgoingConnection {
     private long attempt;
     private boolean beganAgain;
     /**
-     * Reason why the host is unreachable; null while it is not known to be unreachable. The next two fields contain the
-     * time of the first failure and the time of the next attempt, by {@link System#nanoTime}.
+     * Reason why the host was unreachable in the latest attempt; null before an attempt finds it unreachable. The next
+     * two fields contain the time of the first failure and the time of the next attempt, by {@link System#nanoTime}.
      */
     private @Nullable NoRouteException noRoute;
     private long noWaySince;
@@ -144,8 +144,8 @@ final class SocketConnect extends OutgoingConnection {
     }
 
     /**
-     * Starts again without a rail. If no other rail is left, waits for a later attempt, or throws the reason. The
-     * listener accepts the new attempt as soon as it has detected the close of the old streams.
+     * Starts again without the given rail. If no other rail is left, waits for a later attempt, or throws the reason.
+     * The listener accepts the new attempt as soon as it has detected the close of the old streams.
      */
     private void leaveOut(RailAddresses rail, ConnectionException why) {
         if (rails.size() == 1) {
@@ -161,7 +161,7 @@ final class SocketConnect extends OutgoingConnection {
 
     /**
      * Schedules another attempt if the host is unreachable, because the network may be cut for some time. Throws the
-     * given exception if it has another reason, or if the reconnect deadline has passed.
+     * given exception if the exception has another reason, or if the reconnect deadline has passed.
      */
     private void awaitRoute(ConnectionException why) {
         long now = System.nanoTime();

@@ -20,8 +20,8 @@ import org.millrace.net.connection.TlsIdentity;
  *                           stream over loopback
  * @param sendBufferBytes    {@code SO_SNDBUF} of each stream; 0 lets the system adjust the size
  * @param receiveBufferBytes {@code SO_RCVBUF} of each stream; 0 lets the system adjust the size
- * @param framesInFlight     maximum number of frames at a connection's sender whose memory the owner must not change; 1
- *                           to 1024
+ * @param framesInFlight     maximum number of frames that a connection's sender has accepted and not completed, 1 to
+ *                           1024. The owner must not change the memory of these frames
  * @param connectDeadline    time limit for establishing a connection, from the call of connect
  * @param handshakeDeadline  time limit for a listener's client to identify itself, and for the listener to expect the
  *                           client's connection
@@ -103,7 +103,10 @@ public record SocketOptions(int streams, int stripeThreshold, int sendBufferByte
                 handshake, interfaces, family, addresses, tls, reconnectDeadline);
     }
 
-    /** Returns these options with other interfaces, and with an address family and an address, if they are given. */
+    /**
+     * Returns these options with other interfaces, another address family (null for both families) and another address.
+     * A null address means an empty list of addresses.
+     */
     public SocketOptions withAddresses(String names, @Nullable ProtocolFamily only, @Nullable InetAddress exact) {
         return new SocketOptions(streams, stripeThreshold, sendBufferBytes, receiveBufferBytes, framesInFlight,
                 connectDeadline, handshakeDeadline, names, only, exact == null ? List.of() : List.of(exact), tls,

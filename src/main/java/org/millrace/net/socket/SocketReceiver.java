@@ -45,8 +45,8 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
     /** Exception that ended the last stream; null if the stream ended without an exception. */
     private @Nullable IOException lostCause;
     /**
-     * Rails of the streams lost most recently. If one pass finds several lost streams, the list contains the rails of
-     * all of them, because the order of the losses is unknown.
+     * Rails of the streams lost most recently. If one call detects the loss of several streams, the order of the losses
+     * is unknown. The set then contains the rails of all these streams.
      */
     private final Set<Rail> lastRails = new LinkedHashSet<>();
 
@@ -140,8 +140,8 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
 
     private long move() {
         long moved = 0;
-        // Acknowledges only data of earlier calls, before this call reads. The owner could use that data without
-        // waiting for this write.
+        // Acknowledgements are sent before this call reads, so they include only data of earlier calls. The owner could
+        // already use the data of earlier calls without waiting for this write.
         settle();
         if ((++passes & StreamSet.WATCH_INTERVAL - 1) == 0) {
             loseSilent();
@@ -287,7 +287,7 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
                 .collect(Collectors.joining(", "));
     }
 
-    /** Throws the reason if frames are missing, and neither a present nor a restored stream can deliver them. */
+    /** Throws an exception if frames are missing and neither a present nor a restored stream can deliver them. */
     private void checkStreams(long moved) {
         for (ReceiveStream stream : streams) {
             if (stream.isOpen() && !stream.peerShutDown()) {

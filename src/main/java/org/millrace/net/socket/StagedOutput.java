@@ -12,8 +12,9 @@ import org.millrace.foreign.PageMemory;
  * stream.
  *
  * <p>
- * A header that is written alone may become a packet of its own. Such a packet costs more than a copy that fills it.
- * Therefore a small payload is copied completely, and the beginning of a large payload is copied.
+ * A header that is written alone may become a packet of its own. Such a packet costs more time than copying payload
+ * bytes behind the header, which fills the packet. Therefore a small payload is copied completely, and the beginning of
+ * a large payload is copied.
  */
 final class StagedOutput {
 

@@ -43,9 +43,9 @@ import org.millrace.net.connection.HelloFormat;
  *
  * @param threshold minimum length in bytes of a payload that is divided among the streams
  * @param attempt   number that identifies the client's attempt to connect
- * @param stream    number of the stream, 0 to streams - 1
+ * @param stream    ordinal of the stream, 0 to streams - 1
  * @param streams   number of the connection's streams
- * @param rail      number of the stream's rail, 0 to rails - 1
+ * @param rail      ordinal of the stream's rail, 0 to rails - 1
  * @param rails     number of the connection's rails
  * @param window    maximum number of the sender's frames in flight
  */

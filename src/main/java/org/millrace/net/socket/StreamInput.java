@@ -87,8 +87,8 @@ final class StreamInput {
      * round, the stream is read without a poll: one system call is enough.
      *
      * <p>
-     * Each thread has its own poll, which is created at its first use. If another thread reads one of the streams, such
-     * as a helping thread, that thread reads without a poll. Any thread may remove a stream.
+     * Each thread has its own poll, which is created at its first use. If another thread, such as a helping thread,
+     * reads one of the streams, that thread reads without a poll. Any thread may remove a stream.
      *
      * <p>
      * A poll allocates 16 bytes for each stream that has data and a descriptor beyond the JDK's cache of Integers. The

@@ -27,8 +27,8 @@ import org.millrace.net.connection.ConnectionState;
  *
  * <p>
  * A stream has an epoch, which increases with each attempt to restore the stream. The receiver's thread closes the lost
- * stream before it uses the successor, and answers the sender only then. After the sender may send again, the receiver
- * therefore reads no byte of an older epoch.
+ * stream before it uses the successor, and answers the sender only then. Therefore the receiver reads no byte of an
+ * older epoch after the sender may send again.
  */
 public final class StreamRecovery {
 
@@ -98,7 +98,8 @@ public final class StreamRecovery {
     /** Reason why no stream will be restored; null while a stream may still be restored. */
     private volatile @Nullable String end;
     /**
-     * Whether {@code end} is set because the peer was closed in order. Written before {@code end}, and read after it.
+     * Whether {@code end} is set because the peer's end was closed deliberately, see {@link #close}. Written before
+     * {@code end}, and read after it.
      */
     private boolean closedThere;
     /** Time since which the connection has no stream, by {@link System#nanoTime}; 0 while it has a stream. */
@@ -234,7 +235,10 @@ public final class StreamRecovery {
         return end;
     }
 
-    /** Returns whether the peer was closed in order. Call this only after {@link #end()} has returned a reason. */
+    /**
+     * Returns whether the peer's end was closed deliberately, see {@link #close}. Call this only after {@link #end()}
+     * has returned a reason.
+     */
     public boolean isClosedThere() {
         return closedThere;
     }
@@ -253,9 +257,10 @@ public final class StreamRecovery {
 
     /**
      * Ends the recovery, because the connection is lost or closed. The answer to a later request of the peer states
-     * whether the close was in order. Only the first call has an effect.
+     * whether the close was deliberate. Only the first call has an effect.
      *
-     * @param inOrder whether the connection is closed in order, without unacknowledged data
+     * @param inOrder whether the connection is closed deliberately, and is not lost. A sender of frames passes true
+     *                only if all its frames were acknowledged
      */
     public void close(boolean inOrder) {
         closed = true;
@@ -352,8 +357,8 @@ public final class StreamRecovery {
     }
 
     /**
-     * Ends the connection if the reconnect deadline has passed since the loss of the last stream, and since the peer's
-     * newest message.
+     * Ends the connection if the reconnect deadline has passed both since the loss of the last stream and since the
+     * peer's newest message.
      */
     private void checkDeadline(long now, @Nullable String last) {
         long none = noneSince;

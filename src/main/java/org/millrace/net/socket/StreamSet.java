@@ -107,9 +107,9 @@ public final class StreamSet extends ConnectionState {
 
     /**
      * Returns the arena for the staging buffers of a stream. The arena of the first streams ends with the connection.
-     * The garbage collector would free the memory too late, because the objects that refer to it are small. A
-     * replacement stream gets new memory, which the garbage collector frees. The replacement does not reuse the lost
-     * stream's buffers, because their data may be sent again.
+     * This memory is not left to the garbage collector, which frees memory late if the objects that refer to it are
+     * small. A replacement stream gets new memory, which the garbage collector frees. The replacement does not reuse
+     * the lost stream's buffers, because their data may be sent again.
      */
     Arena memory(boolean first) {
         return first ? memory : Arena.ofAuto();
@@ -201,8 +201,8 @@ public final class StreamSet extends ConnectionState {
     }
 
     /**
-     * Records that the connection is closed in order, even if no stream exists for the shutdown message. The answers to
-     * later requests of the peer state this.
+     * Records that the connection is closed deliberately (see {@link StreamRecovery#close}), even if no stream exists
+     * for the shutdown message. The answers to later requests of the peer state this.
      */
     void closesInOrder() {
         if (recovery != null) {
