@@ -145,7 +145,7 @@ abstract class UcxEnd extends ConnectionState {
      * Connects to the peer's worker. The caller must hold the worker's lock.
      *
      * @param address    address of the peer's worker
-     * @param host       number of the peer's host
+     * @param host       number that identifies the peer's host
      * @param peersFlags result of {@link #flags} at the peer
      * @param pid        process ID of the peer
      * @param startTicks start time of the peer's process
@@ -308,8 +308,8 @@ abstract class UcxEnd extends ConnectionState {
     abstract boolean isIdle();
 
     /**
-     * Removes from UCX the messages with a tag that no receive has taken, so that UCX frees them. The caller must hold
-     * the worker's lock.
+     * Removes from UCX the messages that have the given tag and that no receive has taken. UCX then frees these
+     * messages. The caller must hold the worker's lock.
      */
     final void discard(long tag) {
         long message = ucp_h.ucp_tag_probe_nb(worker().handle(), tag, -1, 1, received);
@@ -338,7 +338,8 @@ abstract class UcxEnd extends ConnectionState {
 
     /**
      * Returns whether UCX has failed. A failure ends the connection. The peer's own messages about the reason arrive
-     * over the setup connection, perhaps later. If a time limit passes without these messages, throws the failure.
+     * over the setup connection, possibly after the failure of UCX. This method throws the failure only if a time limit
+     * passes without these messages.
      */
     final boolean hasFailed() {
         if (failed == null) {

@@ -33,9 +33,9 @@ final class UcxLibrary {
     private static final Map<String, String> WHEN_LOADED =
             Map.of("UCX_HANDLE_ERRORS", "none", "UCX_WARN_UNUSED_ENV_VARS", "n", "UCX_LOG_FILE", "stderr");
     /**
-     * Settings that UCX reads when it creates a worker. The settings make TCP carry a slot as a whole. With these
-     * settings, an all-reduce of 2 MiB or more takes two thirds of the time that it takes with 128k. 1m and 2m bring no
-     * further gain. (The setting for a single context has another name in each release.)
+     * Settings that UCX reads when it creates a worker. The settings make TCP carry a slot as a whole. With 512k, an
+     * all-reduce of 2 MiB or more takes two thirds of its time with 128k. The values 1m and 2m bring no further gain.
+     * (The setting for a single context has another name in each release.)
      */
     private static final Map<String, String> ALWAYS =
             Map.of("UCX_TCP_TX_SEG_SIZE", "512k", "UCX_TCP_RX_SEG_SIZE", "512k");
@@ -155,8 +155,8 @@ final class UcxLibrary {
     }
 
     /**
-     * Returns whether the result of a UCX function is a status and not a request. A status is null if the operation is
-     * complete, or an error.
+     * Returns whether the result of a UCX function is a status and not a request. A status is null (the operation is
+     * complete) or an error.
      */
     public static boolean isStatus(long returned) {
         return returned == 0 || Long.compareUnsigned(returned, ucp_h.UCS_ERR_LAST()) >= 0;

@@ -59,9 +59,9 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
     private long shown;
     /** Accepted frames that are not complete. */
     private final InFlight window = new InFlight(FRAMES);
-    /** Total number of accepted frames that have begun to receive, or that need no receive. */
+    /** Number of accepted frames so far for which a receive was begun, or which need no receive. */
     private long posted;
-    /** Total number of completely received payloads that were separate messages. */
+    /** Number of completely received payloads so far that were separate messages. */
     private long whole;
 
     private final FrameHeader header = new FrameHeader();

@@ -9,8 +9,8 @@ import org.millrace.net.connection.OpenResources;
 
 /**
  * Memory that UCX sends from or receives into. The parameters of sends and receives are written only once, when the
- * region is created. Memory that is not registered has no UCX handle. If a card needs a handle, UCX creates it at the
- * card's first use of the memory, and keeps it.
+ * region is created. Memory that is not registered has no UCX handle. If a card needs a handle, UCX creates the handle
+ * at the card's first use of the memory, and keeps the handle.
  */
 final class UcxRegion extends NativeRegion {
 

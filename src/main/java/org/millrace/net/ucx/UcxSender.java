@@ -49,8 +49,8 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
     private long received;
 
     /**
-     * Exception that reported the close or the loss of the setup connection; null before. It is thrown when UCX has
-     * completed the posted frames, or {@link #FLUSH_NANOS} later.
+     * Exception that reported the close or the loss of the setup connection; null before the report. The exception is
+     * thrown when UCX has completed the posted frames, but at the latest {@link #FLUSH_NANOS} after the report.
      */
     private @Nullable ConnectionException foundEnd;
     private long foundEndAt;
@@ -314,7 +314,10 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
         }
     }
 
-    /** Sends a frame over the setup connection, as far as that is possible without blocking. */
+    /**
+     * Sends a frame over the setup connection without blocking. The frame is sent in part, or not at all, if the
+     * network of the setup connection accepts no more data.
+     */
     private void tell(FrameHeader header, @Nullable MemoryRegion memory, long address) {
         long before = found.framesCompleted();
         if (found.offer(header, memory, address)) {

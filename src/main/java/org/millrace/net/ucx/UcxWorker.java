@@ -110,7 +110,7 @@ final class UcxWorker {
         return taken.compareAndSet(false, true);
     }
 
-    /** Locks the worker, and waits for that if necessary. Too slow for a call at every step. */
+    /** Locks the worker, and waits while another thread holds the lock. Too slow for a call at every step. */
     public void enter() {
         long start = System.nanoTime();
         while (!tryEnter()) {
@@ -276,9 +276,9 @@ final class UcxWorker {
     }
 
     /**
-     * Removes a connection from an endpoint. Even without connections, the endpoint stays for later ones until it has
-     * failed or the peer has ended. The endpoint is paired with an endpoint of the peer, see {@link UcxEndpoint}. The
-     * caller must hold the lock.
+     * Removes a connection from an endpoint. Even without connections, the endpoint stays for later connections until
+     * it has failed or the peer has ended. The endpoint is paired with an endpoint of the peer, see
+     * {@link UcxEndpoint}. The caller must hold the lock.
      */
     public void disconnect(UcxEndpoint endpoint) {
         blocked |= endpoint.peerHasEnded();
