@@ -47,7 +47,8 @@ public final class Admission<C> {
     private static final Logger LOG = LogManager.getLogger(Admission.class);
     /**
      * Maximum number of connections accepted at a time. The clients' messages are read after each batch. A new client
-     * is usually dropped only after several further batches, so its messages are read several times before.
+     * is usually dropped only after several further batches, so its messages are read several times before it is
+     * dropped.
      */
     public static final int MAX_ACCEPTED = 64;
     /** Pause in nanoseconds before the next attempt, if no connection can be accepted and no client can be dropped. */

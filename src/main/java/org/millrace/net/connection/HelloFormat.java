@@ -42,7 +42,7 @@ public record HelloFormat(String magic, int version, int bytes) {
         return secret;
     }
 
-    /** Returns a hello in which the fields that every network's hello has are set. */
+    /** Returns a hello with the values of the fields that every network's hello has. All other bytes are 0. */
     public ByteBuffer encode(byte[] secret, ConnectionKey key) {
         ByteBuffer hello = ByteBuffer.allocate(bytes).order(ByteOrder.LITTLE_ENDIAN);
         encodeCommon(hello);

@@ -328,7 +328,7 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
             unproven.all().forEach(IncomingHello::close);
             unproven.closeReserve();
             early.forEach(IncomingHello::close);
-            // The selector is closed before the servers, because it would keep the servers' ports open.
+            // The selector is closed before the servers, because an open selector keeps the servers' ports open.
             ConnectionState.closeQuietly(selector);
             servers.forEach(ListeningPorts::close);
         }

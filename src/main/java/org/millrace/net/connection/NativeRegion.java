@@ -75,8 +75,8 @@ public class NativeRegion implements MemoryRegion {
     }
 
     /**
-     * Returns the part of a region that belongs to a network. Throws an exception if the network's connections must not
-     * use the given bytes of it.
+     * Returns a region of the given network: the region itself, or the member of a {@link Pair} that belongs to the
+     * network. Throws an exception if the network's connections must not use the given bytes of that region.
      */
     public static NativeRegion check(@Nullable MemoryRegion region, OpenResources network, long offset, long bytes) {
         MemoryRegion part = region instanceof Pair pair ? pair.of(network) : region;

@@ -27,8 +27,8 @@ public final class SilenceWatch {
     private static final Logger LOG = LogManager.getLogger(SilenceWatch.class);
     /**
      * Time during which peers receive reports about a silent link after its streams are closed. The reports stop
-     * earlier if a new stream is connected over the link. The limit matters only if the owners continue without a new
-     * stream.
+     * earlier if a new stream is connected over the link. The limit matters only if the owners of the closed streams
+     * continue without a new stream.
      */
     private static final long TOLD_NANOS = Duration.ofMinutes(2).toNanos();
     /**

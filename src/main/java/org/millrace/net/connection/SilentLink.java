@@ -38,8 +38,8 @@ public record SilentLink(InetAddress local, InetAddress remote, String host) {
     }
 
     /**
-     * Returns the link that words contain. Returns null if they contain none, or if they are invalid, because another
-     * process wrote them.
+     * Returns the link that words contain; null if they contain none or are invalid. Words may be invalid because
+     * another process wrote them.
      */
     public static @Nullable SilentLink of(long[] words) {
         ByteBuffer bytes = ByteBuffer.allocate(WORDS * Long.BYTES).order(ByteOrder.LITTLE_ENDIAN);

@@ -97,7 +97,8 @@ public final class TcpStreams {
     }
 
     /**
-     * Returns why a stream was lost, as far as the error shows it. {@code cause} is null without an error.
+     * Returns the likely reason for the loss of a stream. {@code cause} is the error of the stream; null without an
+     * error.
      */
     public static String reason(@Nullable IOException cause) {
         return cause != null && (TIMED_OUT.equals(cause.getMessage()) || SILENT.equals(cause.getMessage()))

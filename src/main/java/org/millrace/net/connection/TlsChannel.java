@@ -16,9 +16,9 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A TCP stream under TLS. The stream reads and writes like a non-blocking channel, and performs the handshake in these
- * calls. A {@link ChallengeResponse} precedes TLS. Until the exchange has succeeded, the stream has neither an engine
- * nor a buffer. Used by one thread at a time, but any thread may close it. The JDK's engine allocates memory during
- * use.
+ * calls. A {@link ChallengeResponse} precedes TLS. Until the peer has passed the challenge, the stream has neither an
+ * engine nor a buffer. Used by one thread at a time, but any thread may close it. The JDK's engine allocates memory
+ * during use.
  *
  * <p>
  * Encrypted bytes that the operating system has not accepted count as not written. The caller offers the same bytes
@@ -187,7 +187,7 @@ public final class TlsChannel extends FilterSocketChannel {
         return new SSLException("TLS: " + e.getMessage() + (established ? ALTERED : ""), e);
     }
 
-    /** Sends the peer a TLS alert, as far as that is possible without waiting. */
+    /** Sends the peer a TLS alert, without waiting. The alert may be sent in part or not at all. */
     private void sendAlert() {
         try {
             if (flush()) {

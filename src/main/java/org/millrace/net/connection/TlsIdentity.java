@@ -38,7 +38,10 @@ import org.millrace.config.Settings;
 public final class TlsIdentity {
 
     private static final String[] PROTOCOLS = {"TLSv1.3"};
-    /** Cipher suites in the order of preference. The shorter key is a third faster, and strong enough. */
+    /**
+     * Cipher suites in the order of preference. AES with the shorter key is a third faster, and that key is strong
+     * enough.
+     */
     private static final String[] CIPHERS =
             {"TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"};
     private static final List<String> KEY_TYPES = List.of("EC", "RSA", "Ed25519");
@@ -172,7 +175,8 @@ public final class TlsIdentity {
     }
 
     /**
-     * Wraps a stream that this process has accepted. Before the exchange has succeeded, no TLS buffers are allocated.
+     * Wraps a stream that this process has accepted. No TLS buffers are allocated before the client has passed the
+     * {@link ChallengeResponse}.
      */
     public SocketChannel server(SocketChannel stream, byte[] shared) {
         return channel(stream, false, shared);
