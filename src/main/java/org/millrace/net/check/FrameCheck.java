@@ -21,9 +21,9 @@ public abstract class FrameCheck {
     private final int word;
     private final int frames;
     /**
-     * Checksums of the payloads that were reported because they arrived changed. An element contains the checksum that
-     * was sent (high half) and the checksum that was found (low half). An element is freed when the payload's slot is
-     * checked again. A free element is 0.
+     * Checksums of the payloads that were reported because they arrived changed. An element contains the checksum from
+     * the header (high half) and the checksum of the arrived payload (low half). An element is freed when the payload's
+     * slot is checked again. A free element is 0.
      */
     private final long[] arrivedChanged;
     private int nextArrival;
