@@ -33,11 +33,11 @@ import org.millrace.config.Settings;
  * reaches the frame. With {@code ,connection=2} it happens only to the second connection that the process began to
  * connect. Rails count from 0, as in messages. Semicolons separate several faults.
  *
- * @param frame      number of the frame in its connection, 1 or more
+ * @param frame      ordinal of the frame in its connection, 1 or more
  * @param bit        for {@link Kind#FLIP}: index of the bit in the payload
  * @param polls      for {@link Kind#DELAY}: number of calls of {@code progress}
  * @param rail       for {@link Kind#CUT}: index of the rail; {@value #WHOLE_CONNECTION} for the whole connection
- * @param connection number of the connection in the order of the calls of {@code connect}, from 1; 0 for the first
+ * @param connection ordinal of the connection in the order of the calls of {@code connect}, from 1; 0 for the first
  *                   connection that reaches the frame
  */
 public record Fault(Kind kind, long frame, long bit, long polls, long rail, long connection) {

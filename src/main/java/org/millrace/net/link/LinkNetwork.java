@@ -32,7 +32,7 @@ import org.millrace.net.Pending;
 /**
  * A network behind emulated links. In each direction the link in the sending process's setting applies. A thread of
  * this network advances frames in flight while the owners of senders do not poll. After a sender is closed, this thread
- * also delivers the frames that were offered before.
+ * also delivers the frames that were offered before the close.
  */
 public final class LinkNetwork implements Network {
 

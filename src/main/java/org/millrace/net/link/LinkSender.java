@@ -227,8 +227,9 @@ final class LinkSender extends FrameEnd.Carried implements FrameSender {
     }
 
     /**
-     * Lets pieces of waiting frames occupy the line, as far as the line can be reserved now. A frame is in flight when
-     * all its pieces have left.
+     * Lets pieces of waiting frames occupy the line. Stops when the line is reserved for {@link #AHEAD}, when this
+     * connection has reserved half of that time, or while the link is down. A frame is in flight when all its pieces
+     * have left.
      */
     private void leave(long now) {
         LinkShape shape = line.shape(now);
