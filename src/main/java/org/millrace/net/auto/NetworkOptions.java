@@ -24,7 +24,7 @@ import org.millrace.net.ucx.UcxNetwork;
  * The choice of the network that carries the data, and its options.
  *
  * @param name       a {@link NetworkChoice}, or {@code plugin:} with the path of a network plugin for NCCL
- * @param socket     options for TCP, which other networks also use, to find peers
+ * @param socket     options for TCP; other networks also use TCP, to find their peers
  * @param ucxLibrary path of libucp; empty to search for the library
  */
 public record NetworkOptions(String name, SocketOptions socket, ShmOptions shm, Optional<Path> ucxLibrary,
@@ -50,7 +50,7 @@ public record NetworkOptions(String name, SocketOptions socket, ShmOptions shm, 
                 .withTls(TlsIdentity.of(configuration));
     }
 
-    /** Returns options for TCP that have the addresses from the settings, and otherwise the defaults. */
+    /** Returns the default options for TCP, but with the addresses from the settings. */
     public static SocketOptions addresses(Configuration configuration) {
         return SocketOptions.defaults()
                 .withAddresses(configuration.get(Settings.SOCKET_INTERFACES).orElse(""),
