@@ -72,7 +72,7 @@ final class HeaderFormat {
         return (int) bytes;
     }
 
-    /** Encodes a header of a type that has words. */
+    /** Encodes a header of the given type, with the words of a frame. */
     public static void encode(FrameHeader header, int type, ByteBuffer to, int at) {
         encodeFixed(to, at, type, header.payloadBytes());
         for (int word = 0; word < FrameHeader.WORDS; word++) {
@@ -88,7 +88,7 @@ final class HeaderFormat {
         }
     }
 
-    /** Encodes a request for an acknowledgement, which has no frame. */
+    /** Encodes a request for an acknowledgement. The request has no frame. */
     static void encodeAsk(ByteBuffer to, int at) {
         encodeFixed(to, at, TYPE_ASK, 0);
     }

@@ -80,7 +80,10 @@ abstract sealed class PieceWindow permits SendWindow, ReceiveWindow {
         return completed;
     }
 
-    /** Returns the number of frames that have a destination, as far as this end knows. */
+    /**
+     * Returns the number of frames that have a destination. At the sender, the newest acknowledgement reports this
+     * number.
+     */
     final long accepted() {
         return accepted;
     }

@@ -63,7 +63,7 @@ record Pieces(int bytes, int unaccepted, int inFlight, int window, int stagedByt
         return streams == 1 ? whole(framesInFlight) : of(threshold, framesInFlight);
     }
 
-    /** Returns whether each payload is one piece. All pieces then arrive in order. */
+    /** Returns whether each payload is one piece. All pieces then arrive in the order of their frames. */
     boolean isWhole() {
         return unaccepted == Integer.MAX_VALUE;
     }

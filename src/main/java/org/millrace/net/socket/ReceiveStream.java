@@ -95,7 +95,7 @@ final class ReceiveStream {
         return peerShutDown;
     }
 
-    /** Returns the total number of frames of the connection, as the shutdown message reports it. */
+    /** Returns the number of all frames of the connection, from the shutdown message. */
     long total() {
         return PieceFormat.frame(staged.buffer(), staged.begin());
     }

@@ -57,7 +57,7 @@ public final class Reconnector implements Runnable {
     private static final long FIRST_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
     private static final long LAST_PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
     /**
-     * Time that a sender without a stream may wait in its close for a restored stream. All closes within
+     * Time for which the close of a sender without a stream may wait for a restored stream. All closes within
      * {@link #CLOSING_ROW_NANOS} share this time.
      */
     private static final long CLOSING_NANOS = TimeUnit.SECONDS.toNanos(1);
@@ -381,7 +381,10 @@ public final class Reconnector implements Runnable {
         private long epoch;
         private long begin = System.nanoTime();
         private long pause = FIRST_PAUSE_NANOS;
-        /** Time limit of the next handshake. If the network was cut, TCP resends the lost data only after seconds. */
+        /**
+         * Time limit of the next handshake; doubled after a failure. The first limit is short, because TCP resends data
+         * that was lost in a cut of the network only after seconds.
+         */
         private long patience = FIRST_HANDSHAKE_NANOS;
         private ByteBuffer question = ResumeFormat.emptyQuestion();
         private ByteBuffer challenge = ByteBuffer.allocate(ResumeFormat.CHALLENGE_BYTES);

@@ -38,7 +38,7 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
      */
     private int callsWithoutPoll;
     private int passes;
-    /** Total number of frames of the connection; -1 before a shutdown message. */
+    /** Number of all frames of the connection, from the shutdown message; -1 before that message. */
     private long total = -1;
     /** The lost process that the peer's shutdown message names; null if the message names none. */
     private @Nullable String lostPeer;

@@ -322,8 +322,8 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
     }
 
     /**
-     * Returns the stream that will deliver a piece first. Returns null if this stream has no room: another stream would
-     * deliver the piece even later.
+     * Returns the stream that will deliver a piece first. Returns null if the stream has no room. Another stream with
+     * room is not returned, because it is expected to deliver the piece later than the full stream.
      */
     private SendStream fastest(int length, long now) {
         SendStream best = null;
