@@ -70,7 +70,7 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
     private int idlePolls;
 
     /**
-     * Creates a receiver. It receives the sender's hello over the setup connection later.
+     * Creates a receiver. Later calls of the receiver read the sender's hello from the setup connection.
      *
      * @param found receiver of the setup connection, which this object closes
      */

@@ -45,7 +45,7 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
     /** Offered frames that are not complete. */
     private final InFlight window = new InFlight(UcxFormat.FRAMES);
     private long posted;
-    /** Total number of separate payload messages whose arrival at the receiver UCX has reported. */
+    /** Number of separate payload messages so far whose arrival at the receiver UCX has reported. */
     private long received;
 
     /**
@@ -63,7 +63,7 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
     private long overAt;
 
     /**
-     * Creates a sender. It sends its hello over the setup connection later.
+     * Creates a sender. Later calls of {@link #progress} send the hello over the setup connection.
      *
      * @param found sender of the setup connection, which this object closes
      */
