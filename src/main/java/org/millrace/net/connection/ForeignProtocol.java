@@ -13,8 +13,8 @@ public final class ForeignProtocol {
     private static final String JOINING = "MLRC";
     private static final String CONNECTING = "MILLRACE";
     /**
-     * Minimum length of first bytes that certainly identify a sender. Random bytes practically never match this number
-     * of bytes.
+     * Minimum length of first bytes that certainly identify a sender. This many random bytes practically never equal
+     * the first bytes of a known sender.
      */
     private static final int CERTAIN_BYTES = 5;
     private static final String CLIENT = "an HTTP client";

@@ -169,7 +169,7 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
         return connection;
     }
 
-    /** {@inheritDoc} Threads that poll a pending connection also advance all clients meanwhile. */
+    /** {@inheritDoc} During this call, threads that poll a pending connection also advance all clients. */
     @Override
     public final void attend() {
         try (Selector arrivals = Selector.open()) {

@@ -9,8 +9,8 @@ import java.util.function.LongSupplier;
 /**
  * Times at which this process's links are checked, and the silence that each check counts. A check may be late because
  * the process or the machine was stopped. Neither receives data while it is stopped, so a late check counts at most two
- * periods. The operating system does receive data while the thread runs or waits for a core, so that time is added.
- * Used by one thread.
+ * periods. The operating system does receive data while the thread runs or waits for a core, so the time of running and
+ * waiting is added. Used by one thread.
  */
 final class SilenceClock {
 
