@@ -63,7 +63,7 @@ public final class LinkNetwork implements Network {
      *
      * @param host       name of this process's host
      * @param clock      time in nanoseconds since any fixed time
-     * @param ownersLook whether all owners poll as long as frames are in flight; this network then needs no thread
+     * @param ownersLook whether all owners poll as long as frames are in flight; if so, this network needs no thread
      */
     LinkNetwork(Network network, LinkTable links, String host, LongSupplier clock, boolean ownersLook) {
         this.network = network;
