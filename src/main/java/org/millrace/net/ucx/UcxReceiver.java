@@ -59,7 +59,9 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
     private long shown;
     /** Accepted frames that are not complete. */
     private final InFlight window = new InFlight(FRAMES);
-    /** Number of accepted frames so far for which a receive was begun, or which need no receive. */
+    /**
+     * Number of accepted frames that {@link #post} has processed: the receive was begun, or no receive was needed.
+     */
     private long posted;
     /** Number of completely received payloads so far that were separate messages. */
     private long whole;
