@@ -57,7 +57,7 @@ public final class Reconnector implements Runnable {
     private static final long FIRST_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
     private static final long LAST_PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
     /**
-     * Time for which the close of a sender without a stream may wait for a restored stream. All closes within
+     * Time that the close of a sender without a stream may wait for a restored stream. All closes within
      * {@link #CLOSING_ROW_NANOS} share this time.
      */
     private static final long CLOSING_NANOS = TimeUnit.SECONDS.toNanos(1);
