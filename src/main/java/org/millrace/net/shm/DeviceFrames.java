@@ -14,8 +14,8 @@ import org.millrace.net.DeviceRegion;
 import org.millrace.net.connection.InFlight;
 
 /**
- * Received frames with payloads that this side's device copies from the sender's device memory, oldest first. Several
- * copies are in progress at a time, while the thread does other work. Used by one thread.
+ * Queue of received frames, oldest first. This side's device copies the payloads of these frames from the sender's
+ * device memory. Several copies are in progress at a time, while the thread does other work. Used by one thread.
  *
  * <p>
  * The sender may free its memory while a copy is in progress, because this process's mapping of that memory stays
@@ -31,9 +31,9 @@ final class DeviceFrames {
     private final RingSide.Consumer consumer;
     private final long process;
     /**
-     * For each slot of {@link #window}, this array has the address to which the slot's payload is copied. The next four
-     * arrays have the copy's source, its length, its number once it has begun, and the position of the frame's end in
-     * the ring.
+     * For each slot of {@link #window}, this array has the target address of the copy of the slot's payload. The next
+     * three arrays have the source address, the length in bytes, and the device's number of the same copy. The number
+     * is valid when the copy has begun. The fifth array has the position in the ring after the slot's frame.
      */
     private final long[] targets = new long[LIMIT];
     private final long[] sources = new long[LIMIT];
@@ -42,14 +42,15 @@ final class DeviceFrames {
     private final long[] ends = new long[LIMIT];
     private final InFlight window = new InFlight(LIMIT);
     /**
-     * Total number of frames with a copy that has begun. The other frames wait until the device can begin another copy.
+     * Number of copies that have begun since the creation of this object. The copies of the other frames begin when the
+     * device has room.
      */
     private long copying;
     private long submitted;
     private DeviceRegion.@Nullable Copies copies;
     private DeviceRegion.@Nullable Ticket ticket;
     private long mapped;
-    /** Host memory that holds a payload from the ring's file while the device copies it; otherwise null. */
+    /** Host memory with a payload from the ring's file, while the device copies this payload; null at other times. */
     private @Nullable Arena moving;
     private long movingNumber;
 
@@ -67,12 +68,12 @@ final class DeviceFrames {
     }
 
     /**
-     * Adds a copy to the device. The copied payload is the payload of the header that was skipped most recently. The
-     * copy begins when the device has room for another copy.
+     * Adds the frame with the header that was skipped most recently. The copy of the frame's payload to the device
+     * begins when the device has room for another copy.
      *
-     * @param from offset of the payload in the memory that its ticket describes
-     * @return false if this process cannot map that memory. The sender is then asked to copy this payload and all later
-     *         payloads of device memory to the ring's file.
+     * @param from offset of the payload in the sender's device memory
+     * @return false if this process cannot map the sender's device memory. The sender is then asked to copy this
+     *         payload and all later payloads of device memory to the ring's file.
      */
     boolean begin(DeviceRegion to, long offset, long from, long bytes) {
         if (ticket == null || !consumer.isOf(ticket)) {
@@ -110,14 +111,14 @@ final class DeviceFrames {
     }
 
     /**
-     * Removes the oldest frames with complete copies, up to the first frame with an incomplete copy. Releases the
-     * removed frames' bytes of the ring to the sender. Returns the number of removed frames.
+     * Removes the oldest frames with complete copies, up to the first frame with an incomplete copy. Releases to the
+     * sender the bytes that the removed frames occupied in the ring. Returns the number of removed frames.
      */
     int removeCopied() {
         int copied = 0;
         DeviceRegion.Copies by = Objects.requireNonNull(copies);
-        // New copies are submitted one pass after their begin, so that the batch also contains copies of other
-        // connections.
+        // A copy is submitted one pass after the copy has begun. The device's batch can then also contain copies of
+        // other connections.
         if (submitted != copying) {
             submitted = copying;
             by.submit(numbers[window.slot(submitted - 1)]);
@@ -166,7 +167,8 @@ final class DeviceFrames {
     }
 
     /**
-     * Waits until no copy is in progress. Called before the memory is freed. Copies that have not begun are abandoned.
+     * Waits until no copy is in progress. Called before the memory that the copies access is freed. Copies that have
+     * not begun are abandoned.
      */
     void settle() {
         boolean copiesFrames = window.done() != copying;

@@ -63,14 +63,14 @@ public final class Doorbell implements AutoCloseable {
     }
 
     private final MemorySegment word;
-    /** Doorbell words of the ranks that this rank wakes, by the name of the other rank's heap. */
+    /** Doorbell words of the ranks that this rank wakes. The key is the name of the woken rank's heap. */
     private final Map<String, SharedMemory.Mapping> mapped = new HashMap<>();
     /** The words of {@link #mapped}, for access without a lock. A change replaces the array. */
     private volatile MemorySegment[] peers = {};
     private final AtomicInteger silent = new AtomicInteger();
     /**
-     * Whether the rank has nothing in flight. A quiet rank waits for no peer, so its sleep is not shortened because of
-     * peers that do not wake it.
+     * Whether the rank has nothing in flight. A quiet rank waits for no peer. Peers that do not wake the rank are then
+     * no reason to shorten a sleep.
      */
     private volatile boolean quiet;
 
@@ -96,8 +96,8 @@ public final class Doorbell implements AutoCloseable {
     /**
      * Returns an idle strategy for a thread that shares its core with other threads: it sleeps after a few polls.
      *
-     * @param otherwise    strategy while the rank has connections that do not wake the thread. This strategy must use
-     *                     the same sleeper.
+     * @param otherwise    strategy to use while the rank has connections that do not wake the thread; must use the
+     *                     given sleeper, too
      * @param longestNanos longest sleep, in nanoseconds
      */
     public IdleStrategy strategy(IdleStrategy otherwise, Sleeper sleeper, long longestNanos) {
@@ -144,7 +144,10 @@ public final class Doorbell implements AutoCloseable {
         this.quiet = quiet;
     }
 
-    /** Wakes the sleeping threads of the other ranks. Called after a pass that stored to memory that they poll. */
+    /**
+     * Wakes the sleeping threads of the other ranks. Called after a pass that stored to memory that the other ranks
+     * poll.
+     */
     public void wakePeers() {
         MemorySegment[] all = peers;
         if (all.length > 0) {
@@ -156,7 +159,7 @@ public final class Doorbell implements AutoCloseable {
         }
     }
 
-    /** Wakes the sleeping threads of this rank. Called by other threads of its process. */
+    /** Wakes the sleeping threads of this rank. Called by other threads of this process. */
     public void wakeOwner() {
         // This fence pairs with the fence after the atomic addition in WordSleeper.announce.
         VarHandle.fullFence();
@@ -257,14 +260,14 @@ public final class Doorbell implements AutoCloseable {
          */
         private static final int YIELDS = 100;
         /**
-         * Duration of a yield above which the core was probably used by a computing thread, such as a compiler. Such a
-         * thread keeps a core for milliseconds.
+         * Duration of a yield in nanoseconds. If a yield takes longer, a computing thread, such as a compiler, has
+         * probably used the core. Such a thread keeps a core for milliseconds.
          */
         private static final long LONG_YIELD_NANOS = 1_000_000;
         /**
-         * Bounds of the time after a long yield during which the thread sleeps at once instead of yielding, in
-         * nanoseconds. Computing threads delay the end of a yield, but not the end of a sleep. Each further long yield
-         * doubles this time.
+         * Minimum and maximum of the sleeping period that begins with a long yield, in nanoseconds. During this period
+         * the thread sleeps at once instead of yielding. Computing threads delay the end of a yield, but not the end of
+         * a sleep. Another long yield within twice the maximum doubles the period.
          */
         private static final long LEAST_AVOIDANCE_NANOS = 10_000_000;
         private static final long MAX_AVOIDANCE_NANOS = 100_000_000;
@@ -307,7 +310,7 @@ public final class Doorbell implements AutoCloseable {
             }
         }
 
-        /** Yields the core once. Returns false, without a yield, if a long yield has occurred recently. */
+        /** Yields the core once. Returns false, without a yield, during the sleeping period after a long yield. */
         private boolean yieldCore() {
             long before = System.nanoTime();
             if (avoidanceNanos > 0 && before - longYield < avoidanceNanos) {

@@ -18,7 +18,7 @@ import org.millrace.net.FrameHeader;
  *
  * <p>
  * A payload may wrap around the end of the ring's data. A header never does, because it begins at a multiple of its
- * length. The sequence is the number of the frame in the ring, from 0.
+ * length. The sequence is the ordinal of the frame in the ring, beginning with 0.
  *
  * <p>
  * A payload may also stay in the sender's memory. Bit 62 of its length is then set, and a location line follows the
@@ -38,10 +38,10 @@ import org.millrace.net.FrameHeader;
  *
  * <p>
  * The receiver reads the payload at the address, and then releases the header and the location line. If the sender
- * needs its memory earlier, it copies the payload to the ring's file, after the ring's own bytes. The sender stores the
- * position of the copy in {@code moved}, which was 0, and executes a full fence before the memory changes. The receiver
- * reads the payload, executes an acquire fence, and then reads {@code moved}. The two fences pair. If {@code moved} is
- * not 0, the receiver discards the data and reads the payload from the file.
+ * needs its memory before this release, the sender copies the payload to the ring's file, behind the ring's data. The
+ * sender stores the copied payload's position in {@code moved}, which was 0, and executes a full fence before the
+ * memory changes. The receiver reads the payload, executes an acquire fence, and then reads {@code moved}. The two
+ * fences pair. If {@code moved} is not 0, the receiver discards the data and reads the payload from the file.
  */
 final class FrameLayout {
 
@@ -79,7 +79,7 @@ final class FrameLayout {
         ring.putLong(at + ALLOCATED_FROM_OFFSET, ticket == null ? 0 : ticket.offset());
     }
 
-    /** Returns whether a location line contains a ticket. */
+    /** Returns whether a location line contains the given ticket. */
     static boolean isOf(RingMemory ring, long at, DeviceRegion.Ticket ticket) {
         return ring.getLong(at + DESCRIPTOR_OFFSET) == ticket.descriptor()
                 && ring.getLong(at + ALLOCATED_OFFSET) == ticket.allocated()
@@ -112,7 +112,7 @@ final class FrameLayout {
      * Reads a header from the ring and checks it. Reads each word only once, so that the peer cannot change a word
      * after the check.
      *
-     * @param sequence number of the expected frame
+     * @param sequence ordinal of the expected frame
      * @return location of the payload; null if the header is not valid, or is not the header of the expected frame
      */
     static @Nullable Payload read(RingMemory ring, long at, int sequence, FrameHeader header) {

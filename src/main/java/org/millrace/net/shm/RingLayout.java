@@ -5,8 +5,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * Layout of a ring's file, in the host's byte order. One process is the producer, and the other one the consumer. Each
  * word has one writer. The ring's data is followed, from the next page boundary on, by space for moved payloads. A
- * moved payload is a payload that the receiver was to read in the producer's memory. The producer copied it to the file
- * to reuse that memory, see {@link FrameLayout}.
+ * moved payload was at first in the producer's memory, for the consumer to read it there. The producer then copied the
+ * payload to the file to reuse that memory, see {@link FrameLayout}.
  *
  * <pre>
  *   0        8         16         24      32        56       written once, by the side that created the file
@@ -41,8 +41,8 @@ import org.jspecify.annotations.Nullable;
  * acquire before it reads the data.
  * <li>The consumer copies data out of the ring and then stores its position with a release. The producer loads this
  * position with an acquire before it writes to the same bytes again.
- * <li>Each side stores its state with a release, after its last position. The other side loads the state with an
- * acquire before its last read of that position.
+ * <li>Each side stores its state with a release, after the last store of its position. The other side loads the state
+ * with an acquire before its last read of that position.
  * <li>The producer stores the state {@link #ABANDONED}, executes a full fence, and then its memory may be freed. The
  * consumer reads that memory, executes an acquire fence, and then loads the state. The consumer therefore never uses
  * bytes that were stored after the producer's fence. For a single payload, the field {@code moved} in
@@ -103,7 +103,7 @@ final class RingLayout {
         return DATA_OFFSET + capacity;
     }
 
-    /** Returns the offset of the file's space for moved payloads. It begins at a page boundary. */
+    /** Returns the offset of the file's space for moved payloads. The space begins at a page boundary. */
     static long movedOffset(long capacity) {
         return DATA_OFFSET + (capacity + DATA_OFFSET - 1) / DATA_OFFSET * DATA_OFFSET;
     }

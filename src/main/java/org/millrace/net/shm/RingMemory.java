@@ -107,7 +107,10 @@ final class RingMemory {
         return place;
     }
 
-    /** Lets later payloads overwrite the payloads that were appended before. The consumer has read all of them. */
+    /**
+     * Lets later payloads overwrite the payloads that were appended before. Requires that the consumer has read all
+     * appended payloads.
+     */
     void reuseAppended() {
         end = movedOffset;
     }

@@ -20,7 +20,10 @@ abstract sealed class RingSide {
      * before it. The consumer stores its position to release the bytes before it.
      */
     long position;
-    /** Last known position of the other side. It is read from the ring again only if this value is not sufficient. */
+    /**
+     * Last known position of the other side. The position is read from the ring again only if the known position is not
+     * sufficient.
+     */
     long otherSeen;
     int sequence;
 
@@ -34,8 +37,8 @@ abstract sealed class RingSide {
     }
 
     /**
-     * Stores a state by which the other side learns that this side stops. Also stores the name of a lost peer if its
-     * loss is the reason.
+     * Stores a state, so that the other side learns that this side stops. If the reason is the loss of a peer, first
+     * stores the lost peer's name.
      */
     final void shutDown(long state) {
         int lostPeer = produces ? RingLayout.PRODUCER_LOST_PEER : RingLayout.CONSUMER_LOST_PEER;
@@ -98,10 +101,10 @@ abstract sealed class RingSide {
         }
 
         /**
-         * Writes a header and the location line of a payload that stays in this process's memory or its device's
-         * memory.
+         * Writes a header and a location line. The payload stays in the memory of this process or in the memory of its
+         * device.
          *
-         * @param address address of the payload, or its offset in the device memory
+         * @param address address of the payload in this process's memory, or offset of the payload in the device memory
          * @param ticket  ticket of the device memory; null for memory of this process
          * @return offset of the location line in the file, for {@link #move}
          */
@@ -122,10 +125,10 @@ abstract sealed class RingSide {
         }
 
         /**
-         * Copies to the ring's file a payload that has stayed in the sender's memory. Stores the payload's position in
-         * the file in the location line. The consumer then stops reading the sender's memory, or discards the data that
-         * it has read. Called only for a frame that the consumer has not released, as far as this side knows. The
-         * location line then still belongs to the frame.
+         * Copies to the ring's file a payload that has stayed in the sender's memory. Stores in the location line the
+         * payload's position in the file. The consumer then stops reading the sender's memory, or discards the data
+         * that it has read. Called only if, by the last known position of the consumer, the consumer has not released
+         * the frame. The location line then still belongs to the frame.
          *
          * @param place offset of the location line in the file
          * @param end   position after the frame
@@ -238,7 +241,7 @@ abstract sealed class RingSide {
             return isMoved() ? MOVED : read;
         }
 
-        /** Returns whether the payload of the newest location line was moved to the ring's file. */
+        /** Returns whether the payload of the location line that was read last was moved to the ring's file. */
         boolean isMoved() {
             return movedTo() != 0;
         }
@@ -248,14 +251,13 @@ abstract sealed class RingSide {
         }
 
         /**
-         * Returns whether the newest location line, which states the place of a payload, refers to the device memory
-         * that a ticket describes.
+         * Returns whether the location line that was read last refers to the device memory of the given ticket.
          */
         boolean isOf(DeviceRegion.Ticket ticket) {
             return FrameLayout.isOf(memory, inPlaceAt, ticket);
         }
 
-        /** Returns the ticket of the device memory in the newest location line. */
+        /** Returns the ticket in the location line that was read last. The ticket describes device memory. */
         DeviceRegion.Ticket ticket() {
             return FrameLayout.ticket(memory, inPlaceAt);
         }

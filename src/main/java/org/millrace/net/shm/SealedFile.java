@@ -20,7 +20,7 @@ import org.millrace.foreign.CFunction;
  * Memory in a file without a path (a Linux memfd) that is sealed against truncation. A process that maps it never
  * receives a SIGBUS, whatever other processes do with the file. Another process of the same user opens it through the
  * creator's file descriptor, {@code /proc/PID/fd/N}, while this descriptor is open. The opening process checks the
- * file's label and seals. It does not rely on the process ID, which may have been reused.
+ * file's label and seals. This check does not rely on the process ID, which may have been reused.
  */
 final class SealedFile implements AutoCloseable {
 

@@ -99,7 +99,7 @@ public final class SharedHeap implements AutoCloseable {
     }
 
     /**
-     * Allocates a part of the heap, which begins at a page boundary and contains zeros. The part is freed when the
+     * Allocates a part of the heap. The part begins at a page boundary and contains zeros. The part is freed when the
      * arena is closed. Returns null if not enough memory is free.
      */
     @SuppressWarnings("restricted") // the new segment lies inside the heap

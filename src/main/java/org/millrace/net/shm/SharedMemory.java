@@ -45,7 +45,8 @@ public final class SharedMemory implements AutoCloseable {
 
     /**
      * Creates memory of zeros in a file of a directory. This process writes to all its pages first, so that the pages
-     * are on the process's NUMA node. The file exists until {@link #close}, or until the other process has opened it.
+     * are on the process's NUMA node. The file exists until the other process has opened it, or at the latest until
+     * {@link #close}.
      *
      * @throws ShmUnavailableException if not enough memory is available
      */
@@ -228,8 +229,8 @@ public final class SharedMemory implements AutoCloseable {
 
     /**
      * The mapped bytes of a file, as a segment of the global scope. The segment must not be accessed after
-     * {@link #close}. The global scope avoids a liveness check in each access, because threads poll this memory. For
-     * the same reason, a close cannot detect an access by another thread.
+     * {@link #close}. The global scope avoids a liveness check in each access, because threads poll this memory.
+     * Without liveness checks, a close cannot detect an access by another thread.
      */
     public static final class Mapping implements AutoCloseable {
 

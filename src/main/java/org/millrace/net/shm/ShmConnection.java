@@ -71,8 +71,8 @@ final class ShmConnection extends ConnectionState {
     /**
      * Returns whether the peer's process has ended. Called often by an idle end, but the check is made only at
      * intervals. The operating system closes the peer's end of the socket when the process ends. If children of the
-     * process have inherited the socket, it stays open, so the process itself is also checked, less often. The longer
-     * the caller sleeps between its calls, the more often the clock is read.
+     * process have inherited the socket, it stays open, so the process itself is also checked, less often. If the
+     * caller sleeps between its calls, the number of calls between two reads of the clock decreases.
      */
     boolean peerIsGone() {
         if (++idleCalls < clockInterval) {

@@ -28,14 +28,14 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
     private final RingSide.Consumer consumer;
     private final int pieceBytes;
     private final FrameHeader header = new FrameHeader();
-    /** Whether {@link #poll} has returned the header and its payload has no destination yet. */
+    /** Whether {@link #poll} has returned a header whose payload has no destination yet. */
     private boolean headerShown;
     private final PayloadDestination destination = new PayloadDestination();
     /** Reader of payloads that stay in the peer's memory; null if all payloads pass through the ring. */
     private final @Nullable PeerMemory peer;
     /** Location of the payload that is being received, or of the payload of the header that {@link #poll} returned. */
     private FrameLayout.Payload payload = FrameLayout.Payload.IN_RING;
-    /** Frames with payloads that a device copies. They are older than the frame that is being received. */
+    /** Frames with payloads that a device copies. These frames are older than the frame that is being received. */
     private final DeviceFrames deviceFrames;
     /**
      * Device memory that receives a payload after the sender has moved the payload to the ring's file; null if the
@@ -84,7 +84,8 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
             }
             payload = consumer.readHeader(header);
             if (payload != FrameLayout.Payload.ON_DEVICE && !deviceFrames.isEmpty()) {
-                // Frames complete in order, and the device is still copying the payloads of older frames.
+                // Frames complete in the order of their arrival, and the device is still copying the payloads of older
+                // frames.
                 return null;
             }
             if (payload == FrameLayout.Payload.IN_PLACE && header.payloadBytes() < leastInPlace) {
@@ -168,7 +169,9 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
         }
     }
 
-    /** Copies the available bytes from the ring, at most one piece. Releases them and the header to the sender. */
+    /**
+     * Copies the available bytes from the ring, at most one piece. Releases these bytes and the header to the sender.
+     */
     private long receivePiece() {
         long bytes = Math.min(remaining, pieceBytes);
         if (bytes > 0) {
@@ -186,7 +189,7 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
 
     /**
      * Reads a piece of a payload in the peer's memory. Releases the frame to the sender after the last piece, so that
-     * the sender may reuse its memory.
+     * the sender may reuse the payload's memory.
      */
     private long readPiece() {
         if (payload == FrameLayout.Payload.ON_DEVICE) {
@@ -277,7 +280,7 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
 
     /**
      * Checks, while the ring is empty, whether the connection was closed or lost. Throws only if the ring contains no
-     * data that the peer wrote before.
+     * data that the peer wrote before the close or the loss.
      */
     private void lookAtPeer() {
         if (consumer.otherState() == RingLayout.OPEN && !connection.peerIsGone()) {
@@ -316,13 +319,13 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
 
     /**
      * Destination of the payload that is being received: contiguous memory, or several pages. The payload arrives in
-     * pieces, in order. Each piece may come from the ring, the sender's memory or the ring's file. The object is set
-     * for each frame. Used by one thread.
+     * pieces, from its beginning to its end. Each piece may come from the ring, the sender's memory or the ring's file.
+     * The object is set for each frame. Used by one thread.
      */
     static final class PayloadDestination {
 
         private MemorySegment memory = MemorySegment.NULL;
-        /** Offset of the first byte in contiguous memory. */
+        /** Offset of the payload's first byte in the contiguous memory. */
         private long offset;
         /** Pages of the payload; null for contiguous memory. */
         private @Nullable Pages pages;
@@ -335,7 +338,10 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
             pages = null;
         }
 
-        /** Sets pages. A page outside the memory later causes an {@link IndexOutOfBoundsException}. */
+        /**
+         * Sets pages. A page outside the memory causes an {@link IndexOutOfBoundsException} when data is copied to the
+         * page.
+         */
         void set(MemorySegment to, Pages over, int first) {
             memory = to;
             pages = over;
@@ -363,8 +369,8 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
         }
 
         /**
-         * Adds to a reader the destinations of a piece that is read in the sender's memory. Returns the length of the
-         * piece, which is shorter than requested if it needs too many pages.
+         * Adds to a reader the destinations of a piece that the reader will copy from the sender's memory. Returns the
+         * length of the piece, which is shorter than requested if it needs too many pages.
          *
          * @param received number of bytes of the payload that were received before
          */

@@ -296,11 +296,17 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
         private final long[] offsets;
         private final long[] lengths;
         private int devicesCount;
-        /** Host memory for the copy of a device's payload that is being moved; null if none. */
+        /**
+         * Host memory into which the device copies a payload before this side moves the payload to the ring's file;
+         * null if no payload is being copied.
+         */
         private @Nullable Arena copyArena;
         private MemorySegment copy = MemorySegment.NULL;
         private long copyNumber;
-        /** Number, in {@link #window}, of the frame whose payload is being copied to host memory. */
+        /**
+         * Ordinal of the frame whose payload is being copied to host memory: the number of frames that left
+         * {@link #window} before.
+         */
         private long copied;
 
         UnreadFrames(RingSide.Producer producer, int limit) {
@@ -327,7 +333,7 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
         /**
          * Adds the frame that was written last.
          *
-         * @param number number of the connection's frames before this frame
+         * @param number ordinal of this frame: the number of frames that the connection sent before this frame
          * @param place  offset in the file of the frame's location line
          */
         void add(long number, long place, MemorySegment payload, @Nullable DeviceRegion device, long offset,
@@ -348,7 +354,9 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
             return devicesCount > 0;
         }
 
-        /** Returns the number of frames of the connection before the oldest frame of this object. */
+        /**
+         * Returns the ordinal of this object's oldest frame: the number of frames that the connection sent before it.
+         */
         long oldestNumber() {
             return numbers[window.oldest()];
         }
@@ -393,7 +401,7 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
         private boolean isCopied(DeviceRegion.Copies by, long from, long bytes) {
             try (DeviceRegion.Use _ = by.enter()) {
                 if (copyArena != null && copied != window.done() && by.isDone(copyNumber)) {
-                    // The receiver has read the payload of this copy itself.
+                    // The receiver has already read the payload, so this copy is not needed.
                     endCopy();
                 }
                 if (copyArena == null && by.hasRoom()) {
