@@ -30,7 +30,8 @@ final class CallWatch implements AutoCloseable {
     private final String connection;
     private final long limitNanos;
     /**
-     * Number of calls so far. The low bits contain the ordinal of the current function plus 1, or 0 between two calls.
+     * The high bits contain the number of calls so far. The low {@value #SHIFT} bits contain the ordinal of the current
+     * function plus 1, or 0 between two calls.
      */
     private final AtomicLong calls = new AtomicLong();
 

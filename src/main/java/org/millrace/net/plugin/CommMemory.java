@@ -14,8 +14,8 @@ import org.millrace.net.plugin.PluginLibrary.Session;
 /**
  * Memory that is registered with one communicator. A region is registered by the thread that first sends from it or
  * receives into it with this communicator. A region is deregistered when the region or the communicator is closed, by
- * the closing thread. Any thread may close a region. NCCL also uses one thread to register and deregister, and another
- * thread to send.
+ * the closing thread. Any thread may close a region. NCCL, too, registers and deregisters on one thread and sends on
+ * another thread.
  */
 final class CommMemory {
 

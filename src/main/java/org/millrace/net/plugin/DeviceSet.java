@@ -20,7 +20,7 @@ import org.millrace.net.plugin.PluginLibrary.Session;
  * @param callLimit   time after which a call that has not returned is logged
  * @param regions     IDs of the registered memory
  * @param watch       watch for calls that belong to no connection; guarded by itself
- * @param turn        number of connections so far
+ * @param turn        number of calls of {@link #next} so far
  */
 record DeviceSet(OpenResources open, Session session, List<PluginDevice> devices, int inlineBytes, long pieceBytes,
         int maxRecvs, Duration callLimit, BitSet regions, CallWatch watch, AtomicInteger turn) {
@@ -35,8 +35,8 @@ record DeviceSet(OpenResources open, Session session, List<PluginDevice> devices
     }
 
     /**
-     * Returns this side's device for a connection with a device of the peer, given by its index. An index that is too
-     * large wraps.
+     * Returns this side's device for a connection to the peer's device with the index {@code peers}. The index wraps if
+     * this side has fewer devices.
      */
     PluginDevice matching(int peers) {
         return devices.get(peers % devices.size());

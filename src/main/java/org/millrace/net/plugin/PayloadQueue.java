@@ -34,7 +34,7 @@ final class PayloadQueue {
         return window.isEmpty();
     }
 
-    /** Adds a payload. Returns the number of the payload's last piece. */
+    /** Adds a payload. Returns the ordinal of the payload's last piece, counted over all payloads from 0. */
     long add(PluginRegion region, long offset, long bytes) {
         int slot = window.begin();
         regions[slot] = region;

@@ -22,7 +22,7 @@ final class PayloadReceives {
     private final PayloadQueue queue;
     private final int maxRecvs;
     /**
-     * Region of each piece. The index in this array and in the next two arrays is the number of the piece modulo
+     * Region of each piece. The index in this array and in the next two arrays is the ordinal of the piece modulo
      * {@link #PIECES}.
      */
     private final @Nullable PluginRegion[] regions = new PluginRegion[PIECES];

@@ -31,8 +31,9 @@ import org.millrace.net.plugin.PluginLibrary.Session;
  *
  * <p>
  * A plugin may report the loss of a peer earlier than TCP, and even before this side has read all frames that have
- * arrived. Therefore a failure of the plugin is only thrown after one second, counted while this side waits for the
- * plugin. No new request begins after a failure.
+ * arrived. A failure of the plugin is therefore thrown only after this side has waited one second for the plugin
+ * without interruption. If the peer's process has ended without a shutdown message, the failure is thrown at once. No
+ * new request begins after a failure.
  */
 final class PluginConnection extends ConnectionState {
 
@@ -44,7 +45,8 @@ final class PluginConnection extends ConnectionState {
     private static final long LOOK_INTERVAL_NANOS = TimeUnit.MILLISECONDS.toNanos(2);
     private static final long LAST_WORD_NANOS = TimeUnit.SECONDS.toNanos(1);
     /**
-     * Time limit for the arrival of all frames after the peer's shutdown message. The plugin has these frames already.
+     * Time limit for the arrival of all frames after the peer's shutdown message. The plugin already holds these
+     * frames.
      */
     private static final long ARRIVAL_NANOS = TimeUnit.SECONDS.toNanos(20);
 

@@ -10,7 +10,7 @@ import org.millrace.ffi.plugin.plugin_h;
 /**
  * Properties of a network device, as the plugin reports them.
  *
- * @param index      number of the device in the plugin
+ * @param index      index of the device among the plugin's devices
  * @param name       the plugin's name of the device
  * @param pciPath    directory of the device in {@code /sys}; empty if the plugin reports none
  * @param ptrSupport supported kinds of memory: bits {@code NCCL_PTR_...}

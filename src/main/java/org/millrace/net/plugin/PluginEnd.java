@@ -31,7 +31,10 @@ abstract class PluginEnd<C extends PluginComm> extends ConnectionEnd {
     final DeviceMemories devices;
     /** Frames that the owner has offered or accepted, and that are not complete. */
     final InFlight window = new InFlight(FrameSizes.FRAMES_IN_FLIGHT);
-    /** Number of the last piece of the payload of each slot's frame; -1 if the payload is in the message. */
+    /**
+     * For each slot, the ordinal of the last piece of the frame's payload; -1 if the payload is in the message with the
+     * header.
+     */
     final long[] lastPieces = new long[FrameSizes.FRAMES_IN_FLIGHT];
 
     PluginEnd(PluginConnection connection, FrameSizes sizes, CommMaker<C> maker, long messages, long payloads,

@@ -196,8 +196,8 @@ final class PluginLibrary {
     }
 
     /**
-     * Returns the newest warning of all plugins that this process has not logged yet, for the message of a failure. The
-     * warning may come from another plugin.
+     * Returns the newest warning that is not logged yet, for the message of a failure. The warning may come from
+     * another plugin of this process.
      */
     private String said() {
         String warning = PluginLog.take();

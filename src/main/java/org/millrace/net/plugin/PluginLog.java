@@ -19,9 +19,9 @@ import org.millrace.library.BundledLibrary;
  * lines until this class fetches them.
  *
  * <p>
- * The message of a failed call includes the newest warning of all plugins that is not logged yet. This warning is
- * logged separately only at level DEBUG, because plugins also log warnings when a peer closes the connection normally.
- * Other lines are logged by this class after a second.
+ * The message of a failed call includes the newest warning that is not logged yet, from whichever plugin it comes. The
+ * included warning is logged separately only at level DEBUG, because plugins also log warnings when a peer closes the
+ * connection normally. Other lines are logged by this class after a second.
  */
 final class PluginLog {
 
@@ -93,8 +93,8 @@ final class PluginLog {
     }
 
     /**
-     * Returns the newest warning of all plugins that is not logged yet, for the message of a failure; null if all
-     * warnings are logged.
+     * Returns the newest warning that is not logged yet, for the message of a failure; null if all warnings are logged.
+     * The warning may come from any plugin of this process.
      */
     static @Nullable String take() {
         synchronized (LINES) {

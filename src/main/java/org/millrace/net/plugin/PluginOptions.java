@@ -6,7 +6,7 @@ import java.util.List;
 /**
  * Options of a network that uses a plugin.
  *
- * @param devices     numbers of the devices that connections use, cyclically; empty to use all devices of the plugin
+ * @param devices     indexes of the devices that connections use in turn; empty to use all devices of the plugin
  * @param inlineBytes maximum length of a payload that is copied behind its header, 0 to 1 MiB. A longer payload is sent
  *                    in separate messages. These messages wait until the receiver knows the destination of the payload.
  * @param pieceBytes  maximum length of a piece; each piece of such a longer payload is sent in its own message

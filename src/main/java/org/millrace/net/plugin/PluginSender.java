@@ -13,8 +13,8 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.plugin.NetTable.NetFunction;
 
 /**
- * The sending end of a connection. A frame is complete when the plugin has sent its message and all pieces of its
- * payload. Sent data arrives even if the connection is closed afterwards.
+ * The sending end of a connection. A frame is complete when the plugin has sent the frame's message and all pieces of
+ * the frame's payload. Sent data arrives even if the connection is closed afterwards.
  *
  * <pre>
  *   done  ≤  sent  ≤  posted  ≤  begun  ≤  done + {@value FrameSizes#FRAMES_IN_FLIGHT}       numbers of messages
@@ -142,7 +142,8 @@ final class PluginSender extends PluginEnd<PluginSender.SendComm> implements Fra
                 connection.sendShutdown(window.done());
             }
         } catch (ConnectionException lost) {
-            // The peer has closed the connection earlier, and the owner of this sender no longer needs to know.
+            // The peer has closed the connection before this side, and the owner of this sender no longer needs to
+            // know.
         }
     }
 

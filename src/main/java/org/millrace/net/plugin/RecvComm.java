@@ -9,8 +9,9 @@ import org.millrace.net.plugin.NetTable.NetFunction;
 final class RecvComm extends PluginComm {
 
     /**
-     * Length in bytes of one array of a receive's arguments. The arrays contain the addresses, sizes, tags and memory
-     * handles of the buffers, and their parents of profiler events. All parents are null.
+     * Length in bytes of one array of a receive's arguments. Four arrays contain the addresses, sizes, tags and memory
+     * handles of the buffers. The fifth array contains the parent of each buffer's profiler event. All parents are
+     * null.
      */
     private static final int ARRAY_BYTES = PluginDevice.MAX_RECVS * Long.BYTES;
     private static final int ARRAYS = 5;
