@@ -38,7 +38,8 @@ public interface DeviceRegion extends MemoryRegion {
     Copies copies();
 
     /**
-     * Lends a file descriptor of the memory as a DMA-BUF. The driver of a network card uses it to access the memory.
+     * Lends a file descriptor of the memory as a DMA-BUF. The driver of a network card uses the descriptor to access
+     * the memory.
      *
      * @param use function that receives the descriptor and returns a value of at least 0. The descriptor is closed
      *            after the call. The card can access the memory as long as the memory exists.
@@ -73,7 +74,7 @@ public interface DeviceRegion extends MemoryRegion {
          * Begins a copy between device memory, mapped memory and host memory. The caller has checked {@link #hasRoom}.
          *
          * @param to    address of the target
-         * @param from  address of the source, which must stay unchanged until the copy is complete
+         * @param from  address of the source; the source's bytes must not change until the copy is complete
          * @param bytes 1 or more
          * @return number of the copy; later copies have larger numbers
          */
@@ -105,7 +106,7 @@ public interface DeviceRegion extends MemoryRegion {
         }
 
         /**
-         * Submits a copy to the device now, if it still waits for further copies that would form a batch with it.
+         * Submits a copy to the device now, if the copy still waits for further copies to form a batch.
          *
          * @param number number of the copy
          */

@@ -16,8 +16,8 @@ public interface FrameEnd extends AutoCloseable {
     String toString();
 
     /**
-     * {@return a description of the peer process for messages, as far as the process is known, for instance
-     * {@code "pid 4711 on 10.0.0.2"}}
+     * {@return a description of the peer process for messages, for instance {@code "pid 4711 on 10.0.0.2"}} The
+     * description contains what this end knows about the process.
      */
     default String peer() {
         return "an unknown process";
@@ -27,15 +27,15 @@ public interface FrameEnd extends AutoCloseable {
      * Records that this connection will be closed because another process was lost. If the network supports it, the
      * peer of this connection receives the description of that process. Safe from any thread.
      *
-     * @param lostPeer the lost process, as {@link #peer} of the connection to it describes it
+     * @param lostPeer description of the lost process: the result of {@link #peer} of the connection to that process
      */
     default void blame(String lostPeer) {
         // by default, the peer learns only that this process ended the connection, and not which process was lost
     }
 
     /**
-     * Ends the connection. Safe from any thread, and repeatedly, but only after the owner's last call of any other
-     * method.
+     * Ends the connection. May be called by any thread, and repeatedly, but only after the owner's last call of any
+     * other method.
      */
     @Override
     void close();

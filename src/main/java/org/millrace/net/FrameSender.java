@@ -56,8 +56,8 @@ public interface FrameSender extends FrameEnd {
     }
 
     /**
-     * Ends the connection in order. Frames in flight are sent first if that needs no waiting. The peer receives a
-     * shutdown message. Safe from any thread, and repeatedly, but only after the owner's last call of any other method.
+     * Ends the connection with a shutdown message to the peer. Frames in flight are sent first if that needs no
+     * waiting. May be called by any thread, and repeatedly, but only after the owner's last call of any other method.
      */
     @Override
     void close();

@@ -48,8 +48,8 @@ public interface Listener extends AutoCloseable {
 
     /**
      * Admits clients on the calling thread as they arrive, until the listener is closed. Without this call, clients are
-     * admitted only while an expected connection is polled, and remain in the system's queue at other times. Peers
-     * would then wait behind clients that are not peers.
+     * admitted only while an expected connection is polled, and remain in the system's queue at other times. In that
+     * queue, peers wait behind clients that are not peers.
      */
     default void attend() {
         // most listeners are polled all the time, so they admit clients without this call

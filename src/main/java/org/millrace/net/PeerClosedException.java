@@ -1,7 +1,7 @@
 package org.millrace.net;
 
 /**
- * The peer ended the connection in order, with a shutdown message. The connection has not failed, and no more data will
+ * The peer ended the connection normally, with a shutdown message. The connection has not failed, and no more data will
  * arrive.
  */
 public class PeerClosedException extends ConnectionException {

@@ -13,7 +13,7 @@ public interface Pending<T> extends AutoCloseable {
     /**
      * Advances the establishment without waiting.
      *
-     * @return the connection, in one call only; null while it is not established
+     * @return the connection, which only one call returns; null while the connection is not established
      * @throws ConnectionException if the connection cannot be established
      */
     @Nullable
