@@ -33,12 +33,12 @@ import org.millrace.plugin.path.PeerHandle;
  * ranks make the same calls in the same order.
  *
  * <p>
- * This table reports the same device as the network table. NCCL looks for the device by name and would treat a second
- * device as another card.
+ * This table reports the same device as the network table. NCCL looks for the device by name. If this table reported a
+ * second device, NCCL would treat that device as another card.
  */
 final class CollNetPlugin {
 
-    /** Number in this table's listen handles that distinguishes them from the handles of data paths and of GIN. */
+    /** Number that distinguishes this table's listen handles from the handles of data paths and of GIN. */
     private static final byte PATH = 4;
     /** Maximum number of threads that reduce. Eight threads saturate the memory bandwidth of one CPU socket. */
     private static final int MAX_THREADS = 8;
@@ -211,8 +211,8 @@ final class CollNetPlugin {
     }
 
     /**
-     * Returns the number of bytes of this rank's part that lie in the range of the whole buffer that one call reduces.
-     * NCCL calls the range a window.
+     * Returns how many bytes of this rank's part lie in a window. A window, in NCCL's terms, is the range of the whole
+     * buffer that one call reduces.
      */
     private static long own(Group group, long bytesPerRank, long windowOffset, long windowBytes) {
         long begin = Math.max(windowOffset, group.rank * bytesPerRank);

@@ -102,8 +102,9 @@ final class NetPlugin {
     }
 
     /**
-     * A communicator with its connection attempts, identified by the key in the peer's handle. NCCL repeats the call of
-     * connect with that handle until it gets a connection. NCCL does not report when it gives up an attempt.
+     * A communicator with its connection attempts. The key in the peer's handle identifies an attempt. NCCL repeats the
+     * call of connect with this handle until connect returns a connection. NCCL does not report when it gives up an
+     * attempt.
      */
     private static final class Context implements AutoCloseable {
         private final Map<ConnectionKey, Connecting> connecting = new ConcurrentHashMap<>();
@@ -171,7 +172,7 @@ final class NetPlugin {
             ConnectionNumber number, AtomicBoolean accepted) {
     }
 
-    /** Returns the key of a further stream of a connection, with the number 1 or more. */
+    /** Returns the key of a further stream of a connection. The stream's number is 1 or more. */
     private static ConnectionKey stream(ConnectionKey of, int stream) {
         return new ConnectionKey(of.high(), of.low() + stream);
     }
@@ -263,8 +264,8 @@ final class NetPlugin {
 
     /**
      * Returns the session of an NCCL library of this process; null before the library's first init and after its last
-     * finalize. The address 0 stands for a caller outside all libraries, such as code that a JVM has compiled. The
-     * result is then the open session; null unless exactly one is open.
+     * finalize. The address 0 stands for a caller outside all libraries, such as code that a JVM has compiled. For the
+     * address 0, the result is the open session if exactly one session is open; otherwise null.
      */
     public @Nullable Session sessionIfAny(long library) {
         Session found = sessions.get(library);
@@ -276,8 +277,8 @@ final class NetPlugin {
     }
 
     /**
-     * Returns the session of a calling library. A library between NCCL and this plugin has no session of its own. Its
-     * calls belong to the open session; this method fails unless exactly one is open.
+     * Returns the session of a calling library. A library between NCCL and this plugin has no session of its own. Calls
+     * of such a library belong to the open session. This method then fails if no session or several sessions are open.
      */
     public Session session(long library) {
         Session own = sessionIfAny(library);
@@ -363,7 +364,7 @@ final class NetPlugin {
         Session in = listening.of.in;
         checkDeviceHandle(in, deviceHandle, onStack != 0);
         FrameReceiver receiver;
-        // Several threads of NCCL may call at once, so a lock guards the check and the mark.
+        // Several threads of NCCL may call at once, so a lock guards the check and the change of `accepted`.
         synchronized (listening.accepted) {
             if (listening.accepted.get()) {
                 throw new IllegalArgumentException("a connection was accepted from this listener before ("
@@ -463,9 +464,9 @@ final class NetPlugin {
     public void closeSend(long connection) {
         handles.remove(connection, DataPath.Connection.class).close();
         if (!handles.hasAny(DataPath.Connection.class)) {
-            // NCCL before 2.28 does not report its last use of the network, and the process may end next. At that end
-            // the operating system resets TCP connections on which acknowledgements still arrive. This call therefore
-            // waits for the acknowledgements.
+            // NCCL before 2.28 does not report its last use of the network, and the process may end next. When the
+            // process ends, the operating system resets TCP connections on which acknowledgements still arrive. This
+            // call therefore waits for the acknowledgements.
             sessions.values().stream().filter(each -> each.endsUntold).forEach(each -> each.endpoint.awaitPeers());
         }
     }
@@ -517,7 +518,8 @@ final class NetPlugin {
         private final Map<String, String> set = new HashMap<>();
 
         /**
-         * Returns a variable's value that the user has set; null if the variable is unset, or was set by this object.
+         * Returns the value that the user has set for a variable; null if the variable is unset, or was set by this
+         * object.
          */
         synchronized @Nullable String users(String name) {
             String value = NativeEnvironment.get(name);

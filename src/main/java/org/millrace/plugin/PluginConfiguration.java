@@ -27,11 +27,11 @@ import org.millrace.plugin.loss.LossPolicy;
  * path requires.
  *
  * <p>
- * NCCL caches each variable when it first reads it. With one exception, NCCL 2.28.9 and 2.30.7 read the variables that
- * the plugin sets only after {@code ncclNetInit} of the first communicator, which calls the plugin's init. NCCL reads
- * PXN_DISABLE when it computes the topology's paths, and NET_SHARED_BUFFERS when it sets up a connection. The exception
- * is GDRCOPY_ENABLE: {@code ncclInit} reads this variable before the plugin's init, but the required value is NCCL's
- * default.
+ * The plugin sets the required variables in its init, which {@code ncclNetInit} of the first communicator calls. NCCL
+ * caches each variable when NCCL first reads it, so the plugin's init must precede this read. In NCCL 2.28.9 and 2.30.7
+ * this holds for all required variables except GDRCOPY_ENABLE. For instance, NCCL reads PXN_DISABLE when it computes
+ * the topology's paths, and NET_SHARED_BUFFERS when it sets up a connection. {@code ncclInit} reads GDRCOPY_ENABLE
+ * before the plugin's init. The required value of GDRCOPY_ENABLE is NCCL's default, so the early read does no harm.
  *
  * @param nccl            the calling NCCL
  * @param takeover        whether connections are taken over
@@ -40,8 +40,8 @@ import org.millrace.plugin.loss.LossPolicy;
  *                        device UNPACK), if any
  * @param bounceBytes     length of the process's bounce buffer
  * @param toSet           required variables and their values
- * @param refusal         reason, as a sentence, why connections are not taken over although the user did not forbid it;
- *                        null if they are taken over, or if the user forbade it
+ * @param refusal         sentence with the reason why connections are not taken over; null if they are taken over, or
+ *                        if the user forbade the takeover
  * @param loss            reaction to the loss of a connection that was taken over
  * @param deviceSlots     whether slots may be in GPU memory
  * @param choosesChannels whether the user leaves the number of channels to the plugin
@@ -82,7 +82,10 @@ public record PluginConfiguration(CallingLibrary nccl, boolean takeover, ProxyTh
      */
     private static final Pattern LL128_FORBIDDEN = Pattern
             .compile("(LL|SIMPLE)(,(LL|SIMPLE))*|\\^(LL,|SIMPLE,)*LL128(,LL|,SIMPLE)*", Pattern.CASE_INSENSITIVE);
-    /** Clause for messages: the reason why RCCL is taken over only if the user requires it. */
+    /**
+     * Clause for messages: the reason why RCCL's connections are not taken over if the user does not set
+     * MILLRACE_TAKEOVER.
+     */
     private static final String NOT_TRIED =
             ": it was not tried on an AMD GPU, so " + Settings.TAKEOVER.name() + "=1 is required";
 
@@ -122,7 +125,7 @@ public record PluginConfiguration(CallingLibrary nccl, boolean takeover, ProxyTh
      * <p>
      * Measured on two H200s: send and receive of 128 MiB with 1, 2 and 4 connections. Over shared memory the transfer
      * took 6.7, 3.7 and 2.6 ms, and over TCP 42.7, 25.4 and 15.5 ms. With two cores for each rank, the transfer took
-     * 57, 67 and 59 ms. The time of small sizes does not depend on the number.
+     * 57, 67 and 59 ms. The time of small transfers does not depend on the number of connections.
      */
     private static final String PEER_CHANNELS = "NCCL_NCHANNELS_PER_NET_PEER";
     private static final String CHANNELS_PER_PEER = "4";
@@ -208,7 +211,7 @@ public record PluginConfiguration(CallingLibrary nccl, boolean takeover, ProxyTh
     /**
      * Returns the configuration for an unknown NCCL, as a text for people.
      *
-     * @throws ConfigurationException as for a calling NCCL
+     * @throws ConfigurationException under the same conditions as {@link #of}
      */
     public static String describe(Configuration settings) {
         PluginConfiguration plugin = of(CallingLibrary.UNTOLD, settings);
@@ -220,8 +223,8 @@ public record PluginConfiguration(CallingLibrary nccl, boolean takeover, ProxyTh
 
     /**
      * Returns the maximum number of buffers of one receive. It is 1 unless the user sets more, as in NCCL's own Socket
-     * network. A kernel that unpacks counts the slices of its connection in order, and slices of several tags have no
-     * order.
+     * network. A kernel that unpacks numbers the slices of its connection in sequence, and slices with different tags
+     * have no common sequence.
      */
     private static int maxRecvs(Configuration settings, Kernels unpack) {
         return unpack != Kernels.NONE ? 1 : settings.ifSet(Settings.NET_MAX_RECVS).orElse(1);
@@ -334,9 +337,10 @@ public record PluginConfiguration(CallingLibrary nccl, boolean takeover, ProxyTh
     }
 
     /**
-     * Adds the variable that forbids protocol LL128 to RCCL, or the user's settings that allow LL128. A kernel of RCCL
-     * may store tail before all lines of an LL128 step are visible. In memory that step then looks like a Simple step.
-     * RCCL's own proxy knows the protocol and waits for the flags.
+     * Forbids the use of protocol LL128 by RCCL. If the user has not set {@link #PROTOCOLS}, adds that variable to
+     * {@code required}. Adds the user's settings that allow LL128 to {@code conflicts}. A kernel of RCCL may store tail
+     * before all lines of an LL128 step are visible. In memory that step then looks like a Simple step. RCCL's own
+     * proxy knows the protocol and waits for the flags.
      */
     private static void forbidLL128(Configuration settings, Map<String, String> required, List<String> conflicts) {
         String protocols = settings.variable(PROTOCOLS);

@@ -14,7 +14,7 @@ import org.millrace.MillraceException;
 import org.millrace.library.BundledLibrary;
 
 /**
- * Installs the files that a program without Java needs into a directory. The files are the library that NCCL opens, the
+ * Installs into a directory the files that a program without Java needs. The files are the library that NCCL opens, the
  * jar beside it, and optionally a link to a Java runtime.
  *
  * <pre>

@@ -69,7 +69,7 @@ final class ProfilerPlugin {
 
     /**
      * Records that NCCL launches an operation on a communicator that had none for a while. Wakes the threads that serve
-     * connections. The tuner wakes them earlier, but NCCL calls the tuner only for collectives, and not for sends,
+     * connections. For a collective, the tuner has already woken these threads. NCCL does not call the tuner for sends,
      * receives and repeated launches of a graph.
      */
     public void profilerPauseEnded(long operations) {

@@ -21,8 +21,8 @@ public final class RuntimeModules {
     /** Modules that the plugin needs. */
     private static final List<String> PLUGIN = List.of("java.base", "jdk.net");
     /**
-     * Modules that the command line and Log4j's own back end need as well. Log4j uses the beans package of
-     * java.desktop.
+     * Modules of {@link #PLUGIN}, and the further modules that the command line and Log4j's own back end need. Log4j
+     * uses the beans package of java.desktop.
      */
     private static final List<String> ALL = List.of("java.base", "java.desktop", "java.logging", "java.management",
             "java.naming", "java.xml", "jdk.net", "jdk.unsupported");

@@ -94,7 +94,7 @@ abstract class FallbackConnection implements DataPath.Connection {
                 progress();
             } catch (ConnectionException closed) {
                 if (completed() <= sequence) {
-                    // The connection has ended, and the peer did not acknowledge this request before.
+                    // The connection has ended. The peer had not acknowledged this request before the end.
                     throw closed;
                 }
             }
@@ -357,8 +357,9 @@ abstract class FallbackConnection implements DataPath.Connection {
 
     /**
      * Pages of the requests of NCCL's proxy, for kernels that unpack. Only requests for slices of the protocol Simple
-     * have pages. A region's number shows its protocol, because NCCL's proxy registers its buffers in the order of the
-     * protocols. NCCL's proxy also posts empty slices, because the kernel counts each slice.
+     * have pages. A region's number shows the protocol of the slices in the region, because NCCL's proxy registers its
+     * buffers in the order of the protocols. NCCL's proxy also posts empty slices, because the kernel counts each
+     * slice.
      */
     static final class UnpackRequests {
 
@@ -410,8 +411,9 @@ abstract class FallbackConnection implements DataPath.Connection {
         }
 
         /**
-         * Publishes the lists of pages of the first {@code arrived} requests, in order. Called before NCCL learns that
-         * one of these requests is complete. NCCL then advances tail, and the kernel reads the lists.
+         * Publishes the lists of pages of the first {@code arrived} requests, in the order of the requests. Called
+         * before NCCL learns that one of these requests is complete. NCCL then advances tail, and the kernel reads the
+         * lists.
          */
         void publish(long arrived, RequestRing requests) {
             for (; published < arrived; published++) {

@@ -30,7 +30,7 @@ final class MessageCheck extends FrameCheck {
                 : new CheckedReceiver(receiver, new MessageCheck(action, receiver));
     }
 
-    /** NCCL may free the memory of messages in flight after a failure. */
+    /** Returns false, because after a failure NCCL may free the memory of messages in flight. */
     @Override
     protected boolean keepsPayloads() {
         return false;

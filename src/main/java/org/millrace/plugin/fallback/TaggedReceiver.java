@@ -41,8 +41,8 @@ final class TaggedReceiver implements DataPath.Connection {
         private final long[] capacities = new long[MAX_RECVS];
         private final int[] regions = new int[MAX_RECVS];
         /**
-         * The request of the stream that receives into each buffer, by its number; {@link #NOT_POSTED} while the buffer
-         * waits for a request.
+         * For each buffer, the number of the request that receives into the buffer; {@link #NOT_POSTED} while the
+         * buffer waits for a request. The request is one of the requests of the stream with the buffer's tag.
          */
         private final int[] numbers = new int[MAX_RECVS];
         private final int[] sizes = new int[MAX_RECVS];
@@ -50,8 +50,8 @@ final class TaggedReceiver implements DataPath.Connection {
     }
 
     /**
-     * Waiting buffers of a tag, oldest first. They wait for room among the requests of the tag's stream, or for the
-     * first message, which shows the stream of the tag.
+     * Waiting buffers of a tag, oldest first. If the tag's stream is known, the buffers wait until the stream has room
+     * for a request. Otherwise they wait for the tag's first message, which shows the stream.
      */
     private static final class TagQueue {
         private static final int PLACES = REQUESTS * MAX_RECVS;

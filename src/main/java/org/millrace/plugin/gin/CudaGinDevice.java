@@ -62,7 +62,10 @@ final class CudaGinDevice implements GinDevice {
      */
     private final @Nullable CopyContext copyContext;
 
-    /** Key of a mover: the network that carries a window's staged bytes, and the context of its copies. */
+    /**
+     * Key of a mover: the network that carries a window's staged bytes, and the context in which the mover's copies are
+     * made.
+     */
     private record Way(Network network, long context) {
     }
 
@@ -70,10 +73,11 @@ final class CudaGinDevice implements GinDevice {
      * Starts the agent's thread.
      *
      * @param direct     whether to map peers' memory if possible
-     * @param shared     whether staged bytes and signals of peers on this host lie in memory shared with them
+     * @param shared     whether staged bytes and signals of peers on this host lie in memory that this rank shares with
+     *                   the peers
      * @param chunkBytes number of bytes staged at once
-     * @param stay       time that the kernel that makes small copies stays on the GPU. With a linger time of zero, no
-     *                   such kernel runs
+     * @param stay       time that the kernel for small copies stays on the GPU after its last copy. With a linger time
+     *                   of zero, no such kernel runs
      * @param idle       idle strategy of the agent's thread
      */
     CudaGinDevice(CudaDriver driver, CudaDevice device, boolean direct, boolean shared, long chunkBytes,
@@ -238,7 +242,7 @@ final class CudaGinDevice implements GinDevice {
     public WindowMemory window(Network network, long address, int type, int rank, GinExchange.Offer[] all) {
         long bytes = all[rank].bytes();
         PeerMappings peers = map(rank, all);
-        // A GPU must copy memory that a processor cannot access, whatever its type.
+        // A GPU must copy memory that a processor cannot access, whatever the type of the memory.
         return type == plugin_h.NCCL_PTR_HOST() && HostAccess.isPossible(address, bytes)
                 ? new CudaHostMemory(mover(network, address, type),
                         HostWindowMemory.register(network, NativeMemory.at(address, bytes)), address, peers)

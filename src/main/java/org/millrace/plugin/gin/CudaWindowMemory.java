@@ -18,8 +18,8 @@ import org.millrace.plugin.gin.CudaMemory.PeerMappings;
 final class CudaWindowMemory extends CudaMemory {
 
     /**
-     * Additions to numbers in this window and copies of single numbers into it, while they are in flight, in the order
-     * of their start. The first {@link #additionCount} elements are in use.
+     * Operations in flight that change single numbers in this window, in the order of their start. An operation is an
+     * addition to a number, or a copy of a number. The first {@link #additionCount} elements are in use.
      */
     private final Addition[] additions = new Addition[StagingBuffers.MAX_ADDED];
     private int additionCount;
@@ -156,8 +156,9 @@ final class CudaWindowMemory extends CudaMemory {
     }
 
     /**
-     * Begins to add a value to a signal. Only the agent changes a signal, except while the program resets it. The agent
-     * reads the signal and then stores the sum, for one addition to a signal at a time. No addition is therefore lost.
+     * Begins to add a value to a signal. Only the agent and the program change a signal, and the program changes a
+     * signal only to reset it. The agent executes one addition to a signal at a time: it reads the signal and then
+     * stores the sum. No addition is therefore lost.
      */
     @Override
     public boolean beginAdd(WindowTransfer transfer, long offset, long value) {

@@ -41,7 +41,7 @@ interface GinDevice extends AutoCloseable {
     record Pinned(long device, Runnable release) {
     }
 
-    /** Returns whether the ranks of one host keep staged bytes and signals in memory that they share. */
+    /** Returns whether the ranks of one host keep staged bytes and signals in memory that these ranks share. */
     boolean sharesMemory();
 
     /** Returns the directory of shared memory. Ranks that see the same directory are on one host. */

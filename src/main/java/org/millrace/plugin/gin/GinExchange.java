@@ -18,7 +18,8 @@ import org.millrace.net.connection.FullMesh;
 
 /**
  * Exchanges messages between the ranks of a group when they register memory and create contexts, over connections that
- * serve only these exchanges. Every rank makes each call except {@link #keepUp}, with one thread at a time.
+ * serve only these exchanges. Every rank must make each call, with one thread at a time. This rule does not apply to
+ * {@link #keepUp}.
  */
 final class GinExchange implements AutoCloseable {
 
@@ -35,8 +36,8 @@ final class GinExchange implements AutoCloseable {
     /**
      * A rank's part of a window.
      *
-     * @param tickets tickets for peers that map the part, one for each of its physical segments; empty if peers cannot
-     *                map it
+     * @param tickets tickets for peers that map the part, one for each physical segment of the part; empty if peers
+     *                cannot map the part
      */
     record Offer(long bytes, List<ForeignMemory.Ticket> tickets) {
     }
@@ -128,8 +129,8 @@ final class GinExchange implements AutoCloseable {
     }
 
     /**
-     * Makes progress so that sent messages arrive. A peer may still wait for a message, if its connection was cut after
-     * the message was sent. Callable from any thread; does not block.
+     * Makes progress so that sent messages arrive. A peer may still wait for a message, if the connection to the peer
+     * was cut after the message was sent. Callable from any thread; does not block.
      */
     void keepUp() {
         if (lock.tryLock()) {

@@ -153,8 +153,8 @@ public final class GinGroup implements AutoCloseable {
                 window.relax();
             }
             windows.add(window);
-            // This call exchanges messages with all ranks. Each rank sends them after it has mapped the window, so no
-            // rank needs the tickets after this call.
+            // This call exchanges messages with all ranks. Each rank sends its messages after the rank has mapped the
+            // window, so no rank needs the tickets after this call.
             staging.connect(communicator, window);
             if (losses != null) {
                 NcclLog.info("GIN: rank " + rank + ", " + window + " (" + window.memory() + "): " + reach(window));

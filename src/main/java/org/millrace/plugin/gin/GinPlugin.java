@@ -36,7 +36,7 @@ import org.millrace.plugin.path.PeerHandle;
 public final class GinPlugin {
 
     /**
-     * Number in GIN's listen handles that distinguishes them from the handles of data paths, see {@code PeerHandle}.
+     * Number that distinguishes GIN's listen handles from the handles of data paths, see {@code PeerHandle}.
      */
     private static final byte PATH = 3;
     /**
@@ -54,7 +54,7 @@ public final class GinPlugin {
      * NCCL_WIN_STRICT_ORDERING}.
      */
     private static final long FORCE_STRICT_ORDERING = 1;
-    /** First version of GIN's table with an NCCL that registers windows of several physical segments. */
+    /** First version of GIN's table in which NCCL registers windows of several physical segments. */
     private static final int SEGMENTS_SINCE = 13;
     /** Time within which all ranks must connect, unless MILLRACE_CONNECT_DEADLINE sets another time. */
     private static final Duration CONNECT_DEADLINE = Duration.ofSeconds(60);

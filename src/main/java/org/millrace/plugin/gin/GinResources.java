@@ -80,8 +80,8 @@ final class GinResources {
         static GinSettings of(Configuration settings) {
             List<String> complaints = new ArrayList<>();
             PayloadCheck check = settings.get(CHECK, PayloadCheck.OFF, "payloads are not checked", complaints::add);
-            // Frames are required if a link is emulated or payloads are checked, because direct copies would bypass
-            // both.
+            // Frames are required if a link is emulated or payloads are checked, because direct copies would bypass the
+            // link and the check.
             boolean frames = settings.get(LINK).isPresent() || check != PayloadCheck.OFF;
             int stay = settings.text(GIN_COPY_KERNEL).matches("\\d{7,18}") ? LONGEST_COPY_KERNEL
                     : GIN_COPY_KERNEL.defaultValue();
@@ -105,7 +105,10 @@ final class GinResources {
         return GinOptions.defaults().withCheck(settings().check());
     }
 
-    /** Returns the settings. The first call reads them and logs the complaints. NCCL has already passed its logger. */
+    /**
+     * Returns the settings. The first call reads the settings and logs the complaints. Before that call, NCCL has
+     * passed its logger.
+     */
     private synchronized GinSettings settings() {
         if (settings == null) {
             settings = GinSettings.of(Configuration.ofPlugin(environment));

@@ -21,8 +21,8 @@ final class GinStaging {
      */
     private static final long MAX_BYTES = 8 << 20;
     /**
-     * Maximum total size of all rings through which this rank sends in a group, in bytes. Containers have little shared
-     * memory.
+     * Maximum sum of the sizes of all rings through which this rank sends in a group, in bytes. Containers have little
+     * shared memory.
      */
     private static final long GROUP_BYTES = 32 << 20;
 

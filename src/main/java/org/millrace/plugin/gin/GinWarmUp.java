@@ -21,11 +21,11 @@ import org.millrace.plugin.path.NetEndpoint;
 
 /**
  * Executes descriptors of every kind between two groups of this process, over the process's own network, while NCCL
- * still initializes GIN. The code that serves descriptors is therefore compiled when the first kernel posts. The first
- * half of the warm-up passes bytes and signals through shared memory, as between ranks of one host. The second half
- * sends them over the network. The warm-up's own threads yield to other threads. The warm-up ends with the first
- * descriptor of a program's kernel, or after a time limit. Bytes lie in host memory. Copies by the GPU's engines are
- * not warmed up.
+ * still initializes GIN. When the first kernel posts, the code that serves descriptors is therefore already compiled.
+ * The first half of the warm-up passes bytes and signals through shared memory, as between ranks of one host. The
+ * second half sends them over the network. The warm-up's own threads yield to other threads. The warm-up ends with the
+ * first descriptor of a program's kernel, or after a time limit. Bytes lie in host memory. Copies by the GPU's engines
+ * are not warmed up.
  */
 final class GinWarmUp implements Runnable {
 
@@ -195,7 +195,7 @@ final class GinWarmUp implements Runnable {
         }
     }
 
-    /** One of the two ranks, from its connections to its contexts. */
+    /** One of the two ranks, with the objects that it owns, such as connections and contexts. */
     private final class Rank {
 
         private final int number;

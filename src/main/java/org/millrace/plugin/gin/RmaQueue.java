@@ -46,7 +46,7 @@ final class RmaQueue {
 
     /**
      * Posts a put and a signal, as two descriptors. The signal takes effect after the put, because the agent executes
-     * the queue in order.
+     * the descriptors in the order of the queue.
      */
     synchronized long putAndSignal(int peer, Window source, long sourceOffset, long bytes, Window target,
             long targetOffset, Window signal, long signalOffset, long value) {

@@ -42,8 +42,8 @@ final class SendHelper implements Agent, AutoCloseable {
     }
 
     /**
-     * {@return a sender for an agent's thread. While the agent offers many frames, the helper's thread writes them to
-     * the given network's sender, the wire}
+     * {@return a sender for an agent's thread. While the agent offers many frames, the helper's thread writes these
+     * frames to {@code wire}, the network's sender}
      */
     public FrameSender help(FrameSender wire) {
         HelpedSender helped = new HelpedSender(wire, this);
@@ -115,8 +115,8 @@ final class SendHelper implements Agent, AutoCloseable {
         /** Capacity of the queue in frames, a power of two. */
         private static final int QUEUE = 256;
         /**
-         * Minimum number of payload bytes of one pass that makes the agent wake the helper. The agent would write a
-         * smaller number itself before the helper is awake.
+         * Minimum number of payload bytes in one pass for which the agent wakes the helper. The agent itself writes
+         * fewer bytes before the helper is awake.
          */
         private static final long MANY_BYTES = 128 << 10;
 
@@ -161,9 +161,9 @@ final class SendHelper implements Agent, AutoCloseable {
          */
         private long completed;
         /**
-         * Failure that reports that the peer has closed; null for none. The thread that holds the lock writes it after
-         * {@link #completed}. The wire is still used afterwards, because data of the peer may still arrive. A second
-         * failure is final ({@link #lost}).
+         * Failure that reports that the peer has closed; null for none. The thread that holds the lock writes this
+         * field after {@link #completed}. The wire is still used afterwards, because data of the peer may still arrive.
+         * A second failure is final ({@link #lost}).
          */
         private volatile @Nullable PeerClosedException left;
         /** Final failure; null for none. Written like {@link #left}. Nothing is sent after it. */

@@ -15,9 +15,10 @@ import org.jspecify.annotations.Nullable;
  * because the program needs cores as well.
  *
  * <p>
- * A rank that is bound to its own cores may use all of them. Ranks of one host that are not bound, or are bound to the
- * same cores, share them. The number of these ranks comes from the launcher's environment variables. Without such
- * variables, the running processes with Millrace are counted. All processes in a control group share its quota.
+ * A rank that is bound to its own cores may use all of them. Ranks of one host share cores if the ranks are not bound,
+ * or if they are bound to the same cores. The number of these ranks comes from the launcher's environment variables.
+ * Without such variables, the running processes with Millrace are counted. All processes in a control group share its
+ * quota.
  *
  * @param cores  number of cores, at least 1
  * @param reason derivation of the number, for people

@@ -21,7 +21,7 @@ public final class NativeEnvironment {
     }
 
     /**
-     * Sets a variable for NCCL, which reads it later. C allows no other thread to read the environment during this
+     * Sets a variable that NCCL reads after this call. C allows no other thread to read the environment during this
      * call. Call this method only while NCCL initializes, because the program's thread then waits for NCCL.
      */
     public static void set(String name, String value) {

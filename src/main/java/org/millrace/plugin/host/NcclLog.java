@@ -35,7 +35,7 @@ public final class NcclLog {
     private NcclLog() {}
 
     /**
-     * Writes later lines to another logger.
+     * Makes another logger receive all lines from now on.
      *
      * @param function  address of the logger; 0 for none
      * @param warnLevel number of the level WARN in the logger's library; 0 if the logger has another signature than

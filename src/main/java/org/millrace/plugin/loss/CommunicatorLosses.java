@@ -31,8 +31,8 @@ public final class CommunicatorLosses {
     /** Minimum time that a device must be busy after a loss to count as waiting for the lost peer. */
     private static final Duration BUSY = Duration.ofMillis(500);
     /**
-     * Time after a loss during which a peer that closed in order is not reported. Perhaps all processes close on
-     * purpose, and this process closes next.
+     * Time after a loss during which no report is made about a peer that closed with a shutdown message. Perhaps all
+     * processes close on purpose, and this process closes next.
      */
     private static final Duration AFTER_ORDERLY_END = Duration.ofMillis(500);
 
@@ -78,7 +78,9 @@ public final class CommunicatorLosses {
     /** Whether NCCL has returned an error to the program. */
     private boolean delivered;
     private boolean ended;
-    /** First loss, which this process reports to its other peers when it closes; null for none. */
+    /**
+     * First loss; null for none. When this process closes its other connections, it reports this loss to their peers.
+     */
     private @Nullable LostEnd culprit;
     /** Error that a program receives when it enqueues again. Written under the lock, read by any thread. */
     private volatile @Nullable String problem;
@@ -128,7 +130,8 @@ public final class CommunicatorLosses {
     }
 
     /**
-     * Records a connection that is served. If this process ends because of a loss, the connection's peer is told why.
+     * Records a connection that is served. If this process ends because of a loss, the connection's peer is told which
+     * process was lost.
      */
     public synchronized void opened(Leaver connection) {
         open.add(connection);

@@ -31,7 +31,10 @@ import org.millrace.plugin.host.NativeMemory;
  */
 public record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath) {
 
-    /** Speed of an interface that does not report its speed, in Mbit/s, as in NCCL's own socket network. */
+    /**
+     * Speed in Mbit/s that is assumed for an interface that does not report its speed. NCCL's own socket network
+     * assumes the same speed.
+     */
     private static final int USUAL_SPEED_MBPS = 10_000;
 
     private static final Path INTERFACES = Path.of("/sys/class/net");

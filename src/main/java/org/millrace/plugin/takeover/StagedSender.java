@@ -9,8 +9,8 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.connection.FrameQueue;
 
 /**
- * Sends payloads that lie in a device's memory, directly if the network (the wire) can read this memory. Otherwise the
- * payloads pass through host memory, with several copies in flight. Used by one thread.
+ * Sends payloads that lie in a device's memory. The payloads are sent directly if the network (the wire) can read this
+ * memory. Otherwise they pass through host memory, with several copies in flight. Used by one thread.
  */
 final class StagedSender extends FrameEnd.Carried implements FrameSender {
 
@@ -19,7 +19,10 @@ final class StagedSender extends FrameEnd.Carried implements FrameSender {
     private final Staging staging;
     /** Frames that wait for their own copies or for earlier frames. */
     private final FrameQueue waiting = new FrameQueue(LIMIT);
-    /** Number of the copy of each waiting frame, by slot of {@link #waiting}. */
+    /**
+     * For each waiting frame, by slot of {@link #waiting}, the number that identifies the copy of the frame's payload;
+     * {@link Staging#NO_COPY} if no copy is needed.
+     */
     private final long[] copies = new long[LIMIT];
 
     /**

@@ -88,7 +88,7 @@ abstract class TakeoverConnection implements DataPath.Connection {
         NetDeviceHandle.of(handle).set(NetDeviceHandle.HOST, 0, 0, 0, false);
     }
 
-    /** Returns the size of the memory that the proxy needs besides the connection's own, in bytes; 0 for none. */
+    /** Returns the size in bytes of the memory that the proxy needs besides the connection's own memory; 0 for none. */
     abstract long stagingBytes(ConnectionLayout layout);
 
     abstract boolean receives();
@@ -280,8 +280,8 @@ abstract class TakeoverConnection implements DataPath.Connection {
     }
 
     /**
-     * Waits until the proxy's thread has released the connection. Keeps the proxy's thread awake, because it would
-     * otherwise park while it waits for the peer's answers.
+     * Waits until the proxy's thread has released the connection. Keeps the proxy's thread awake, because the thread
+     * would otherwise park while it waits for the peer's answers.
      */
     private boolean await(ProxyAgent.Acknowledgement removal, Duration time) {
         long deadline = System.nanoTime() + time.toNanos();

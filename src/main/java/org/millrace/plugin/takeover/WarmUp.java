@@ -31,8 +31,8 @@ import org.millrace.proxy.spi.ProxyConnection;
 import org.millrace.trace.ProcessTrace;
 
 /**
- * Sends steps of every protocol from this process to itself while NCCL still initializes. The proxies' code is
- * therefore compiled when the first kernel posts. Without the warm-up, the first thousands of steps would be
+ * Sends steps of every protocol from this process to itself while NCCL still initializes. When the first kernel posts,
+ * the proxies' code is therefore already compiled. Without the warm-up, the first thousands of steps would be
  * interpreted, at several times their cost. The first steps use slots in host memory. LL's slots are always in host
  * memory. The next steps use slots that a GPU copies. Sizes, protocols and pace are random, because a branch that the
  * warm-up never takes would cause a deoptimization later.
