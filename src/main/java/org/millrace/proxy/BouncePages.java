@@ -75,7 +75,7 @@ public final class BouncePages {
     /**
      * Publishes to the kernel the list of the pages that contain a slice's payload.
      *
-     * @param ordinal number of the slice
+     * @param ordinal ordinal of the slice
      * @param first   index of the first page
      * @param bytes   length of the payload, more than 0
      */

@@ -158,7 +158,7 @@ public final class CopyProxy extends AbstractProxy {
         /** Advances the copies in flight without blocking. Returns the amount of work done. */
         int progress();
 
-        /** {@return the total number of completed copies} */
+        /** {@return the number of copies that were completed since this object was created} */
         long completed();
 
         /**
@@ -199,8 +199,8 @@ public final class CopyProxy extends AbstractProxy {
                 int pieces = 0;
                 while (completed != begun && left > 0) {
                     int index = ConnectionLayout.slot(completed);
-                    // Lines must be copied in order, so all lines of a slot are copied in one pass. The lines of a slot
-                    // are at most a few times longer than BYTES_A_PASS.
+                    // Lines must be copied from the first to the last, so all lines of a slot are copied in one pass.
+                    // The lines of a slot are at most a few times longer than BYTES_A_PASS.
                     long piece =
                             protocols[index] == Protocol.SIMPLE ? Math.min(sizes[index] - copied, left) : sizes[index];
                     copy(protocols[index], offsets[index] + copied, piece);

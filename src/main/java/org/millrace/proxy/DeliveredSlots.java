@@ -12,8 +12,8 @@ import org.millrace.proxy.spi.Steps;
 /**
  * The received payloads in slots that the device has not freed, oldest first. Compares each payload with the checksum
  * in its frame's header when the device has freed the slot, before the slot is used again. Only slots are checked: the
- * user may change the user's memory as soon as the operation is complete, and the proxy may notice the completion
- * later. Proxy's thread only.
+ * user may change the user's memory as soon as the operation is complete, and the proxy may notice the completion only
+ * after this change. Proxy's thread only.
  */
 final class DeliveredSlots {
 
@@ -29,7 +29,10 @@ final class DeliveredSlots {
         this.check = check;
     }
 
-    /** Adds the frame that is received next. The step source has admitted the frame. */
+    /**
+     * Adds the frame with the given header, which the step source has admitted. Called before the frame's payload is
+     * received. Does nothing if the payload has no checksum, or if its destination is not a slot.
+     */
     void add(FrameHeader header, ReceiveStepSource source) {
         MemoryRegion region = check.sum(header) != PayloadSum.NONE ? source.slotRegion() : null;
         if (region != null) {

@@ -36,8 +36,8 @@ public final class SendProxy extends AbstractProxy {
     private final StepWindow window = new StepWindow();
     /**
      * Exception by which the sender reported that the peer has closed the connection; null before, and always null if
-     * the source cannot continue without the peer. If it is set, no frame is offered to the sender. The proxy then
-     * stops with this exception as soon as a posted step has data, because the peer needs that data.
+     * the source cannot continue without the peer. If this field is set, no frame is offered to the sender. The proxy
+     * then stops with this exception as soon as a posted step has data, because the peer needs that data.
      */
     private @Nullable PeerClosedException peerClosed;
 
@@ -163,7 +163,7 @@ public final class SendProxy extends AbstractProxy {
     private void returnOldest() {
         long end = window.oldestEnd();
         for (long step = window.oldestStep(); step != end; step++) {
-            // A release: pairs with the acquire of a device that waits until the network has read its memory.
+            // This release pairs with the acquire of a device that waits until the network has read the step's data.
             recvMem.sizeRelease(ConnectionLayout.slot(step), RecvMem.EMPTY);
         }
         source.released(end);

@@ -4,8 +4,9 @@ import org.millrace.abi.ConnectionLayout;
 
 /**
  * One end of a network connection that several connections, its members, share. This class is the common part of the
- * sending and the receiving end. It records the member of each frame in flight. The network completes frames in order,
- * so this record assigns each completion to a member. The network connection is closed when the last member is closed.
+ * sending and the receiving end. It records the member of each frame in flight. The network completes frames in the
+ * order in which the frames were accepted. The record therefore assigns each completion to a member. The network
+ * connection is closed when the last member is closed.
  */
 abstract sealed class SharedEnd permits SharedSender, SharedReceiver {
 
@@ -49,7 +50,7 @@ abstract sealed class SharedEnd permits SharedSender, SharedReceiver {
         /**
          * Returns the number of completed frames of this member.
          *
-         * @param frames total number of frames of all members that the network has completed
+         * @param frames number of frames that the network has completed, for all members together
          */
         final long completed(long frames) {
             while (removed != frames) {

@@ -12,16 +12,17 @@ import org.millrace.net.MemoryRegion;
  * must serve all members.
  *
  * <p>
- * The frames of all members arrive in one order. A member that waits for its device therefore delays the later frames
- * of the other members. For this reason connections may share only if each operation runs on all of them, as on the
- * channels of a ring. A frame of an operation is sent only after all frames of earlier operations.
+ * The frames of all members arrive in one common order. A member that waits for its device therefore delays the later
+ * frames of the other members. For this reason connections may share only if each operation runs on all of them, as on
+ * the channels of a ring. A frame of an operation is sent only after all frames of earlier operations.
  *
  * <p>
- * The number of members is limited to prevent a deadlock around the ring. In such a deadlock each rank waits because
- * all slots of one channel are full. The same number of further steps of that channel is not sent yet, because steps of
- * other channels must be sent first. The rank then holds four chunks of that channel. If all n ranks wait for each
- * other in this way, they hold more than 4n chunks. However, a channel has at most n chunks in flight, one for each
- * rank. With {@value #MEMBERS} channels there are at most 4n chunks, so this state is impossible.
+ * The number of members is limited to prevent a deadlock around the ring. In such a deadlock, each rank waits because
+ * all slots of one of the rank's channels are full. As many further steps of that channel are not sent yet, because
+ * steps of other channels must be sent first. In slots and unsent steps together, the rank then holds four chunks of
+ * that channel. If all n ranks wait for each other in this way, they hold more than 4n chunks. However, a channel has
+ * at most n chunks in flight, one for each rank. With {@value #MEMBERS} channels there are at most 4n chunks, so this
+ * state is impossible.
  */
 public final class SharedSender extends SharedEnd {
 

@@ -23,7 +23,7 @@ public final class SliceLists {
     private final UnpackMeta meta;
     private final UnpackHandle handle;
     private final PieceCheck check;
-    /** Number of the next slice with a list to clear. To clear a list means to set its number of pieces to 0. */
+    /** Ordinal of the next slice with a list to clear. To clear a list means to set its number of pieces to 0. */
     private long uncleared;
     private long ordinal;
     private int slice;
@@ -34,7 +34,7 @@ public final class SliceLists {
      * @param meta         zeroed memory of {@link UnpackMeta#BYTES} bytes
      * @param handle       initialized handle of the kernel, of {@link UnpackHandle#BYTES} bytes
      * @param bounceBytes  size of the bounce buffer
-     * @param firstOrdinal number of the first slice: the handle's head plus 1
+     * @param firstOrdinal ordinal of the first slice: the handle's head plus 1
      */
     public SliceLists(MemorySegment meta, MemorySegment handle, long bounceBytes, long firstOrdinal) {
         this.meta = UnpackMeta.of(meta);
@@ -46,7 +46,7 @@ public final class SliceLists {
     /**
      * Begins a slice's list.
      *
-     * @param number number of the slice
+     * @param number ordinal of the slice
      * @param bytes  size of the slice
      * @throws ProxyException if the kernel has already used this slice's list, or the slice is too long
      */
@@ -212,7 +212,7 @@ public final class SliceLists {
          * Makes a receiver store a slice in pages. The slice is the payload of the header that the receiver returned
          * most recently.
          *
-         * @param number number of the slice, as the device counts slices
+         * @param number ordinal of the slice, as the device counts slices
          */
         void receive(FrameReceiver receiver, long number, long step, long bytes) {
             int index = ConnectionLayout.slot(received++);

@@ -43,7 +43,9 @@ public final class StepCheck extends FrameCheck {
                 : new CheckedReceiver(receiver, new StepCheck(action, name, announced));
     }
 
-    /** Operations that are announced may use the user's memory, which the user may free after a failure. */
+    /**
+     * Returns false for announced operations. They may use the user's memory, which the user may free after a failure.
+     */
     @Override
     protected boolean keepsPayloads() {
         return !announced;

@@ -33,8 +33,8 @@ final class StepWindow {
     }
 
     /**
-     * Returns the total number of frames that were removed from the window. Callers compare it with the number of
-     * frames that the network has completed.
+     * Returns the number of frames that were removed since the window was created. Callers compare it with the number
+     * of frames that the network has completed.
      */
     long removed() {
         return removed;

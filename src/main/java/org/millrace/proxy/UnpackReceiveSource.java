@@ -126,8 +126,8 @@ public final class UnpackReceiveSource implements ReceiveStepSource {
      * 1. After the last step of an operation, the next posted step would be s + 1 or s + 4.
      * <li>s is the second slice of a chunk, and the step posted before was s - 2.
      * </ul>
-     * Both conditions are known when the next posted step arrives. This is early enough: the number of a slice is
-     * needed only to publish the list of its pages, and an empty slice has no pages.
+     * Both conditions are known when the next posted step arrives. This is early enough: the ordinal of a slice is
+     * needed only to publish the list of the slice's pages, and an empty slice has no pages.
      */
     public static final class SliceOrder {
 
@@ -145,7 +145,7 @@ public final class UnpackReceiveSource implements ReceiveStepSource {
         /**
          * Creates the numbering of slices for a connection that has posted no steps yet.
          *
-         * @param firstOrdinal number of the first slice
+         * @param firstOrdinal ordinal of the first slice
          */
         public SliceOrder(long firstOrdinal) {
             next = firstOrdinal;
@@ -166,7 +166,7 @@ public final class UnpackReceiveSource implements ReceiveStepSource {
             follow(step);
         }
 
-        /** Records that a Simple slice with data was posted. Returns the number of the slice. */
+        /** Records that a Simple slice with data was posted. Returns the ordinal of the slice. */
         public long slice(long step) {
             resolve(step);
             follow(step);
@@ -195,7 +195,7 @@ public final class UnpackReceiveSource implements ReceiveStepSource {
     /**
      * Memory of a connection with a kernel that gathers slices from pages.
      *
-     * @param firstOrdinal number of the connection's first slice
+     * @param firstOrdinal ordinal of the connection's first slice
      */
     public record UnpackMemory(BouncePages pages, SliceLists lists, long firstOrdinal) {
     }

@@ -22,7 +22,7 @@ public interface ProxyConnection {
     boolean drained();
 
     /**
-     * Completes what is in flight without the peer, if that is possible, because the connection's memory is about to be
+     * Completes the transfers in flight that need no further action of the peer. The connection's memory is about to be
      * freed. Called repeatedly while the connection is not drained.
      */
     default void settle() {
@@ -30,8 +30,9 @@ public interface ProxyConnection {
     }
 
     /**
-     * {@return whether data would be lost if the peer closed the connection now} Such data was posted by this side's
-     * device and may not have arrived at the peer. It may also be data from the peer that the device has not received.
+     * {@return whether data would be lost if the peer closed the connection now} In one case, this side's device has
+     * posted data that may not have arrived at the peer. In the other case, this side's device has not received data
+     * from the peer.
      */
     default boolean owesData() {
         return !drained();

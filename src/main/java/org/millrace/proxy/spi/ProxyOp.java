@@ -21,8 +21,8 @@ import org.millrace.net.MemoryRegion;
  * @param sliceSteps number of steps of a slice, a power of two. One frame contains the data of at most one slice.
  * @param protocol   protocol, which determines the layout of the data in slots
  * @param user       the user's memory, if the device stores addresses of this memory in {@code connFifo} (mode PTR), so
- *                   that no copy is necessary; null if the data passes through slots. The two ends of a connection
- *                   decide this independently.
+ *                   that no copy is necessary; null if the data passes through slots. Each end of a connection chooses
+ *                   its own mode, independent of the other end.
  * @param collNet    request to a network that reduces; null if the peer is a rank
  */
 public record ProxyOp(long opCount, long signature, long count, long steps, int chunkSteps, int sliceSteps,
@@ -72,13 +72,13 @@ public record ProxyOp(long opCount, long signature, long count, long steps, int 
         return new ProxyOp(opCount, signature, count, 0, 1, 1);
     }
 
-    /** {@return a copy of this operation with another number} */
+    /** {@return an operation that differs from this operation only by its number} */
     public ProxyOp numbered(long number) {
         return new ProxyOp(number, signature, count, steps, chunkSteps, sliceSteps, protocol, user, collNet);
     }
 
     /**
-     * {@return a copy of this operation for a connection to a network that reduces}
+     * {@return an operation that differs from this operation only by its request to a network that reduces}
      *
      * @param windows request to that network
      */
