@@ -18,7 +18,7 @@ import org.millrace.engine.EngineOptions.TransferOptions;
  *
  * @param host     identifier of this rank's host. It is the machine's identifier, unless the user divides the machine
  *                 into several hosts
- * @param nodes    number of each rank's host; hosts count from 0 in the order of their first ranks
+ * @param nodes    index of each rank's host. Hosts are numbered from 0, in the order of their lowest ranks
  * @param channels number of rings
  */
 record Agreement(int ranks, String host, int ranksOnThisHost, int[] nodes, int channels, long bufferBytes) {

@@ -32,7 +32,7 @@ record AlgorithmChoice(Map<String, Set<CollectiveFunction.Algorithm>> allowed) {
      * Maximum size of an operation for a tree, in bytes per hop of a ring. Larger operations are faster around a ring.
      * A ring has more hops with more ranks, so the limit grows, too. Where ranks share cores, the limit is a few KiB.
      * With 3 and 4 ranks on two busy cores, both algorithms took equally long from 4 to 16 KiB. From 64 KiB on, the
-     * ring took half as long.
+     * ring took half as long as the tree.
      */
     private static final long LARGEST_TREE_BYTES_PER_HOP = 2 * 1024;
 
@@ -111,7 +111,10 @@ record AlgorithmChoice(Map<String, Set<CollectiveFunction.Algorithm>> allowed) {
         return allowed.getOrDefault(operation.ncclName().toLowerCase(Locale.ROOT), Set.of());
     }
 
-    /** Returns whether the user allows only a network that reduces for an operation, and no ring or tree. */
+    /**
+     * Returns whether the user's choice for an operation excludes ring and tree, so that only a network that reduces
+     * remains.
+     */
     public boolean needsCollNet(Operation operation) {
         return (allows(operation, CollectiveFunction.Algorithm.COLLNET_DIRECT)
                 || allows(operation, CollectiveFunction.Algorithm.COLLNET_CHAIN))
@@ -125,9 +128,9 @@ record AlgorithmChoice(Map<String, Set<CollectiveFunction.Algorithm>> allowed) {
     }
 
     /**
-     * Parser for the values of {@code NCCL_ALGO} and {@code NCCL_PROTO}, which it reads as NCCL does. Commas separate
-     * names. Names after {@code ^} are excluded. Semicolons separate sections. A section applies to the function that
-     * it begins with, or to all functions.
+     * Parser for the values of {@code NCCL_ALGO} and {@code NCCL_PROTO}. It interprets these values as NCCL does.
+     * Commas separate names. Names after {@code ^} are excluded. Semicolons separate sections. A section applies to the
+     * function that it begins with, or to all functions.
      */
     static final class FunctionSections {
 

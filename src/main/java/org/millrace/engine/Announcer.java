@@ -162,8 +162,9 @@ final class Announcer {
     }
 
     /**
-     * Identity of one run of a plan's transfers. The numbers count the sends, or the receives, between two ranks;
-     * {@link #NONE} if the run has no send or no receive to another rank.
+     * Identity of one run of a plan's transfers. {@code send} is the ordinal of the send among all sends to the peer,
+     * from 0. {@code receive} is the ordinal of the receive among all receives from the peer, from 0. Each is
+     * {@link #NONE} if the run has no such transfer with another rank.
      */
     record TransferId(PlannedTransfer planned, long send, long receive) implements Meeting {
 

@@ -43,7 +43,7 @@ final class Attendance implements EmulatedDevice.KernelWatch {
              * Requires a peer to have reached its half of a transfer between this rank and the peer.
              *
              * @param sends  whether this rank's half is the send
-             * @param number number of the transfer, counted for each peer and direction
+             * @param number ordinal of the transfer; each peer and each direction has a separate count
              */
             void transfer(int peer, boolean sends, long number);
         }
@@ -93,7 +93,7 @@ final class Attendance implements EmulatedDevice.KernelWatch {
 
     // Methods of the connector service's thread.
 
-    /** Answers the questions of other ranks, and reads the counts of ranks that close. */
+    /** Answers the questions of other ranks, and reads the operation counts that closing ranks have sent. */
     void answer() {
         launched.watch();
         for (int peer = 0; peer < control.size(); peer++) {

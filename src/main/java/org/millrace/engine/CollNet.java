@@ -176,8 +176,8 @@ final class CollNet {
      * measurement.
      *
      * @param bytes size of each rank's part
-     * @throws MillraceException if the user's settings allow no other algorithm and the networks do not support the
-     *                           operation
+     * @throws MillraceException if the networks do not support the operation, and the user's settings allow no
+     *                           algorithm without a network
      */
     public CollectiveFunction.@Nullable Algorithm algorithm(Operation operation, long bytes, DataType type,
             ReduceOp op) {

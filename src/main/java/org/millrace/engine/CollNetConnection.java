@@ -26,8 +26,9 @@ import org.millrace.transport.TransportEnd;
  * A rank's connection with a network that reduces, on one channel. It owns the resources that both of the rank's ends
  * share ({@code ncclCollNetSharedRes}): the network, slots to send from, slots to receive into, and a proxy for each
  * direction. The receiving end connects the rank with the network, and the sending end waits for this connection. Both
- * proxies run on one agent. Operations may also be announced on the program's threads. All other methods, except those
- * of the proxies, are called on the thread that makes connections.
+ * proxies run on one agent, and the agent's thread calls the proxies' methods. Operations are announced on the
+ * program's threads, or on the thread that makes connections. All other methods are called on the thread that makes
+ * connections.
  */
 final class CollNetConnection {
 
@@ -47,7 +48,7 @@ final class CollNetConnection {
     private @Nullable ConnectionTrace received;
     private int ends;
 
-    /** @param number number of the network, among all networks of the communicator */
+    /** @param number index of the network among all networks of the communicator */
     CollNetConnection(CollectiveNetworkProvider provider, int number, Runnable onFreed) {
         this.provider = provider;
         this.number = number;
@@ -256,8 +257,8 @@ final class CollNetConnection {
         }
 
         /**
-         * Returns the number of requests completed since the beginning. Each request is one step, so the device may
-         * reuse the slots of as many steps.
+         * Returns the number of requests completed since the connection was made. Each request is one step, so the
+         * device may reuse the slots of as many steps.
          */
         long done() {
             return done;

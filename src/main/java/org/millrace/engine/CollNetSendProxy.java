@@ -21,8 +21,9 @@ import org.millrace.proxy.spi.Steps;
 /**
  * Submits the device's posted steps to the network. Each request contains one step. A step is submitted as soon as the
  * receiving side has a slot for the step's result. When a request completes, the proxy returns the slot of the sent
- * step to the device. The steps use the protocol Simple and are submitted in order. The first step of an operation is
- * not rounded up, because a chunk is one step. NCCL's COLLNET does the same.
+ * step to the device. The steps use the protocol Simple and are submitted in ascending order. The number of an
+ * operation's first step is not rounded up to a multiple of a chunk, because a chunk is one step. NCCL's COLLNET does
+ * the same.
  */
 final class CollNetSendProxy extends AbstractProxy {
 

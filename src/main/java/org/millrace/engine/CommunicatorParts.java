@@ -55,8 +55,8 @@ final class CommunicatorParts {
     /** Number of processes on this host that run ranks of the group. */
     private int processes = 1;
     /**
-     * Acknowledgement of the proxies after a complete pass that began after the failure. Null until
-     * {@link #proxiesStand} requests it. Device's thread only.
+     * The proxies' acknowledgement that they have completed a pass that began after the failure. Null until
+     * {@link #proxiesStand} requests the acknowledgement. Device's thread only.
      */
     private @Nullable Acknowledgement passed;
     /** Networks that reduce; null if none is used. */
@@ -174,8 +174,8 @@ final class CommunicatorParts {
     }
 
     /**
-     * Returns whether all passes of the proxies that began before the abort flag was set have ended. The flag is
-     * already set. Later passes transfer nothing. The device's thread calls this method repeatedly.
+     * Returns whether the proxies have ended all passes that began before the abort flag was set. The flag is already
+     * set. Later passes transfer nothing. The device's thread calls this method repeatedly.
      */
     boolean proxiesStand() {
         if (passed == null) {

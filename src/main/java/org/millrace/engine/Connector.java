@@ -62,8 +62,8 @@ final class Connector<P> {
     }
 
     /**
-     * Returns the number of the next send or receive of this connector. The peer's connector counts the other halves of
-     * these transfers in the same way.
+     * Returns the ordinal of the next send or receive of this connector, from 0. The peer's connector counts the other
+     * halves of these transfers in the same way.
      */
     long nextTransfer() {
         return transfers++;
@@ -119,9 +119,9 @@ final class Connector<P> {
     }
 
     /**
-     * Advances the connection attempt without blocking. Returns the connection in the one call that completes it, and
-     * null in other calls. That call first announces to the connection all operations that were announced to this
-     * connector earlier. Only then may the device begin to use the connection.
+     * Advances the connection attempt without blocking. Returns the connection if this call completes it, and null
+     * otherwise. Before the return, the completing call announces to the connection all operations that were announced
+     * to this connector earlier. The device may begin to use the connection only after these announcements.
      *
      * @throws MillraceException if the connection cannot be made
      */

@@ -17,7 +17,7 @@ import org.millrace.agent.RequestQueue;
  * <p>
  * The thread sleeps until another thread wakes it with a request, and leaves its core to the program. A peer's message
  * about a connection also wakes it. While connections are being made, the thread also polls them. It sleeps between two
- * polls, and the sleeps become longer as long as no connection makes progress.
+ * polls, and the sleeps become longer while no connection makes progress.
  */
 final class ConnectorService implements AutoCloseable {
 
@@ -117,7 +117,7 @@ final class ConnectorService implements AutoCloseable {
         return request;
     }
 
-    /** Stops the thread, when it no longer serves connectors. */
+    /** Stops the thread. Called when the thread no longer serves connectors. */
     @Override
     public void close() {
         runner.close();

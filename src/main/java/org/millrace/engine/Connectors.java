@@ -101,8 +101,8 @@ final class Connectors {
     }
 
     /**
-     * Returns the connector for sends to a peer, which is created at the first call. Called by the thread that issues
-     * operations. The device finds only connectors that were requested before.
+     * Returns the connector for sends to a peer. The first call with these arguments creates the connector. Called by
+     * the thread that issues operations. The device finds a connector only after its creation.
      */
     Connector<SendPort> send(int peer, int channel, int index) {
         return sends.computeIfAbsent(new Key(peer, channel, index), _ -> ask(new Connector<>(
@@ -112,8 +112,8 @@ final class Connectors {
     }
 
     /**
-     * Returns the connector for receives from a peer, which is created at the first call. Called by the thread that
-     * issues operations. The device finds only connectors that were requested before.
+     * Returns the connector for receives from a peer. The first call with these arguments creates the connector. Called
+     * by the thread that issues operations. The device finds a connector only after its creation.
      */
     Connector<ReceivePort> receive(int peer, int channel, int index) {
         return receives.computeIfAbsent(new Key(peer, channel, index), _ -> {
@@ -179,9 +179,9 @@ final class Connectors {
     }
 
     /**
-     * Announces an operation to the receive connectors of collectives that have no part in it. If a peer nevertheless
-     * sends data on such a connector, the peer runs a different operation, and the connector can report it. Not safe
-     * from several threads at a time.
+     * Announces an operation to those receive connectors of collectives that move no data of the operation. If a peer
+     * nevertheless sends data on such a connector, the peer runs a different operation. The connector can then report
+     * this difference. Not safe from several threads at a time.
      */
     void announceWithout(long opCount, long signature, long count) {
         for (int i = 0; i < collectiveReceives.size(); i++) {

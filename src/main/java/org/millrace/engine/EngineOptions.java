@@ -28,7 +28,7 @@ import org.millrace.engine.NetTransport.Unpacking;
  * @param idle              creates the idle strategy of one polling thread from the sleeper that the strategy uses
  * @param hasCore           whether a polling thread may poll for long before it sleeps; false if there are more ranks
  *                          than cores
- * @param silentSleepNanos  longest sleep of a polling thread that waits for an event without a wake-up
+ * @param silentSleepNanos  longest sleep of a polling thread, if some awaited event does not wake the thread
  * @param wokenSleepNanos   longest sleep of a polling thread that every event wakes
  * @param stallDeadline     maximum time of an operation without any progress
  * @param lateDeadline      maximum time that a rank that is alive may be late for an operation
@@ -61,8 +61,8 @@ record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepN
     /** Number of passes that a polling thread spins before its first yield, if each polling thread has a core. */
     private static final int SPINS = 200;
     /**
-     * Number of passes before the first yield if a waiting thread runs the device, on a core that it may share with the
-     * peer. The passes take about two microseconds.
+     * Number of passes before the first yield if a waiting thread runs the device. This thread may share its core with
+     * the peer. The passes take about two microseconds.
      */
     private static final int SHARED_SPINS = 20;
 
@@ -172,8 +172,8 @@ record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepN
      * Options of memory shared between ranks of one host, and of transports of other jars.
      *
      * @param others         whether transports of other jars precede Millrace's own ({@code NCCL_MY_TRANSPORT_ENABLE})
-     * @param refusal        reason why ranks must not share memory, because each step must be a frame of a network;
-     *                       empty if they may share it
+     * @param refusal        setting that forbids shared memory, because each step must be a frame of a network; empty
+     *                       if ranks may share memory
      * @param p2pDisabled    value of {@code NCCL_P2P_DISABLE}
      * @param p2pCopies      whether the sender's proxy copies over P2P, instead of its device
      * @param shmDisabled    value of {@code NCCL_SHM_DISABLE}
@@ -225,9 +225,9 @@ record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepN
         private static final long SHARED_CHUNK_BYTES = 128 << 10;
 
         /**
-         * Number of ranks above which slots are shared, unless the user decides. With so many ranks, shared slots also
-         * take less time, because they stay in the cache. For chunks of less than a few KiB, shared slots save no time.
-         * {@code PoolBench} measures the time; performance.md has figures.
+         * Number of ranks above which slots are shared, unless the user decides. With more ranks than this, shared
+         * slots also take less time, because they stay in the cache. For chunks of less than a few KiB, shared slots
+         * save no time. {@code PoolBench} measures the time; performance.md has figures.
          */
         private static final int SHARING_PEERS = 16;
 

@@ -38,7 +38,7 @@ final class EngineTrace implements AutoCloseable {
         trace = process == null ? null : process.communicator(number, control.rank(), control.size(), "");
     }
 
-    /** Returns a trace of the operations launched on a device. This object closes it. */
+    /** Returns a trace of the operations launched on a device. This object closes the returned trace. */
     OperationTrace operations(EmulatedDevice device) {
         operations = new OperationTrace(ProcessTrace.current(), trace, device);
         return operations;

@@ -100,8 +100,9 @@ public final class GinRank implements AutoCloseable {
 
     /**
      * Fails the communicator when a peer reports a failure. Without the report, this rank may take the failed peer for
-     * alive, for two reasons. This rank has read the shutdown message of a connection, or it has nothing in flight to
-     * the peer. After the report, kernels that wait for the peer's signals end at once, and not at their deadline.
+     * alive in two cases. In the first case, this rank has read the shutdown message of a connection. In the second
+     * case, this rank has nothing in flight to the peer. After the report, kernels that wait for the peer's signals end
+     * at once, and not at their deadline.
      */
     private static void hear(ControlPlane control, GinCommunicator communicator) {
         RemoteFailure told = control.failure();

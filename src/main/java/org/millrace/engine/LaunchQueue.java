@@ -348,10 +348,10 @@ final class LaunchQueue implements OperationGroup.Part {
     /**
      * Kernels of the newest collectives, to be launched again if the program repeats a collective. Small collectives
      * are kept because the planning of a small collective takes longer than its run. Large collectives are kept as
-     * well. Otherwise a large collective after small ones would run planning code that is not yet compiled. Example:
-     * 256 KiB after smaller sizes, two processes: 150 us instead of 40 us. Kept kernels reference their operands.
-     * Operands in memory that the garbage collector manages therefore stay allocated for a few operations longer. Used
-     * by one thread at a time.
+     * well. Without its kept kernel, a large collective after small ones would run planning code that is not yet
+     * compiled. For example, a collective of 256 KiB after smaller ones took 150 us instead of 40 us between two
+     * processes. Kept kernels reference their operands. Operands in memory that the garbage collector manages therefore
+     * stay allocated for a few operations longer. Used by one thread at a time.
      */
     static final class RecentKernels {
 

@@ -30,7 +30,10 @@ final class OperationTrace implements AutoCloseable {
      * recorded its end.
      */
     private static final int KERNELS = CommunicatorFields.OPERATIONS;
-    /** Maximum number of observed kernels. If more kernels are launched ahead, the newest ones are observed. */
+    /**
+     * Maximum number of observed kernels. If more kernels are launched before the oldest of them ends, only the newest
+     * kernels are observed.
+     */
     private static final int MAX_KERNELS = 1 << 16;
 
     static {
@@ -116,7 +119,10 @@ final class OperationTrace implements AutoCloseable {
         return (int) number & kernels.length - 1;
     }
 
-    /** Makes room in the tables for another kernel, because programs may launch thousands of kernels ahead. */
+    /**
+     * Makes room in the tables for another kernel, because programs may launch thousands of kernels before the first of
+     * them ends.
+     */
     private void makeRoom() {
         long ended = 0;
         while (oldest < launched && kernels[at(oldest)].done()) {

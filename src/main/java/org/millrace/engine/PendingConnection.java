@@ -82,8 +82,8 @@ final class PendingConnection implements Pending<TransportConnection> {
     }
 
     /**
-     * Returns the set-up message for this end. Between two ranks, this is the peer's message. In a peer group, the
-     * messages of all ranks are joined in the order of the ranks, including this rank's message.
+     * Returns the set-up data that this end needs to connect. Between two ranks, the data is the peer's set-up message.
+     * In a peer group, the data consists of the messages of all ranks in rank order, including this rank's message.
      */
     private byte[] said() {
         if (request.group() == null) {
@@ -126,8 +126,8 @@ final class PendingConnection implements Pending<TransportConnection> {
     }
 
     /**
-     * Removes the transport's name from a message. Both ends must have chosen the same transport before an end reads
-     * the peer's message.
+     * Returns a message without the transport's name. Throws if the name differs, because an end can read the peer's
+     * message only if both ends have chosen the same transport.
      */
     private byte[] withoutName(int other, byte[] message) {
         byte[] name = transport.getBytes(StandardCharsets.UTF_8);

@@ -10,8 +10,8 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.transport.Transport;
 
 /**
- * Memory of the user, registered with one rank's transports. Each transport that registers memory has its own region
- * for it.
+ * Memory of the user, registered with one rank's transports. Each transport that registers memory has a separate region
+ * for this memory.
  */
 final class RegisteredMemory implements AutoCloseable {
 

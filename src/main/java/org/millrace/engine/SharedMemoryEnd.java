@@ -251,7 +251,7 @@ final class SharedMemoryEnd implements TransportEnd {
 
         /**
          * Returns an array, indexed by slot, of the segments of user memory that the receiver reads. The sender stores
-         * them. Null if the ends belong to two processes.
+         * these segments in the array. Null if the ends belong to two processes.
          */
         default @Nullable MemorySegment @Nullable [] pointed() {
             return null;

@@ -16,9 +16,9 @@ import org.millrace.engine.PlannedOperation.SendOrReceive;
 import org.millrace.engine.Registrations.UserRegions;
 
 /**
- * Plans the work of sends and receives. Transfers use separate connections, which are made at first use, so that one
- * waiting transfer does not delay others. A transfer's bytes are divided into parts, one for each of the first
- * channels, from channel 0 on.
+ * Plans the work of sends and receives. Each peer has separate connections for transfers, so that a transfer that waits
+ * for one peer does not delay transfers with other peers. A connection is made at its first use. A transfer's bytes are
+ * divided into parts, one for each of the first channels, from channel 0 on.
  */
 final class TransferPlanner {
 

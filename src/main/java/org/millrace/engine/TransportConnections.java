@@ -155,7 +155,7 @@ final class TransportConnections implements AutoCloseable {
 
     /**
      * {@return for each peer, the region through which its transport accesses any memory of this process, registered or
-     * not} Null for a peer with a transport that requires registration.
+     * not} The region is null for a peer with a transport that requires registration.
      */
     public RegisteredMemory allMemory() {
         return new RegisteredMemory(transports, this::transport, Transport::allMemory);
