@@ -62,7 +62,10 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
     private static final long MIN_HOLD_MILLIS = 200;
     private static final long MAX_HOLD_MILLIS = 1000;
     private static final int HOLD_FACTOR = 10;
-    /** Time that rank 0 of a failed group continues to accept. Ranks that still connect receive the reason at once. */
+    /**
+     * Time after a group's failure during which rank 0 still accepts connections. Ranks that connect in this time
+     * receive the reason of the failure at once.
+     */
     private static final Duration LATECOMERS = Duration.ofSeconds(1);
     /**
      * Maximum number of clients that have not yet proved that they know the secret. The limit is enough, because fewer
@@ -107,8 +110,8 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
     boolean accept() {
         boolean more = unproven.accept(accept);
         if (unproven.pauseNanos() > 0 && key.isValid()) {
-            // Rank 0 accepts no client until the pause ends. The selector would otherwise report the waiting connection
-            // repeatedly.
+            // Rank 0 pauses, and accepts no client until the pause ends. The selector would otherwise report the
+            // waiting connection repeatedly.
             key.interestOps(0);
         }
         return more;
@@ -210,9 +213,9 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
     }
 
     /**
-     * Returns whether the peer may have its rank number. If another process also claims the number, refuses one of the
-     * two processes. The join fails if the peer should replace a member, or if the start times of the two processes
-     * have no order. The group could otherwise compute with the wrong process's data.
+     * Returns whether the peer may have the rank number that the peer claims. If another process also claims the
+     * number, refuses one of the two processes. The join fails if the peer should replace a member, or if the start
+     * times of the two processes have no order. The group could otherwise compute with the wrong process's data.
      */
     private boolean isRight(AcceptedConnection peer) {
         RankIdentity who = peer.identity();
@@ -290,7 +293,7 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
         }
     }
 
-    /** Drops a client that was not admitted, because its connection has ended or must end. */
+    /** Drops a client that is not a member. The client's connection has ended, or must end. */
     void lost(AcceptedConnection peer, IOException cause) {
         if (cause instanceof ProtocolException) {
             drop(peer, cause.getMessage());
@@ -351,8 +354,8 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
     long nanosToNextTick() {
         long nanos =
                 unproven.all().stream().mapToLong(peer -> peer.handshake.remainingNanos()).min().orElse(Long.MAX_VALUE);
-        // While rank 0 accepts no client, the next tick is due at the end of the pause. If the pause has just ended,
-        // the tick is due at once.
+        // While rank 0 pauses and accepts no client, the next tick is due at the end of the pause. If the pause has
+        // just ended, the tick is due at once.
         if (key.isValid() && key.interestOps() == 0) {
             nanos = Math.min(nanos, unproven.pauseNanos());
         }

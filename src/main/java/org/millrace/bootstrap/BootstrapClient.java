@@ -73,8 +73,8 @@ final class BootstrapClient {
      */
     private static final Duration ATTEMPT = Duration.ofSeconds(2);
     /**
-     * Number of refusals or wrong answers after which this rank gives up. The process at the address has then not
-     * proved that it knows the secret. Such a process may be any program, and may soon end.
+     * Number of refusals or wrong answers after which this rank gives up. Only refusals and answers of a process that
+     * has not proved that it knows the secret count. Such a process may be any program, and may soon end.
      */
     private static final int DOUBTS = 7;
     private static final long DOUBT_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
@@ -128,7 +128,7 @@ final class BootstrapClient {
         for (long pause = MIN_PAUSE_NANOS;; pause = Math.min(2 * pause, MAX_PAUSE_NANOS)) {
             try {
                 ServerAddress server = rendezvous.find(attempts++);
-                if (why == null) { // otherwise the last failure explains more than the next attempt
+                if (why == null) { // after a failed attempt, the trace keeps the failure, which explains more
                     trace.activity("connects to rank 0 at " + server);
                 }
                 RankZero rankZero = handshake(server, deadline);

@@ -16,9 +16,10 @@ import org.millrace.net.socket.Reconnector;
 import org.millrace.net.socket.SocketOptions;
 
 /**
- * End of the control plane on one rank, together with the control thread that serves it. It is a {@link Coordinator} on
- * rank 0 and a {@link Member} on all other ranks. The thread waits for sockets, timers and callers' requests. All
- * methods run on this thread, except the constructor and methods that are documented as safe from any thread.
+ * One rank's end of the control plane, together with the control thread that serves this end. The loop is a
+ * {@link Coordinator} on rank 0 and a {@link Member} on all other ranks. The thread waits for sockets, timers and
+ * callers' requests. All methods run on this thread, except the constructor and methods that are documented as safe
+ * from any thread.
  */
 abstract class ControlLoop {
 

@@ -25,9 +25,9 @@ import org.millrace.trace.JoinTrace;
  * <p>
  * {@link #allGather} and {@link #barrier} are collective. All ranks must make the same calls in the same order, each
  * from one thread at a time. The first failure of any rank ends every current and later collective call. A collective
- * call throws {@link MillraceException} if a rank failed, left, does not arrive, or made another call. This rank then
- * reports the failure to the other ranks. {@link #fail}, {@link #failure} and {@link #close} are safe from any thread
- * at any time.
+ * call throws {@link MillraceException} if a rank failed, left, does not arrive, or made another call. The rank with
+ * the failed call reports the failure to the other ranks. {@link #fail}, {@link #failure} and {@link #close} are safe
+ * from any thread at any time.
  *
  * <p>
  * After rank 0 has closed its control plane, the other ranks can no longer communicate. A program that needs all
@@ -271,7 +271,7 @@ public final class ControlPlane implements AutoCloseable {
             return group.awaitParts(own, deadline);
         } catch (MillraceException e) {
             if (own != null && collective == Call.BARRIER && e instanceof OperationInterruptedException) {
-                interrupted = own; // the other ranks can complete this barrier, so it is no failure
+                interrupted = own; // other ranks can complete this barrier: the interrupt is no failure
             } else {
                 tellOthers(e);
             }

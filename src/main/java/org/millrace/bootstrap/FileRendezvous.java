@@ -48,8 +48,8 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
     }
 
     /**
-     * Returns the rendezvous of a job. Other users can guess the name of a job, and could create its file first in a
-     * directory that all users can write. The file is therefore in a private directory.
+     * Returns the rendezvous of a job. Other users can guess the name of a job. In a directory that all users can
+     * write, another user could create the file before rank 0 creates it. The file is therefore in a private directory.
      */
     static FileRendezvous ofJob(String text, Path shared, JoinOptions options) {
         try {
@@ -87,8 +87,8 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
     }
 
     /**
-     * Returns whether another group uses a rendezvous file. A killed process may have left the file behind. No process
-     * that knows the file's secret then listens at the address in the file.
+     * Returns whether another group uses a rendezvous file. A killed process may have left the file behind. After such
+     * an end, no process that knows the file's secret listens at the address in the file.
      */
     private boolean isInUse(RendezvousFile found, RankIdentity self, int size) throws IOException {
         try (Selector selector = Selector.open()) {
@@ -186,7 +186,8 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
 
         /**
          * Checks the type and the owner of the file. The author of the file decides which group this rank joins. In a
-         * directory that all users can write, another user may have created the file or a link first.
+         * directory that all users can write, another user may have created this file, or a link with its name, before
+         * rank 0.
          */
         private static BasicFileAttributes check(Path path, int user) throws IOException {
             BasicFileAttributes file = Files.readAttributes(path, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS);

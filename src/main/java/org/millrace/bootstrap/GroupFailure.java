@@ -116,7 +116,7 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
         try {
             control.barrier(deadline);
         } catch (OperationInterruptedException interrupted) {
-            throw interrupted; // the other ranks have this rank's message, so the next call continues in order
+            throw interrupted; // the other ranks have this rank's message, so its next call matches theirs
         } catch (MillraceException missing) {
             watch(); // A failure that another rank has reported has precedence over the missing rank.
             fail(missing);

@@ -7,9 +7,9 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.AbortedException;
 
 /**
- * Counts the operations that a rank has launched. A rank that closes sends its counts to the other ranks. A rank that
- * has launched more operations than the closed rank then fails at once. An operation that the closed rank did not
- * launch can never complete.
+ * Counts the operations that a rank has launched. A rank that closes sends its counts to the other ranks. If another
+ * rank has launched an operation that the closed rank has not launched, the other rank fails at once. Such an operation
+ * can never complete.
  */
 public final class LaunchCounts {
 
@@ -41,8 +41,8 @@ public final class LaunchCounts {
     private volatile boolean closing;
 
     /**
-     * @param failure failure of the communicator; set when a rank closes without an operation that this rank has
-     *                launched
+     * @param failure failure of the communicator; set when a rank closes and has not launched an operation that this
+     *                rank has launched
      */
     public LaunchCounts(ControlPlane control, GroupFailure failure) {
         this.control = control;

@@ -33,7 +33,7 @@ public final class Machine {
 
     /**
      * Returns an identifier that is equal for all processes on one Linux kernel, in any container. Such processes also
-     * see the same GPUs. The identifier is the boot id, or the host's name if the system has none.
+     * see the same GPUs. The identifier is the boot id, or the host's name if the system has no boot id.
      */
     public static String kernel() {
         try {

@@ -56,8 +56,8 @@ final class Member extends ControlLoop {
     }
 
     /**
-     * Returns true once rank 0 has answered the proof, even if the answer violates the protocol. Another connection
-     * would then not help.
+     * Returns true once rank 0 has answered the proof, even if the answer violates the protocol. After an answer, this
+     * rank does not try to connect again, because a further connection would not help.
      */
     boolean isAnswered() {
         return answered;

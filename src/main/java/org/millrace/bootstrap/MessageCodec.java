@@ -37,7 +37,7 @@ import org.millrace.net.connection.PeerText;
 final class MessageCodec {
 
     static final int MAGIC = 0x4D4C5243; // "MLRC"
-    /** "TLS1" after the magic begins the stream of a rank under TLS. */
+    /** The word "TLS1". Under TLS, a rank's stream begins with the magic and this word. */
     private static final int TLS = 0x544C5331;
     static final int VERSION = 7;
     static final int HEADER_BYTES = 9;

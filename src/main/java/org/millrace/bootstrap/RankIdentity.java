@@ -56,9 +56,9 @@ record RankIdentity(int rank, long pid, String host, String run, String kernel, 
     /**
      * Returns whether this process rather than {@code first} belongs to the run of rank 0. Both processes claim the
      * same rank number and have no {@code MILLRACE_RUN_ID}. On rank 0's machine, a process that started after rank 0
-     * has priority over a process that started before rank 0. Otherwise the start nearest to the start of rank 0
-     * decides. On another machine, the process that started later belongs to the run. In both cases the other process
-     * may be left over from an earlier run.
+     * has priority over a process that started before rank 0. If both started before rank 0, or both after rank 0, the
+     * process that started nearest to rank 0's start has priority. On another machine, the process that started later
+     * has priority. In each case, the process without priority may be left over from an earlier run.
      */
     boolean replaces(RankIdentity first, RankIdentity zero) {
         return comparable(first) && (comparable(zero) ? distance(zero) < first.distance(zero)

@@ -48,7 +48,7 @@ final class Split {
         List<Integer> members = IntStream.range(0, wishes.length)
                 .filter(rank -> colors[rank] == color)
                 .boxed()
-                // The sort is stable, so ranks with equal keys stay in order.
+                // The sort is stable, so ranks with equal keys keep their previous order.
                 .sorted(Comparator.comparingInt(rank -> keys[rank]))
                 .toList();
         if (color < 0 || members.size() == 1) {

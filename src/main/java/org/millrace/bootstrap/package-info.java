@@ -18,7 +18,7 @@
  *                                                          HMAC-SHA256 over both sides' nonces and fields
  *     Proof {proof}                                      ─▶
  *     ◀─  Rejected {reason}                                if rank 0 refuses rank r; the last message
- *     ◀─  Recovery {offer}                                 between hosts, before Present; rank r answers with its own
+ *     ◀─  Recovery {offer}                                 between hosts, before Present; rank r sends its own offer
  *     ◀─  Present {identity}                               one for each present rank, including r; more follow
  *     Received {frames}                                  ─▶ and ◀─, at intervals
  *     the group is complete when every rank is present
