@@ -29,8 +29,8 @@ public final class CommunicatorTrace implements AutoCloseable {
     private long enqueued;
     private long launches;
     /**
-     * Progress of the recording of operations that native code enqueues, as numbers of operations. All operations
-     * before {@code recorded} are recorded. The times of all operations before {@code timed} are recorded, too.
+     * Progress of the recording of operations that native code enqueues. All operations with a number below
+     * {@code recorded} are recorded. The times of all operations with a number below {@code timed} are recorded, too.
      */
     private long recorded;
     private long timed;
@@ -44,7 +44,7 @@ public final class CommunicatorTrace implements AutoCloseable {
         this.ring = base + TraceLayout.RECORD_BYTES;
     }
 
-    /** Stores details that became known after the opening. Unknown values are -1, or empty. */
+    /** Stores details that became known after the communicator was opened. Unknown values are -1, or empty. */
     public synchronized void describe(int rank, int size, int nodes, String name) {
         TraceMemory.set(base + TraceLayout.RANK_IN_GROUP_OFFSET, rank);
         TraceMemory.set(base + CommunicatorFields.SIZE_OFFSET, size);
@@ -70,8 +70,8 @@ public final class CommunicatorTrace implements AutoCloseable {
     }
 
     /**
-     * Stores that a peer runs another operation than this rank, before this communicator fails. {@code collective} is
-     * the number of the operation; -1 for a send or receive.
+     * Stores that a peer runs another operation than this rank. Called before this communicator fails.
+     * {@code collective} is the number of the operation; -1 for a send or receive.
      */
     public synchronized void disagrees(int peer, long collective) {
         if (!closed) {
@@ -89,7 +89,7 @@ public final class CommunicatorTrace implements AutoCloseable {
 
     /**
      * Returns the address of this communicator's block in the trace file, for native code that writes operations
-     * itself. This object then writes none. The trace file stays mapped while the process lives.
+     * itself. In this case, this object writes no operations. The trace file stays mapped while the process lives.
      */
     public long address() {
         return base;
@@ -212,9 +212,9 @@ public final class CommunicatorTrace implements AutoCloseable {
         long oldest = ended;
         while (oldest < before && !backlog.has(oldest)) {
             if (++oldest - ended == OPERATIONS) {
-                // The backlog lacks this many successive operations for one of two reasons: they are transfers of the
-                // rank to itself, or the backlog had no room. So many successive transfers to itself are not possible,
-                // so the backlog had no room.
+                // The backlog lacks as many successive operations as the ring holds. The backlog omits transfers of the
+                // rank to itself, but so many successive transfers to itself are not possible. The backlog therefore
+                // had no room.
                 return;
             }
         }
@@ -291,8 +291,8 @@ public final class CommunicatorTrace implements AutoCloseable {
 
     /**
      * Unfinished operations that are no longer in the file, because later operations have overwritten their entries. A
-     * program may enqueue thousands of operations ahead. The backlog grows to {@value #MAX} operations, and does not
-     * remember later ones. Used under the communicator's lock.
+     * program may enqueue thousands of operations before the first of them ends. The backlog grows to {@value #MAX}
+     * operations, and does not remember later ones. Used under the communicator's lock.
      */
     static final class OperationBacklog {
 

@@ -34,7 +34,7 @@ final class Disagreement extends HangingGroup {
      * names the other rank of one of these mismatches.
      */
     private @Nullable Verdict forgotten(List<Link> waiting) {
-        List<TracedRank> involved = new ArrayList<>(); // Pairs: the rank that found the mismatch, and the other rank.
+        List<TracedRank> involved = new ArrayList<>(); // Alternately a rank that found a mismatch, and the other rank.
         for (TracedRank member : links.members()) {
             TracedRank other = member.differsFrom(links.members());
             if (other != null) {
@@ -95,10 +95,10 @@ final class Disagreement extends HangingGroup {
     }
 
     /**
-     * Compares the collectives that ranks remember with the same number. A rank is wrong if several other ranks
-     * remember another collective. If only one other rank remembers the number, a rank that is behind all other ranks
-     * is wrong, because the other ranks have completed the collective of that one rank. If only two ranks report
-     * collectives, the verdict names the first of these two ranks.
+     * Compares collectives of the same number that ranks remember. A rank is wrong if several other ranks remember
+     * another collective. If only one other rank remembers the number, a rank that is behind all other ranks is wrong,
+     * because the other ranks have completed the collective of that one rank. If only two ranks report collectives, the
+     * verdict names the first of these two ranks.
      */
     private @Nullable Verdict remembered(List<Link> waiting) {
         List<TracedRank> knowing = links.members().stream().filter(TracedRank::knowsCollectives).toList();

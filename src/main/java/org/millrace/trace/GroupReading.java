@@ -29,7 +29,10 @@ final class GroupReading implements Hang.Reading {
 
     private final Path directory;
     private final Path own;
-    /** Traces with an earlier date are of processes that had no communicator since the start of this process. */
+    /**
+     * Earliest date of traces to read. A trace with an earlier date belongs to a process that has had no communicator
+     * since this process started.
+     */
     private final long firstMillis = System.currentTimeMillis() - DATED_MILLIS;
     /** Traces of other processes in the directory when it was last listed. */
     private List<Path> files = List.of();
@@ -65,9 +68,9 @@ final class GroupReading implements Hang.Reading {
     }
 
     /**
-     * Lists the directory if it or the set of this process's communicators has changed. Hundreds of dead processes may
-     * have left traces in the directory. If an idle process listed or read these traces repeatedly, it would use a
-     * percent of a core, mostly for the JIT compiler.
+     * Lists the directory if the directory, or the set of this process's communicators, has changed. Hundreds of dead
+     * processes may have left traces in the directory. If an idle process listed or read these traces repeatedly, it
+     * would use a percent of a core, mostly for the JIT compiler.
      */
     private void list(Set<Long> mine) throws IOException {
         long now = System.currentTimeMillis();

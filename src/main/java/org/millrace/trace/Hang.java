@@ -77,7 +77,7 @@ public final class Hang extends HangingGroup {
     }
 
     /**
-     * Returns verdicts about the silent links of a process that no other verdict covers. No communicator uses such a
+     * Returns verdicts about those silent links of a process that no other verdict covers. No communicator uses such a
      * link now, or no trace shows the communicator.
      */
     private static List<Verdict> unreported(TracedProcess process, ProcessState state, List<Verdict> told,
@@ -96,8 +96,8 @@ public final class Hang extends HangingGroup {
     }
 
     /**
-     * Returns the number of processes that have recently been without a core for a long time. No verdict names these
-     * processes or ranks that wait for them.
+     * Returns the number of living processes with a recent late heartbeat. A late heartbeat means that the process had
+     * no core. No verdict names these processes, or ranks that wait for these processes.
      */
     public static long withoutCore(List<TracedProcess> processes, Duration quiet) {
         return processes.stream()
@@ -278,14 +278,14 @@ public final class Hang extends HangingGroup {
         }
 
         /**
-         * Returns whether the silence can be a cause. If connections over the link were cut, the silence counts only
-         * after {@code quiet}, because the connections may soon be restored.
+         * Returns whether the silence of a link can be the cause of a wait. If connections over the link were cut, the
+         * silence counts only after {@code quiet}, because the connections may soon be restored.
          */
         static boolean counts(TracedSilence link, long now, Duration quiet) {
             return !link.isCut() || now - link.since() >= quiet.toNanos();
         }
 
-        /** Returns the verdict about the silence. {@code hash} is 0 if the silence stops no communicator. */
+        /** Returns the verdict about this silence. {@code hash} is 0 if the silence stops no communicator. */
         Verdict verdict(long hash, @Nullable Operation operation, long now, Set<Long> members) {
             if (link.isElsewhere()) {
                 return new Verdict(Cause.SILENT, hash, of, null, null, operation,

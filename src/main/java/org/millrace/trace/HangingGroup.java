@@ -71,7 +71,7 @@ class HangingGroup {
     }
 
     /**
-     * Returns the time since the last event on a connection, in nanoseconds; negative if it is shorter than
+     * Returns the time since the last event on a connection, in nanoseconds; negative if this time is shorter than
      * {@link #quiet}.
      */
     long stillness(Link link) {
@@ -155,7 +155,7 @@ class HangingGroup {
                         still(waiting));
     }
 
-    /** Returns a connection with arrived data that its kernel could take but does not take. */
+    /** Returns a connection with arrived data that the receiving kernel could take but does not take. */
     @Nullable
     Link root(List<Link> waiting) {
         return untaken(waiting).stream().filter(link -> !waitsItself(link)).findFirst().orElse(null);
@@ -176,8 +176,8 @@ class HangingGroup {
     }
 
     /**
-     * Returns whether the kernel that should take this data also waits, because another rank does not take the kernel's
-     * own result.
+     * Returns whether the kernel that should take the data of a connection waits itself, because another rank does not
+     * take the kernel's result.
      */
     boolean waitsItself(Link link) {
         return link.to() == null || links.all()

@@ -31,7 +31,7 @@ public interface Recorder {
     /** Records one communicator. Called from any thread, under the communicator's lock. */
     interface Operations {
 
-        /** Called when details become known after the creation. */
+        /** Called when details that {@link Recorder#communicator} could not pass have become known. */
         void describe(int rank, int size, int nodes, String name);
 
         /**

@@ -40,7 +40,7 @@ public final class StallWatch {
     private final Consumer<Verdict> report;
     /**
      * Time of the next check, as {@link System#nanoTime()}. The first check is due when {@link #quiet} has passed since
-     * the start, because a stall cannot have lasted that long before.
+     * the start, because no stall can have lasted for {@link #quiet} at an earlier time.
      */
     private long next;
     private int silencesSeen;
@@ -150,7 +150,7 @@ public final class StallWatch {
         private final Map<Object, Long> progress = new HashMap<>();
 
         /**
-         * Returns whether the stall of a verdict has not been reported, and marks it as reported.
+         * Marks the stall of a verdict as reported. Returns false if the stall was marked before.
          *
          * @param now time when the reading of the traces began
          */

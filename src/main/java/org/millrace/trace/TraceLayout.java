@@ -195,9 +195,9 @@ public final class TraceLayout {
      * <p>
      * A sent frame is <em>taken</em> when it is passed to the network, and <em>done</em> when the network has read it.
      * A received frame is <em>taken</em> when its slot is passed to the network, and <em>done</em> when the device was
-     * notified of its arrival. {@code taken} and {@code done} hold the first steps that are not taken and not done.
-     * Frame n is entry {@code n % 128}. {@code frames} is stored last, with release, and lags behind the ring by up to
-     * {@value #FRAMES_AHEAD} frames.
+     * notified of its arrival. {@code taken} holds the first step that is not taken, and {@code done} holds the first
+     * step that is not done. Frame n is entry {@code n % 128}. {@code frames} is stored last, with release, and lags
+     * behind the ring by up to {@value #FRAMES_AHEAD} frames.
      */
     static final class ConnectionFields {
 
@@ -234,8 +234,8 @@ public final class TraceLayout {
         public static final int LAST_CHANGE_OFFSET = 160;
         /**
          * A step that was present but could not be taken. Either the network had no room for the step, or the
-         * receiver's slot was occupied, or the receiver had not started the operation. Meaningful only if it is {@code
-         * taken} or more.
+         * receiver's slot was occupied, or the receiver had not started the operation. Meaningful only if the step's
+         * number is at least {@code taken}.
          */
         public static final int BLOCKED_OFFSET = 168;
         /** On the receiving side, the first step that the device has not consumed. */
@@ -316,7 +316,7 @@ public final class TraceLayout {
         public static final int FUNCTION_OFFSET = 144;
         /**
          * Number of operations with kernels that have begun, if this is recorded. {@link #ENDED_COUNT_OFFSET} counts
-         * the operations with kernels that have ended. Kernels run in order.
+         * the operations with kernels that have ended. Kernels run in the order of their operations.
          */
         public static final int BEGUN_OFFSET = 152;
         public static final int ENDED_COUNT_OFFSET = 160;
@@ -407,7 +407,8 @@ public final class TraceLayout {
             /** Puts with a signal. They are also counted as {@link #PUT} or {@link #VALUE}. */
             SIGNALLED,
             /**
-             * Signals of all kinds of descriptors that this rank added in the peer's memory directly, without a frame.
+             * Signals that this rank added directly in the peer's memory, without a frame. Signals of all kinds of
+             * descriptors are counted.
              */
             REACHED;
         }

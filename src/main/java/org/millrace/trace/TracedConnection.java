@@ -124,7 +124,7 @@ public record TracedConnection(int block, long generation, TracedState state, Co
         return identity.direction() != Direction.RECEIVE;
     }
 
-    /** Returns whether the proxy could not take a step and has not taken it since. */
+    /** Returns whether a step that the proxy could not take still waits. */
     public boolean isBlocked() {
         return blocked - taken >= 0;
     }

@@ -73,7 +73,7 @@ public record TracedLink(TracedProcess process, TracedConnection connection, int
                 : communicator != null && communicator.rank() >= 0 ? communicator.rank() : process.rank();
     }
 
-    /** Numbers the connections to each peer that have no known channel. */
+    /** For each peer, numbers the connections with an unknown channel. */
     private static List<TracedLink> numbered(List<TracedLink> links) {
         record Place(long communicator, int peer, @Nullable Object process, boolean sends) {
         }

@@ -65,8 +65,8 @@ public record TracedProcess(Path file, ProcessIdentity identity, boolean alive, 
     }
 
     /**
-     * Returns the last known time at which the process had been without a core for a long time; {@code read} if a
-     * heartbeat was overdue when the trace was read.
+     * Returns the time of the process's last late heartbeat. A late heartbeat means that the process had no core.
+     * Returns {@code read} if a heartbeat was overdue when the trace was read.
      */
     public long lastLate() {
         return read - heartbeat > TraceLayout.LATE_NANOS ? read : late;

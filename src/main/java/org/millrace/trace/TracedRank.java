@@ -97,8 +97,8 @@ public record TracedRank(TracedProcess process, ProcessState state, long hash, i
 
     /**
      * Returns whether a thread that serves the rank's connections probably waits for a core, because it has made no
-     * pass for longer than {@code nanos}. Returns false after a much longer time, because the reason must then be
-     * another one.
+     * pass for longer than {@code nanos}. Returns false if the last pass was much longer ago, because such a delay must
+     * have another reason.
      */
     boolean waitsForCore(long nanos) {
         return process.agents()
@@ -160,7 +160,7 @@ public record TracedRank(TracedProcess process, ProcessState state, long hash, i
         TRACED("stopped by a debugger"),
         /** The process's cgroup, or a cgroup above it, is frozen. */
         FROZEN("frozen"),
-        /** The process of another PID namespace of this host lives, and its threads do not run. */
+        /** The process belongs to another PID namespace of this host. It lives, but its threads do not run. */
         PAUSED("paused"),
         DEAD("dead"),
         /** The process belongs to another host or another namespace. */

@@ -6,7 +6,7 @@ import org.millrace.trace.TraceLayout.SilenceFields;
 /**
  * A link between two hosts on which no data has arrived for a long time.
  *
- * @param state   open while the link is silent; failed if its streams were lost meanwhile
+ * @param state   open while the link is silent; failed if the link's streams were lost while the link was silent
  * @param streams number of streams of connections over the link; 0 for a link between two other hosts, as reported by a
  *                peer
  * @param local   this host's address and interface; for a link between other hosts, also the host's name

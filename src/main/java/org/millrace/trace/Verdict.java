@@ -31,7 +31,7 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
     public enum Cause {
         /** A rank has not enqueued the operation that the other ranks are in. */
         NOT_LAUNCHED,
-        /** A rank has enqueued the operation, and its kernel has not begun because of earlier work. */
+        /** A rank has enqueued the operation. The operation's kernel waits for earlier work and has not begun. */
         NOT_BEGUN,
         GONE,
         /** The processes of all ranks have ended. The verdict names the first rank. */
@@ -57,7 +57,10 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
         }
     }
 
-    /** Returns whether {@code other}, from another reading of the traces, has this cause, subject and culprit. */
+    /**
+     * Returns whether {@code other}, from another reading of the traces, has the same cause, subject and culprit as
+     * this verdict.
+     */
     boolean isSame(Verdict other) {
         return cause == other.cause && subject().equals(other.subject()) && rank() == other.rank() && (culprit == null
                 ? other.culprit == null

@@ -1,7 +1,7 @@
 /**
  * The trace that a process writes about its connections while it runs: counters, and the last steps of each connection.
- * Other processes can read the file while this process runs or hangs, and after it has died ({@code millrace ps},
- * {@code top}, {@code why}, {@code dump}).
+ * Other processes can read the trace while its process runs or hangs, and after its process has died
+ * ({@code millrace ps}, {@code top}, {@code why}, {@code dump}).
  *
  * <p>
  * {@link org.millrace.trace.TraceLayout} is the format. {@link org.millrace.trace.ProcessTrace} creates the file and
