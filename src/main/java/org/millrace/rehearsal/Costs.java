@@ -18,8 +18,8 @@ import org.millrace.rehearsal.RecordedRun.Step;
 /**
  * Costs of frames in a recording. A frame passes through a network between two devices, and then through the kernel
  * that forwards the frame. The network and the kernel are each modeled as a server that works on one frame after
- * another. The server delivers a frame some time after the work on this frame. The recording shows the work time by
- * frames that arrived while the server was busy, and the total time by all other frames.
+ * another. The server delivers a frame some time after the work on this frame. In the recording, frames that arrived
+ * while the server was busy show the time of the work. All other frames show the time from arrival to delivery.
  *
  * @param kernel    server of kernels: the time from the notification of the device about a received frame until the
  *                  proxy takes the frame that the kernel sends in response

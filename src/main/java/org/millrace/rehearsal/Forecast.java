@@ -39,7 +39,7 @@ public final class Forecast {
      *
      * @param calls      number of a rank's calls in the recording
      * @param recorded   median of the recorded times; 0 if unknown
-     * @param time       time from the beginning on the last rank until the end on the last rank
+     * @param time       time from the beginning of the rank that begins last until the end of the rank that ends last
      * @param stragglers average time that a rank waits until the last rank has begun
      */
     public record Row(Kind kind, String algorithm, int ranks, long calls, double recorded, double time, double latency,
@@ -340,8 +340,8 @@ public final class Forecast {
     }
 
     /**
-     * {@return total time of a rank's operations in nanoseconds} Each operation has the time of the algorithm with the
-     * shortest forecast.
+     * {@return total time of a rank's operations in nanoseconds} Each operation counts with the time of the algorithm
+     * with the shortest forecast.
      */
     public static double total(List<Row> rows) {
         Map<Kind, Double> best = new HashMap<>();

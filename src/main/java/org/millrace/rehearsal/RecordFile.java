@@ -111,7 +111,7 @@ final class RecordFile {
         LONG.setOpaque(MEMORY, at + 5 * Long.BYTES, fifth);
         LONG.setOpaque(MEMORY, at + 6 * Long.BYTES, sixth);
         LONG.setOpaque(MEMORY, at + 7 * Long.BYTES, seventh);
-        // Pairs with the acquire in prepare(). A reader in another process reads the count again after its copy of a
+        // Pairs with the acquire in prepare(). A reader in another process reads the count again after it has copied a
         // record.
         LONG.setRelease(MEMORY, header + RecordFormat.COUNT_OFFSET, ++count);
     }

@@ -19,7 +19,7 @@ import org.millrace.Operation;
  * @param lost        number of records in all processes that were dropped because no memory was prepared
  * @param truncated   whether the oldest records have been overwritten
  * @param connections connections with steps; all connections if steps were not read
- * @param threads     number of threads that served connections in a process; the largest number of all processes
+ * @param threads     largest number of threads that served connections in one process
  */
 public record RecordedRun(List<Process> processes, List<Step> steps, List<Call> calls, long lost, boolean truncated,
         List<Connection> connections, int threads) {
@@ -79,7 +79,7 @@ public record RecordedRun(List<Process> processes, List<Step> steps, List<Call> 
      * {@code idle} and {@code blocked} are durations in nanoseconds.
      *
      * @param protocol as {@link org.millrace.abi.Protocol#ordinal}
-     * @param taken    time when the proxy passed the frame to the network, or a slot for the frame to receive
+     * @param taken    time when the proxy passed the frame, or the slot that will receive the frame, to the network
      * @param done     time when the network had read the sent frame, or when the received frame was reported to the
      *                 device
      * @param end      number of the first step after the frame

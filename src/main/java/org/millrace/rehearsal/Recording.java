@@ -26,7 +26,7 @@ import org.millrace.trace.Recorder;
 /**
  * Recording of this process, in several files. One text file defines connections and communicators. Each thread that
  * serves connections has a file of records ({@link RecordFormat}). A further file has the records of operations. When a
- * thread has ended, another thread continues to write its file.
+ * thread has ended, a later thread continues to write the ended thread's file.
  */
 public final class Recording implements Recorder {
 

@@ -7,9 +7,9 @@ import org.millrace.net.link.LinkShape;
 
 /**
  * Simulates kernels that send frames to each other through the proxies and network lines of their ranks. One queue
- * holds all events, ordered by time, and at equal times by their creation. A time is a sum of components. Each event
- * adds to the components of the event that caused it. The components of the time at which the simulation ends are
- * therefore the components of the critical path.
+ * holds all events, ordered by time. Events with equal times are ordered by their creation. A time is a sum of
+ * components. Each event adds to the components of the event that caused it. The components of the time at which the
+ * simulation ends are therefore the components of the critical path.
  */
 final class Simulation {
 
@@ -87,7 +87,7 @@ final class Simulation {
             targets.add(target);
         }
 
-        /** Runs the next tasks as far as their frames have arrived. */
+        /** Runs the next tasks, up to the first task with a frame that has not arrived. */
         private void run(Moment now) {
             while (task < program.tasks() && program.needed(task) <= arrived) {
                 Moment begin = free.time() >= now.time() ? free : now;
@@ -118,7 +118,8 @@ final class Simulation {
         }
 
         /**
-         * Occupies the proxy that is free first. Its work begins at the given time, or when the proxy is free.
+         * Occupies the proxy that becomes free first. The proxy's work begins at {@code from}, or when the proxy
+         * becomes free, whichever is later.
          *
          * @return the end of the work
          */
