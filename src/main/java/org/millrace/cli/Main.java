@@ -98,7 +98,7 @@ public final class Main {
         CommandLine line = new CommandLine(command);
         COMMANDS.forEach(line::addSubcommand);
         commands.forEach(line::addSubcommand);
-        // All options after the user's command belong to this command, and not to `millrace run`.
+        // All options after the user's command belong to the user's command, and not to `millrace run`.
         line.getSubcommands().get("run").setStopAtPositional(true);
         return line.setOut(out)
                 .setExpandAtFiles(false)

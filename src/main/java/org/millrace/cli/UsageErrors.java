@@ -63,8 +63,8 @@ final class UsageErrors {
     }
 
     /**
-     * Returns a message with the options of the command line in place of the settings that they set. The description of
-     * such an option has the name of its setting.
+     * Returns a message that names an option of the command line in place of the setting that the option sets. The
+     * description of such an option contains the name of the setting.
      */
     static String byOptions(String message, ParseResult parsed) {
         String text = message;

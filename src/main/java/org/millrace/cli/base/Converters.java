@@ -74,8 +74,8 @@ public final class Converters {
     }
 
     /**
-     * Number of ranks, contexts or channels. It is limited, because each rank, context or channel needs threads,
-     * sockets and memory, and each pair of ranks needs additional sockets and memory.
+     * Number of ranks, contexts or channels. The number is limited, because each rank, context or channel needs
+     * threads, sockets and memory, and each pair of ranks needs additional sockets and memory.
      */
     public static final class Few extends OfValueType<Integer> {
         Few() {

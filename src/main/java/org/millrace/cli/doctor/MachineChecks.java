@@ -45,7 +45,7 @@ final class MachineChecks {
     /** Minimum speed of an interface, in Mbit/s, at which small packets cost throughput. */
     private static final int FAST = 10_000;
     /**
-     * Variables of rank and size of each launcher. A program joins by the first pair that is set, as
+     * Variables of rank and size of each launcher. A program joins by the first launcher with both variables set, as
      * {@code Millrace.join} does.
      */
     private static final List<String[]> LAUNCHERS =
@@ -383,7 +383,8 @@ final class MachineChecks {
 
     /**
      * Checks that the variables of several launchers do not contradict each other. A process may have the variables of
-     * two launchers if one launcher was started in a shell, or by a rank, of the other launcher.
+     * two launchers. In this case, one launcher was started in a shell, or by a rank, that belongs to the other
+     * launcher.
      */
     static CheckResult launcher(Map<String, String> environment) {
         List<String> found = new ArrayList<>();

@@ -74,7 +74,8 @@ enum GinPattern {
                     gins[to % gins.length].put(world, to, target.window(), world.rank() * bytes, source.window(),
                             to * bytes, bytes, RemoteAction.increment(0), -1);
                 }
-                // Puts to a rank use the context with the index: the rank's number modulo the number of contexts.
+                // All puts to a rank use one context. The index of the context is the rank's number modulo the number
+                // of contexts.
                 HostGin mine = gins[world.rank() % gins.length];
                 mine.waitSignalFollowShadow(0, plan.ranks());
                 meet();

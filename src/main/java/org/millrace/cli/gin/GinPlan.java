@@ -48,7 +48,7 @@ record GinPlan(GinPattern pattern, int ranks, long minBytes, long maxBytes, int 
      * @param all      whether every rank puts a part to each rank; otherwise ranks 0 and 1 take turns to put or signal
      * @param ranks    number of ranks
      * @param contexts number of GIN contexts to request
-     * @param cases    lines of the table, in order
+     * @param cases    lines of the table, from the first to the last
      * @param deadline time limit of the whole measurement
      */
     record OnGpus(boolean all, int ranks, int contexts, List<Case> cases, Duration deadline) {

@@ -129,8 +129,8 @@ final class Processes {
     }
 
     /**
-     * Returns a process's rank according to its communicators, otherwise according to its launcher; empty if the rank
-     * is unknown.
+     * Returns a process's rank according to its communicators. If they do not state the rank, returns the rank
+     * according to the process's launcher. Returns an empty text if the rank is unknown.
      */
     static String rank(TracedProcess process, List<TracedLink> links) {
         return links.stream()

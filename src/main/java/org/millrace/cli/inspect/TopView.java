@@ -197,7 +197,10 @@ final class TopView {
         return table;
     }
 
-    /** Returns a connection's network, and the connection's purpose unless it serves collectives. */
+    /**
+     * Returns a connection's network. If the connection does not serve collectives, also returns the connection's
+     * purpose.
+     */
     private static String network(ConnectionIdentity identity) {
         return identity.network() + (identity.kind() == 1 ? " p2p" : "");
     }

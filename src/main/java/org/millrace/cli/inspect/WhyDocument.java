@@ -27,8 +27,8 @@ final class WhyDocument {
     private static final int SCHEMA = 1;
     private static final DateTimeFormatter TIMESTAMP = DateTimeFormatter.ofPattern("uuuu-MM-dd HH:mm:ss");
     /**
-     * RAS's number of an unknown process. The number also stands for the GPU of a rank, because traces do not state the
-     * GPU.
+     * Number that RAS uses for an unknown process. It also stands for the GPU of a rank, because traces do not state
+     * the GPU.
      */
     private static final int UNKNOWN = -1;
     /** {@code ncclRemoteError}, the value of {@code ncclCommGetAsyncError} after a loss. */

@@ -44,7 +44,7 @@ public final class CheckedCollectives implements AutoCloseable {
 
     /**
      * Returns the send and receive operands for the given number of elements. If operands have a part for each rank,
-     * the number is rounded down to a multiple of the parts.
+     * the number is rounded down to a multiple of the number of parts.
      */
     public OperandBuffers place(CollectiveCall call, DataType type, Reduction reduction, long elements,
             boolean inPlace) {

@@ -148,9 +148,9 @@ public record PerfPlan(Operation collective, int ranks, List<Case> cases, Checki
     }
 
     /**
-     * Returns the number of operations of the smallest size before the first line; 0 if the plan does not warm up
-     * automatically. The number is small if the first line has few warm-up operations, or if each operation is checked.
-     * Otherwise it is large, and more operations follow until the JIT compiler is idle.
+     * Returns the number of operations of the smallest size to run before the first line; 0 if the plan does not warm
+     * up automatically. The number is small if the first line has few warm-up operations, or if each operation is
+     * checked. Otherwise it is large, and more operations follow until the JIT compiler is idle.
      */
     int starters() {
         return !warmsUp ? 0

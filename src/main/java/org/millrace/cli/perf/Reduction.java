@@ -10,7 +10,7 @@ public enum Reduction {
     MAX,
     MIN,
     AVG,
-    /** A sum of elements. Each rank first multiplies its elements by its own factor. */
+    /** A sum of elements. Each rank first multiplies its elements by a factor that depends on the rank number. */
     MULSUM;
 
     /** Returns the operator that a rank passes to the collective. */

@@ -45,8 +45,8 @@ final class RankCache {
     private static final Duration DEADLINE = Duration.ofMinutes(10);
 
     /**
-     * Options with which the ranks of a host share the memory pages of a cache, 8 MB for each rank. The JVM then maps
-     * the cache at the address that it was created for.
+     * Options with which the ranks of a host share the memory pages of a cache, 8 MB for each rank. The options make
+     * the JVM map the cache at the address that the cache was created for.
      */
     private static final List<String> SHARED = List.of("-XX:+UnlockDiagnosticVMOptions", "-XX:ArchiveRelocationMode=0");
 
