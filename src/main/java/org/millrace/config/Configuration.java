@@ -367,8 +367,8 @@ public final class Configuration {
     }
 
     /**
-     * {@return the location of the kernels that unpack under libnccl} {@link Settings#UNPACK} determines the location,
-     * or {@link Settings#NET_DEVICE_UNPACK}, which is the name in the documents about NCCL's device.
+     * {@return the location of the kernels that unpack under libnccl} Either {@link Settings#UNPACK} or
+     * {@link Settings#NET_DEVICE_UNPACK} determines the location. Documents about NCCL's device use the second name.
      *
      * @throws ConfigurationException if the two contradict each other
      */
@@ -428,7 +428,10 @@ public final class Configuration {
             }
         }
 
-        /** Returns the name for messages: the program chose an argument itself, so its origin is clear. */
+        /**
+         * Returns the name for messages. Messages do not state the origin of an argument, because the program passed
+         * the argument itself.
+         */
         String named() {
             return source == Source.OVERRIDE ? name : toString();
         }

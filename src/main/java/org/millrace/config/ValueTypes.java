@@ -211,7 +211,7 @@ public final class ValueTypes {
      *
      * @param min      minimum value
      * @param max      maximum value
-     * @param multiple unit, sizes must be multiples of this number; 1 for any size
+     * @param multiple unit of sizes: each size must be a multiple of this number; 1 for any size
      */
     public record SizeType(long min, long max, long multiple) implements ValueType<Long> {
 
