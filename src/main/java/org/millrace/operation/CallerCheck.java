@@ -44,7 +44,7 @@ public final class CallerCheck {
     /**
      * Begins a call of the current thread.
      *
-     * @return whether the thread was not yet in a call: the argument of {@link #exit}
+     * @return true if this call is the outermost call of the thread; the caller passes the result to {@link #exit}
      * @throws IllegalStateException if another thread is in a call; the message names both threads
      */
     public boolean enter() {

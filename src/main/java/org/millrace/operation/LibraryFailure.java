@@ -1,4 +1,7 @@
 package org.millrace.operation;
 
-/** An exception for an error of a library. It is the original failure, because only it contains the error's number. */
+/**
+ * An exception for an error of a library. In a chain of causes, this exception counts as the original failure, because
+ * only this exception contains the error's number.
+ */
 public interface LibraryFailure {}
