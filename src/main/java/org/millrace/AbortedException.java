@@ -5,7 +5,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * A rank ended the common work of the communicator. Either its program aborted the communicator, or its program closed
  * the communicator too early. Too early means that own operations of the rank were incomplete, or that other ranks had
- * begun an operation without this rank. {@link #peer()} returns the number of that rank; empty if it is this rank.
+ * begun an operation without this rank. {@link #peer()} returns the number of the rank that ended the work; empty if
+ * this rank ended the work.
  */
 public final class AbortedException extends CommunicatorException {
 

@@ -25,7 +25,7 @@ final class Blocking {
      */
     private static final ThreadLocal<@Nullable List<Runnable>> BEHIND = new ThreadLocal<>();
 
-    /** Whether the thread is in an operation that consists of several. */
+    /** Whether the thread is in an operation that consists of several operations. */
     private static final ThreadLocal<Boolean> COMPOSED = ThreadLocal.withInitial(() -> false);
 
     private Blocking() {}
@@ -245,7 +245,7 @@ final class Blocking {
         return rank -> all.slice(Arrays.stream(counts, 0, rank).sum(), counts[rank]);
     }
 
-    /** Checks the size of an object in bytes, as another rank announced it, and returns it. */
+    /** Checks and returns the size of an object in bytes, which another rank has announced. */
     static int length(long told) {
         if (told < 0 || told > Integer.MAX_VALUE) {
             throw new MillraceException("an object of " + told + " bytes: the ranks do not use the same operation");

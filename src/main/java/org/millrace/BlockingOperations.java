@@ -26,8 +26,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>
  * An interrupt of the waiting thread causes an {@link OperationInterruptedException}. A single operation then continues
- * without the thread, and the communicator stays usable. An operation that consists of several aborts the communicator,
- * if it has begun. A thread that was interrupted before does not start an operation.
+ * without the thread, and the communicator stays usable. An operation that consists of several operations aborts the
+ * communicator, if the operation has begun. A thread that was interrupted before does not start an operation.
  */
 sealed interface BlockingOperations permits Communicator {
 

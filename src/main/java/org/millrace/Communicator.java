@@ -13,8 +13,8 @@ import org.jspecify.annotations.Nullable;
  * <p>
  * Operations exist in three forms. {@link BlockingOperations} return when they are complete. {@link TypedOperations}
  * are enqueued to a {@link DeviceStream} and return a stage. Both take operands of arrays, buffers and memory, created
- * by {@link Operand}. The operations by {@link MemorySegment} below only enqueue, and allocate nothing. All ranks call
- * the same operations in the same order.
+ * by {@link Operand}. The methods below that take a {@link MemorySegment} only enqueue an operation, and allocate
+ * nothing. All ranks call the same operations in the same order.
  *
  * <p>
  * The first error makes the communicator unusable. Every later call reports the same error, with the rank and the peer.
@@ -155,7 +155,7 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
      *                null
      * @param count   number of elements of each rank; zero is allowed
      * @param type    element type
-     * @param root    the rank that receives them
+     * @param root    the rank that receives the elements
      * @param stream  stream of the operation
      * @throws IllegalArgumentException for the reasons listed at {@link #allReduce}, or if the rank does not exist
      * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
@@ -298,7 +298,8 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
 
     /**
      * Checks for an asynchronous error, and frees resources of completed operations ({@code ncclCommGetAsyncError}).
-     * Never waits; callable from any thread. A program that launches nothing for a long time calls it occasionally.
+     * Never waits; callable from any thread. A program that launches nothing for a long time should call this method
+     * occasionally.
      *
      * @return the exception that the next operation would throw; empty without an error
      */

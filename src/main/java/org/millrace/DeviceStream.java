@@ -46,8 +46,8 @@ public interface DeviceStream extends AutoCloseable {
 
     /**
      * Enqueues a call of a function, which runs when all earlier work is complete. Later operations wait until the
-     * function returns. The functions of a stream are called in order. An exception from a function is logged, and the
-     * stream continues. The function is not called if an earlier operation failed.
+     * function returns. The functions of a stream are called in the order of their enqueueing. An exception from a
+     * function is logged, and the stream continues. The function is not called if an earlier operation failed.
      *
      * @param function function that must not wait for the device, nor use the GPU
      */
@@ -71,8 +71,8 @@ public interface DeviceStream extends AutoCloseable {
 
     /**
      * Ends the capture that began on this stream. The returned plan launches the recorded work again, on any stream of
-     * the device. The work of different captured streams runs concurrently, in the order that its events require. Two
-     * launches of a plan never overlap.
+     * the device. The work of different captured streams runs concurrently, unless the recorded events require an
+     * order. Two launches of a plan never overlap.
      *
      * @return the plan
      * @throws IllegalStateException if no capture began on this stream

@@ -94,8 +94,8 @@ public final class DlpackTensor implements AutoCloseable {
      * {@return a tensor that the returned object owns} Closing the returned object calls the deleter of the tensor.
      *
      * @param address address of the {@code DLManagedTensorVersioned}, as in a capsule named {@code dltensor_versioned}
-     * @throws IllegalArgumentException if the major version of the struct is not 1. The caller may then use only its
-     *                                  deleter.
+     * @throws IllegalArgumentException if the major version of the struct is not 1. In this case, the caller may use
+     *                                  only the struct's deleter.
      */
     public static DlpackTensor adoptVersioned(long address) {
         MemorySegment managed = struct(address, VERSIONED_TENSOR + TENSOR_BYTES);

@@ -26,7 +26,7 @@ public interface Event extends AutoCloseable {
     void synchronize(Duration deadline);
 
     /**
-     * {@return time from the mark of another event to the mark of this event; the streams have reached both marks}
+     * {@return time from the mark of another event to the mark of this event; the streams must have reached both marks}
      *
      * @param earlier the earlier event, of a device of the same kind
      * @throws MillraceException if one of the events is not recorded or not reached

@@ -354,8 +354,8 @@ public final class Operand {
     }
 
     /**
-     * Converts a count of this operand's elements to a count of elements of {@link #type}, as which the elements are
-     * moved.
+     * Converts a count of this operand's elements to a count of elements of {@link #type}. Operations move elements of
+     * {@link #type}.
      */
     long counted(long elements) {
         return elements * width / type.bytes();

@@ -26,7 +26,7 @@ public interface Serializer<T> {
 
     /**
      * {@return a serializer of a type: a boxed primitive, String, byte[], an enum or a record} A record is created by
-     * its canonical constructor. Its components have one of these types, a primitive type, or are lists of these. No
+     * its canonical constructor. Each component has such a type, has a primitive type, or is a list of such values. No
      * value is null.
      *
      * @param type the class, the same on all ranks
