@@ -83,8 +83,8 @@ public enum KernelLayout {
     }
 
     /**
-     * {@return the layout in a release of RCCL; null if it is unknown} The first entries of 32 bytes, and further
-     * changes of LL128, are in RCCL 2.31.
+     * {@return the layout in a release of RCCL; null if it is unknown} RCCL 2.31 introduces entries of 32 bytes, and
+     * changes LL128 further.
      *
      * @param version number that {@code ncclGetVersion} returns; 0 if it is unknown
      */

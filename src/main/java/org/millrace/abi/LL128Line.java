@@ -37,7 +37,7 @@ import org.millrace.foreign.Words;
  * @param bytes size of the line in bytes, a power of two
  */
 public record LL128Line(long bytes) {
-    /** Size in bytes of a line of NCCL, and of Millrace's own memory. */
+    /** Size in bytes of a line in NCCL's memory and in Millrace's own memory. */
     public static final long BYTES = device_h.NCCL_LL128_LINESIZE();
     /**
      * Number of lines that a warp of NCCL writes at once, called a unit. The size of a step is a multiple of a unit,
@@ -46,7 +46,7 @@ public record LL128Line(long bytes) {
     public static final int UNIT_LINES = 16;
     /** Number of bytes of data at the beginning of a line of NCCL. */
     public static final long DATA_BYTES = (long) device_h.NCCL_LL128_DATAELEMS() * Long.BYTES;
-    /** Line of NCCL, and of Millrace's own memory. */
+    /** Line in NCCL's memory and in Millrace's own memory. */
     public static final LL128Line NCCL = new LL128Line(BYTES);
     /** Line of RCCL up to 2.30, except on GPUs of type gfx1250. */
     public static final LL128Line RCCL = new LL128Line(BYTES / 2);

@@ -34,7 +34,8 @@ public final class NetDeviceHandle {
     /** Type: GIN with descriptor queues that a CPU thread, the proxy, serves. */
     public static final int GIN_PROXY = device_h.NCCL_NET_DEVICE_GIN_PROXY();
     /**
-     * Type: GIN with queues of a network card. The kernel itself notifies the card by a store to its doorbell register.
+     * Type: GIN with queues of a network card. The kernel itself notifies the card by a store to the card's doorbell
+     * register.
      */
     public static final int GIN_GDAKI = device_h.NCCL_NET_DEVICE_GIN_GDAKI();
 

@@ -119,7 +119,7 @@ public enum GinDescriptorFormat {
         return (long) words * Long.BYTES;
     }
 
-    /** {@return whether this format has gets and flushes; if so, signal numbers are also relative to their context} */
+    /** {@return whether this format has gets and flushes; if so, a signal number is relative to its context} */
     public boolean hasGets() {
         return version != NO_VERSION;
     }
@@ -193,7 +193,9 @@ public enum GinDescriptorFormat {
         return descriptor[TARGET_OFFSET] >>> ADDRESS_SHIFT;
     }
 
-    /** {@return this rank's handle of the destination's window; the destination itself may lie on another rank} */
+    /**
+     * {@return the destination's window, as a handle of this rank; the destination itself may lie on another rank}
+     */
     public long targetHandle(long[] descriptor) {
         return descriptor[TARGET_HANDLE] >>> ADDRESS_SHIFT;
     }

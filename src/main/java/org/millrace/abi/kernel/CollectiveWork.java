@@ -163,8 +163,9 @@ public final class CollectiveWork {
     }
 
     /**
-     * Marks the buffers that the devices of peers may read directly, by a value other than 0 in {@code
-     * sendbuffRmtAddrs} and {@code recvbuffRmtAddrs}. Peers read at another address, which depends on the connection.
+     * Marks the buffers that the devices of peers may read directly. The mark is a value other than 0 in
+     * {@code sendbuffRmtAddrs} or {@code recvbuffRmtAddrs}. Peers read at another address, which depends on the
+     * connection.
      *
      * @param input  whether peers may read the input buffer
      * @param output whether peers may read the output buffer
