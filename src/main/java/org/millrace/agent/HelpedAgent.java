@@ -80,7 +80,7 @@ public final class HelpedAgent implements Agent, IdleStrategy {
     private int turn;
     /**
      * Number of times that other threads than the own thread had the turn. Written by the thread that has the turn. The
-     * own thread reads this number (opaque) and compares it with the value that it read before.
+     * own thread reads this number (opaque), and compares the number with the number at its previous read.
      */
     private long visits;
     /** Helper that waits for the turn; null if none. The thread that leaves the turn unparks the helper. */
@@ -146,7 +146,7 @@ public final class HelpedAgent implements Agent, IdleStrategy {
         return work;
     }
 
-    /** Called on the own thread, after its pass or after it found that another thread has the turn. */
+    /** Called on the own thread: after each of its passes, and instead of a pass if another thread has the turn. */
     @Override
     public void idle(int workCount) {
         if (helped) {
@@ -160,9 +160,9 @@ public final class HelpedAgent implements Agent, IdleStrategy {
 
     private void nap() {
         naps = true;
-        // The store is volatile, as are the fields that this condition reads. A thread that needs the own thread
-        // changes one of these fields before it reads `naps`. One of the two threads therefore sees the other's store
-        // (Dekker).
+        // The store to `naps` is volatile, and so are the fields that this condition reads. A thread that needs the own
+        // thread changes one of these fields before it reads `naps`. One of the two threads therefore sees the other's
+        // store (Dekker).
         if (!ownThreadNeeded && !needsOwnThread()) {
             LockSupport.parkNanos(this, napNanos);
         }
@@ -206,7 +206,7 @@ public final class HelpedAgent implements Agent, IdleStrategy {
     public void onClose() {
         closing = true;
         while (!TURN.compareAndSet(this, FREE, CLOSED)) {
-            // Another thread has the turn. Waits until its current pass has ended.
+            // Another thread has the turn. Waits until the other thread's current pass has ended.
             Waiting.pause(FIRST_NAP_NANOS);
         }
         agent.onClose();
@@ -218,9 +218,9 @@ public final class HelpedAgent implements Agent, IdleStrategy {
      * Waits for a result of the agent's passes. At most one waiting thread runs the passes meanwhile. Callable from any
      * thread.
      *
-     * @param done  condition, checked after each pass that this thread runs, and whenever the thread is unparked or its
-     *              park ends. The pass that makes the condition true must unpark the thread. The condition then remains
-     *              true.
+     * @param done  condition. This method checks the condition after each pass that the calling thread runs, and after
+     *              each park of the calling thread. The pass that makes the condition true must unpark the calling
+     *              thread. After the condition has become true, the condition must stay true.
      * @param nanos longest time to wait, in nanoseconds
      * @return false if the time was over first, or the thread is interrupted
      */
@@ -356,7 +356,7 @@ public final class HelpedAgent implements Agent, IdleStrategy {
         return own == Thread.currentThread();
     }
 
-    // Methods for the turn.
+    // Methods that take or leave the turn, which is the exclusive right to run passes, and that run a pass.
 
     private boolean enter() {
         return TURN.compareAndSet(this, FREE, TAKEN);

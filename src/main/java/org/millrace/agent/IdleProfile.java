@@ -50,8 +50,8 @@ public enum IdleProfile {
     /**
      * Returns a strategy for a proxy thread that serves libnccl's connections. A pass may serve one connection or
      * hundreds. The strategy therefore measures time, and counts passes only if the user sets a count. The proxy thread
-     * need not spin until the next operation of a training step, because other threads wake it. These are a thread that
-     * enqueues an operation, and a thread that waits for the proxy thread.
+     * need not spin until the next operation of a training step. A thread that enqueues an operation wakes the proxy
+     * thread, and so does a thread that waits for the proxy thread.
      *
      * @param ownCore      whether no other thread needs the core meanwhile. On a shared core the thread yields at once,
      *                     like the program's own threads that wait for a GPU.
@@ -112,8 +112,8 @@ public enum IdleProfile {
 
     /**
      * Returns a strategy for one of a rank's threads if ranks outnumber the cores. The strategy yields at once. After a
-     * long yield, the thread parks for a while instead of yielding. In a yield, Linux may leave the core for
-     * milliseconds to a computing thread, such as a compiler.
+     * long yield, the thread parks for a while instead of yielding. During a yield, Linux may give the core to a
+     * computing thread, such as a compiler, for milliseconds.
      */
     public static IdleStrategy rankWithoutCore(long longestNanos, Sleeper sleeper) {
         return new TimedIdleStrategy(new TimedIdleStrategy.Scheduler() {
@@ -295,10 +295,10 @@ public enum IdleProfile {
      * therefore parks for longer, up to a twentieth of its idle time.
      *
      * <p>
-     * A spinning thread detects the loss of its core by the time that is missing between two reads of the clock. The
-     * program's threads also spin on all cores that they see, for example OpenMP's threads between two parallel
-     * regions. Such threads wait for the program's thread that must share its core with the spinning thread. The
-     * spinning thread therefore yields at once for a while, before it tries to spin again.
+     * A spinning thread detects the loss of its core by a long time between two reads of the clock. Some programs'
+     * threads also spin on all cores that they see, for example OpenMP's threads between two parallel regions. All
+     * these threads then wait for the one thread of the program that shares a core with Millrace's spinning thread.
+     * Millrace's thread therefore yields at once for a while, before it tries to spin again.
      *
      * <p>
      * The duration of a park increases with the idle time. The first operation after a pause is thus delayed by at most
@@ -316,8 +316,9 @@ public enum IdleProfile {
          */
         static final long LOST_CORE_NANOS = 1_500_000;
         /**
-         * Shortest period with short parks instead of yields after long yields, or with yields instead of spins after
-         * lost cores, in nanoseconds. Each repetition doubles the period, up to {@link #MAX_AVOIDANCE_NANOS}.
+         * Shortest period of avoidance, in nanoseconds. After long yields, short parks replace the yields for this
+         * period. After lost cores, yields replace the spins. Each repetition doubles the period, up to
+         * {@link #MAX_AVOIDANCE_NANOS}.
          */
         static final long LEAST_AVOIDANCE_NANOS = 10_000_000;
         static final long MAX_AVOIDANCE_NANOS = 1_000_000_000;
@@ -337,9 +338,9 @@ public enum IdleProfile {
         /** Number of hints to the core after each pass of slow spinning. Together they take less than a microsecond. */
         private static final int SLOW_HINTS = 12;
         /**
-         * Duration of a short park, in nanoseconds. It is the shortest park that frees the core. If the timer expires
-         * before the thread has left its core (5 us and less), Linux keeps the thread on the core. Such a park costs
-         * its full price and does not free the core.
+         * Duration of a short park, in nanoseconds. It is the shortest park that frees the core. The timer of a park of
+         * 5 us or less expires before the thread has left its core. Linux then keeps the thread on the core. Such a
+         * park costs its full price and does not free the core.
          */
         static final long SHORT_PARK_NANOS = 20_000;
         /** Number of short parks without work before longer parks. Together they take some 400 microseconds. */
@@ -411,9 +412,9 @@ public enum IdleProfile {
         private long avoidanceNanos;
 
         /**
-         * Whether the idle thread parks after each pass without work. Also true between two parks, so that a wake
-         * between two parks is not missed until the next park has ended. Written by the idle thread, read by the
-         * threads that wake the idle thread.
+         * Whether the idle thread parks after each pass without work. Also true between two parks. Otherwise a wake
+         * between two parks would be noticed only after the next park. Written by the idle thread, read by the threads
+         * that wake the idle thread.
          */
         private volatile boolean parks;
         /**

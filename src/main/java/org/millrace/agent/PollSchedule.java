@@ -93,9 +93,9 @@ public final class PollSchedule<T> {
         if (at < 0) {
             return false;
         }
-        // The busy connection with the highest index fills the gap. The connection with the highest index of all fills
-        // the gap after the busy connections. A pass begins at the highest index, so it has already polled the moved
-        // busy connection.
+        // The busy connection with the highest index takes the place of a removed busy connection. The connection with
+        // the highest index of all takes the place that is empty afterwards. A pass begins at the highest index, so it
+        // has already polled the moved busy connection.
         toIdle(at);
         connections[Math.max(at, busy)] = connections[--size];
         connections[size] = null;

@@ -35,8 +35,8 @@ public final class Waiting {
     }
 
     /**
-     * Parks for a time in nanoseconds, even if the thread is interrupted. A loop with plain parks would then spin. The
-     * interrupt status is restored afterwards.
+     * Parks for a time in nanoseconds, even if the thread is interrupted. With plain parks, a loop on an interrupted
+     * thread would spin. The interrupt status is restored afterwards.
      */
     public static void pause(long nanos) {
         boolean interrupted = Thread.interrupted();
