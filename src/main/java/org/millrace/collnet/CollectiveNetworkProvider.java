@@ -25,7 +25,8 @@ public interface CollectiveNetworkProvider {
      * Opens a listener, to which the other ranks of a network connect. A communicator calls this method once for each
      * of its channels. If the ranks of a host have a leader, the communicator makes a second call for each channel.
      *
-     * @param number number of the network, the same on all of its ranks; each number is a separate network
+     * @param number number that identifies the network: the same on all ranks of the network, and different for each
+     *               network
      */
     Place listen(int number);
 
@@ -41,7 +42,7 @@ public interface CollectiveNetworkProvider {
          * Begins to connect all ranks. Every rank calls this method. The method does not block. The caller polls the
          * pending network, and abandons it if the connection takes too long.
          *
-         * @param handles handles of all of the network's ranks, by their number in the network
+         * @param handles handles of all ranks of the network, ordered by the rank's number in the network
          * @param rank    this rank's number in the network
          * @return the pending network
          */

@@ -13,9 +13,9 @@ import org.millrace.net.PeerClosedException;
 
 /**
  * One thread's part of a {@link MeshNetwork}. A piece is a range of a request's data that one aggregator processes at
- * once. The aggregator processes its pieces of each request in order, and has up to {@value #PIECES} of them in flight.
- * No method blocks. A peer may be slow, or may have made fewer requests so far. Such a peer delays only the pieces that
- * need a frame from it.
+ * once. The aggregator processes its pieces of each request in the order of their offsets, and has up to
+ * {@value #PIECES} of them in flight. No method blocks. A peer may be slow, or may have made fewer requests so far.
+ * Such a peer delays only the pieces that need a frame from it.
  *
  * <p>
  * The aggregator has {@value #PIECES} places, which are {@link MeshPiece} objects that hold the state of a piece. A
@@ -137,8 +137,8 @@ final class MeshAggregator implements Agent {
         while (nextRequest < requested && begun - done < PIECES) {
             MeshRequest request = network.request(nextRequest);
             long all = request.pieces();
-            // Each request assigns its first piece to another aggregator, so that short requests are processed in
-            // parallel.
+            // The first pieces of successive requests belong to different aggregators, so that short requests are
+            // processed in parallel.
             long piece = Math.floorMod(index - nextRequest, (long) aggregators) + begunOfRequest * aggregators;
             if (piece >= all) {
                 request.pass();

@@ -49,8 +49,8 @@ public final class MeshNetwork implements CollectiveNetwork {
     private final MeshRequest[] requests = new MeshRequest[REQUESTS];
     /**
      * Number of requests that were made. {@link #reported} is the number of requests with a reported completion. The
-     * release of {@code requested} comes after the writes of a request's fields. It pairs with the aggregators' acquire
-     * before their reads of the fields.
+     * release of {@code requested} comes after the writes of a request's fields. This release pairs with the acquire of
+     * an aggregator, which precedes the aggregator's reads of the fields.
      */
     private final AtomicLong requested = new AtomicLong();
     private final AtomicLong reported = new AtomicLong();

@@ -73,9 +73,9 @@ final class MeshRequest {
     }
 
     /**
-     * Records that an aggregator has done its part of the request. The decrement is also a release, which pairs with
-     * the acquire in {@link #isDone}. A thread that sees the request done therefore sees everything that the
-     * aggregators wrote.
+     * Records that an aggregator has done its part of the request. The decrement of {@code remaining} is also a
+     * release, which pairs with the acquire in {@link #isDone}. A thread that sees the request done therefore sees
+     * everything that the aggregators wrote.
      */
     void pass() {
         remaining.getAndAdd(-1);
