@@ -4,8 +4,8 @@ import java.lang.foreign.MemorySegment;
 import org.millrace.ffi.cudart.cudart_h;
 
 /**
- * Work of a stream that was captured. An executable copy of the graph can be launched many times, and each launch costs
- * as much as one kernel launch.
+ * Captured work of a stream. An executable copy of the graph can be launched many times, and each launch costs as much
+ * as one kernel launch.
  */
 public final class CudaGraph implements AutoCloseable {
 

@@ -123,7 +123,7 @@ public final class NativeHandle {
 
     /**
      * Returns the address that {@link #enter()} returned. It is valid only between {@code enter} and {@link #exit()}.
-     * Null if no {@code enter} has found an address yet.
+     * Null if no {@code enter} has read an address yet.
      */
     public @Nullable MemorySegment address() {
         return address;

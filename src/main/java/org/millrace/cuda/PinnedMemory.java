@@ -28,7 +28,7 @@ public record PinnedMemory(MemorySegment host, @Nullable MemorySegment device) {
         MAPPED(cudart_h.cudaHostAllocMapped()),
         /**
          * Write-combined: not cached by the CPU. The device reads such memory faster, but the CPU reads it very slowly.
-         * CPU writes become visible in order only with a full fence between them.
+         * The device sees the writes of the CPU in their order only if a full fence lies between them.
          */
         WRITE_COMBINED(cudart_h.cudaHostAllocWriteCombined());
 

@@ -25,9 +25,10 @@ import org.millrace.agent.Waiting;
  * <p>
  * One warp reads the commands. This warp makes a few short copies, because it is faster than a worker. Workers (the
  * kernel's other blocks) make the other copies, many at once. All copies of one sequence go to the same worker, which
- * keeps the order of the strict copies. If a sequence has had no strict copy for long, its copies are spread over all
- * workers. A later strict copy of this sequence is then posted only after the spread copies are complete. A copy that
- * must follow all other copies is posted only after all workers' copies are complete.
+ * keeps the order of the strict copies. After {@link #COPIES_BEFORE_SPREADING} relaxed copies without a strict copy,
+ * further relaxed copies of a worker's sequences are spread over all workers. A later strict copy of such a sequence is
+ * posted only after the spread copies are complete. A copy that must follow all other copies is posted only after all
+ * workers' copies are complete.
  *
  * <p>
  * Commands are posted one after another and then sealed together. A kernel can leave at any time, so a posted command

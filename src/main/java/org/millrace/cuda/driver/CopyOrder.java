@@ -1,9 +1,9 @@
 package org.millrace.cuda.driver;
 
 /**
- * Order of a copy relative to the copies of the same queue that are in flight. A receiver may read the copied bytes in
- * the order of the copies. Such copies form a sequence and are made one after another where they are strict. All other
- * copies are made in any order, and many at once.
+ * Order of a copy relative to the copies of the same queue that are in flight. If a receiver may read the bytes of
+ * several copies in the order of the copies, these copies form a sequence. A strict copy is made after all earlier
+ * copies of its sequence. All other copies are made in any order, and many at once.
  */
 public final class CopyOrder {
 
