@@ -37,8 +37,8 @@ record BlockMemory(MemorySegment input, MemorySegment output, int elementBytes, 
     }
 
     /**
-     * Returns a copy of this object for a result that several ranks compute. The copy's arithmetic returns the same
-     * bits on all ranks.
+     * Returns the same memory with other arithmetic, which computes the same bits on all ranks. Used for a result that
+     * several ranks compute independently.
      */
     BlockMemory reducedAlike(DataType type, ReduceOp.BuiltIn op) {
         ElementKernel alike = ElementKernel.alike(type, op);

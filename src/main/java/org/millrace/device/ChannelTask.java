@@ -17,7 +17,7 @@ public record ChannelTask(ChunkSchedule schedule, ChunkShape shape, int index, i
 
     /**
      * Returns a task that receives from at most one peer and sends to at most one peer. If the schedule receives no
-     * chunk or sends no chunk, the task has no peer to receive from or to send to.
+     * chunks, the task has no peer to receive from. If the schedule sends no chunks, the task has no peer to send to.
      */
     static ChannelTask between(int from, ChunkSchedule schedule, ChunkShape shape, int index, int to) {
         return new ChannelTask(schedule, shape, index, schedule.chunksReceived() > 0 ? new int[] {from} : NO_PEERS,

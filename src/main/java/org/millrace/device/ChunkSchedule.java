@@ -40,12 +40,12 @@ public abstract class ChunkSchedule {
         this.receives = receives;
     }
 
-    /** Returns the total number of chunks that the block posts on each of its sending connections. */
+    /** Returns the number of chunks that the block posts in all rounds on each of its sending connections. */
     public final long chunksSent() {
         return share.rounds(parts) * sends;
     }
 
-    /** Returns the total number of chunks that the block takes from each of its receiving connections. */
+    /** Returns the number of chunks that the block takes in all rounds from each of its receiving connections. */
     public final long chunksReceived() {
         return share.rounds(parts) * receives;
     }
@@ -53,7 +53,7 @@ public abstract class ChunkSchedule {
     /**
      * Determines a primitive: calls {@link #set} or {@link #setWithin} with its kind and its elements.
      *
-     * @param primitiveOfRound number of the primitive in the round
+     * @param primitiveOfRound index of the primitive in the round, from 0
      */
     abstract void choose(int primitiveOfRound);
 

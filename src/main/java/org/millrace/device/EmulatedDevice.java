@@ -416,7 +416,7 @@ public final class EmulatedDevice implements Device, StagingDevice, Agent {
             function.run();
         } finally {
             functionSince = 0;
-            Thread.interrupted(); // A thread with the interrupt status does not park between its passes.
+            Thread.interrupted(); // With the interrupt status, this thread would not park between its passes.
         }
     }
 
@@ -429,8 +429,8 @@ public final class EmulatedDevice implements Device, StagingDevice, Agent {
     }
 
     /**
-     * Runs those tasks of the streams that need not wait. All other tasks fail, including later ones, because no thread
-     * will run them. A thread that waits for such a task would otherwise wait forever.
+     * Runs those tasks of the streams that need not wait. All other tasks fail, because no thread will run them. Tasks
+     * that are added later fail, too. A thread that waits for such a task would otherwise wait forever.
      */
     @Override
     public void onClose() {

@@ -244,9 +244,9 @@ public final class EmulatedStream implements DeviceStream {
             // Failures of tasks are reported to threads that synchronize, and not to a thread that closes the stream.
             tasks.await(device.closeDeadline());
         } catch (MillraceException notDone) {
-            // The caller may free the operands next, so the remaining tasks must not run. The device still needs the
-            // stream, because otherwise no thread would skip these tasks, and a thread that waits for one would wait
-            // forever.
+            // The caller may free the operands next, so the remaining tasks must not run. The device keeps the stream
+            // until the device's thread has skipped these tasks. Without this skip, a thread that waits for such a task
+            // would wait forever.
             tasks.fail(notDone);
             closeWhenDone();
             throw notDone;

@@ -12,8 +12,8 @@ final class KernelMemory {
 
     private final MemorySegment[] segments;
     /**
-     * Index in {@link #segments} at which the next search begins: the index after the segment found most recently. A
-     * kernel's work refers to the segments in nearly the order of the plan.
+     * Index in {@link #segments} at which the next search begins: the index after the segment that the previous search
+     * returned. A kernel's work refers to the segments in nearly the order of the plan.
      */
     private int next;
 

@@ -102,8 +102,9 @@ abstract class RingFunction extends CollectiveFunction {
 
         /**
          * Maximum size of an exchange in bytes. The table shows the time of an exchange divided by the time of two hops
-         * around the ring. The first number of a pair is out of place, and the second is in place. Measured with two
-         * processes on the two cores of a busy machine (JDK 25, medians of two alternating rounds): <pre>
+         * around the ring. The first number of a pair is for an operation out of place, and the second for an operation
+         * in place. Measured with two processes on the two cores of a busy machine (JDK 25, medians of two alternating
+         * rounds): <pre>
          *   bytes    TCP           shared memory
          *   128      0.55  0.60    1.09  0.79
          *   1024     0.58  0.65    0.99  0.92

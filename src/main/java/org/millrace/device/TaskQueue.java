@@ -17,8 +17,8 @@ import org.millrace.failure.RepeatedFailure;
 import org.millrace.operation.Completions;
 
 /**
- * The tasks of a stream. Any thread adds tasks and waits for them. The device's thread runs them in order. If a task
- * fails, the later tasks fail for the same reason, until the failure has been reported.
+ * The tasks of a stream. Any thread adds tasks and waits for them. The device's thread runs the tasks in the order of
+ * their addition. If a task fails, the later tasks fail for the same reason, until the failure has been reported.
  */
 final class TaskQueue {
 

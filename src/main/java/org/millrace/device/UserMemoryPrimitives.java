@@ -30,8 +30,8 @@ final class UserMemoryPrimitives extends Primitives {
     private final int sliceSteps;
     private final Slices slices;
     /**
-     * Kind of each slice in flight, indexed by slice number modulo {@link #WINDOW}. The three following arrays have the
-     * same index.
+     * Kind of each slice in flight, indexed by slice number modulo {@link #WINDOW}. The next three arrays are indexed
+     * in the same way.
      */
     private final int[] kinds = new int[WINDOW];
     private final long[] inputsAt = new long[WINDOW];

@@ -9,9 +9,9 @@ import org.millrace.abi.kernel.WorkFifoCounters;
  * frees the room of completed kernels. Kernels read the work items.
  *
  * <p>
- * A position is the total number of bytes that were added before the position, modulo 2<sup>32</sup>. The size of the
- * ring is a power of two, so the low bits of a position are the offset in the ring. Work items are copied 16 bytes at a
- * time. A work item that crosses the end of the ring continues at the beginning of the ring.
+ * The position of a byte is the number of bytes that were added to the FIFO before that byte, modulo 2<sup>32</sup>.
+ * The size of the ring is a power of two, so the low bits of a position are the offset in the ring. Work items are
+ * copied 16 bytes at a time. A work item that crosses the end of the ring continues at the beginning of the ring.
  */
 public final class WorkFifo {
 

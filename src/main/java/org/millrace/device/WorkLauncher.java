@@ -65,7 +65,10 @@ public final class WorkLauncher implements AutoCloseable {
     /** Reason why the communicator was aborted before launching stopped; null if it was not aborted. */
     private @Nullable Throwable reasonBeforeDrain;
     private boolean waiting;
-    /** While a plan waits for room: the latest time at which room was freed, or the time when this wait began. */
+    /**
+     * While a plan waits for room: the time when this wait began, or the latest time at which room was freed during
+     * this wait.
+     */
     private long lastMovedNanos;
 
     /**

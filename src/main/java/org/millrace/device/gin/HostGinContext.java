@@ -9,8 +9,8 @@ import org.millrace.abi.gin.GinQueueMemory;
 import org.millrace.gin.GinContext;
 
 /**
- * The memory of a GIN context, which a GPU and its host would share. The fields are the device's view of this memory,
- * and {@link #agentSide} is the agent's view.
+ * The memory of a GIN context, in the layout that a GPU and its host share. The fields are the device's view of this
+ * memory, and {@link #agentSide} is the agent's view.
  */
 final class HostGinContext {
 
