@@ -2,7 +2,10 @@ package org.millrace.element;
 
 import java.lang.foreign.MemorySegment;
 
-/** Checks the two segments of a copy. Without the checks, their errors would appear on a thread of the device. */
+/**
+ * Checks the two segments of a copy. Without the checks, an error of a segment would appear only later, on a thread of
+ * the device.
+ */
 public final class CopiedSegments {
 
     /**

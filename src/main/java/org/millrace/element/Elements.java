@@ -136,8 +136,9 @@ public final class Elements {
 
         /**
          * Rounds the bits of a binary32 as {@link #ofFloat} does. The result is in the upper half; the lower half is
-         * undefined. A NaN must come from a bfloat16 or from an operation without a result; it remains a NaN. The lower
-         * half of such a NaN is zero, so that the rounding carries nothing into the upper half.
+         * undefined. If the binary32 is a NaN, the lower half of its bits must be zero. The rounding then carries
+         * nothing into the upper half, and the result is a NaN. Two kinds of NaN have such a lower half: a converted
+         * bfloat16, and the result of an invalid operation.
          */
         static int round(int bits) {
             return bits + 0x7fff + (bits >>> Short.SIZE & 1);
@@ -206,13 +207,13 @@ public final class Elements {
 
         /**
          * Returns {@code x * s + y} such that rounding the result to a 16-bit format equals rounding the exact value.
-         * Two roundings, to binary32 and to the 16-bit format, are wrong only if the first one is inexact and its
-         * result is a tie for the second. This is rare. This method then computes the sum again from the product, which
-         * binary64 represents exactly.
+         * Two roundings, to binary32 and to the 16-bit format, are wrong in one case only: the first rounding is
+         * inexact, and its result is a tie for the second rounding. In this rare case, this method computes the sum
+         * again from the product, which binary64 represents exactly.
          *
          * @param extraBits number of fraction bits that binary32 has and the 16-bit format lacks
-         * @param least     sums of a smaller magnitude are always computed again, because the 16-bit format has fewer
-         *                  fraction bits there, or binary32 cannot represent the product
+         * @param least     least magnitude of a sum that need not always be computed again. Below this magnitude, the
+         *                  16-bit format has fewer fraction bits, or binary32 cannot represent the product
          */
         static float scaleAdd(float x, float s, float y, int extraBits, float least) {
             float sum = Math.fma(x, s, y);

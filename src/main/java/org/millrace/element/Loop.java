@@ -31,12 +31,13 @@ interface Loop {
      * Creates a loop that HotSpot compiles separately.
      *
      * <p>
-     * HotSpot compiles a method once, with the profile of all its callers. A loop with its function as an argument
-     * would soon have had many functions, and would call the function through an interface for each element. If the
-     * function is known, HotSpot compiles the same loop to vector instructions, which are 10 to 30 times faster. C++
-     * instantiates a template for this purpose. In Java, this method defines another copy of {@link ElementLoop} from
-     * its class file. The copy is a {@linkplain MethodHandles.Lookup#defineHiddenClassWithClassData hidden class} with
-     * the parameters as its class data.
+     * HotSpot compiles a method once, with the profile of all its callers. If the function were an argument of the
+     * loop, the profile would soon contain many functions. The loop would then call the function through an interface
+     * for each element. If the function is known, HotSpot compiles the same loop to vector instructions, which are 10
+     * to 30 times faster. C++ instantiates a template for this purpose. In Java, this method defines another copy of
+     * {@link ElementLoop} from its class file. The copy is a
+     * {@linkplain MethodHandles.Lookup#defineHiddenClassWithClassData hidden class} with the parameters as its class
+     * data.
      */
     static Loop of(Representation representation, ElementFunction function) {
         try (InputStream classFile = ElementLoop.class.getResourceAsStream("ElementLoop.class")) {

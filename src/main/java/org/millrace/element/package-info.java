@@ -23,8 +23,8 @@
  * 8-bit floats, but Millrace does not.
  *
  * <h2>Rounding</h2> The result is rounded to an element after every rank. Rounding is to nearest, ties to even.
- * Subnormal numbers are kept. The sources are {@code src/device/reduce_kernel.h}, as compiled for {@code sm_90}, and
- * CUDA's headers for the types.
+ * Subnormal numbers are kept. These rules come from {@code src/device/reduce_kernel.h}, as compiled for {@code sm_90},
+ * and CUDA's headers for the types.
  * <ul>
  * <li><b>Integers</b> wrap around. The average is the wrapped sum, divided once at the end, rounded towards zero.</li>
  * <li><b>binary16, bfloat16, binary32, binary64</b>: a sum and a product are rounded once, in their own type. A value
