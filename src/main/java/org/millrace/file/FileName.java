@@ -71,7 +71,7 @@ public record FileName(long id, ProcessIdentity owner, String kind) {
                 : new FileName(HexFormat.fromHexDigitsToLong(matcher.group(1)), owner, matcher.group(3));
     }
 
-    /** Returns a glob that matches the name of the socket of a listener, whatever process created it. */
+    /** Returns a glob that matches the name of a listener's socket, whichever process created the socket. */
     public static String socketGlob(long id) {
         return "millrace-" + HexFormat.of().toHexDigits(id) + "-*." + SOCKET;
     }

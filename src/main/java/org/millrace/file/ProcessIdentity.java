@@ -15,10 +15,10 @@ import org.jspecify.annotations.Nullable;
  * process with the same number, and so can prove that the process is dead.
  *
  * @param pid        number of the process
- * @param startTicks start time of the process in clock ticks since the host booted ({@code /proc/pid/stat}, field 22);
- *                   0 if the process had no {@code /proc} of its namespace
+ * @param startTicks start time of the process in clock ticks since the host booted ({@code /proc/pid/stat}, field 22).
+ *                   It is 0 if the process saw no {@code /proc} of its own PID namespace
  * @param namespace  PID namespace in which {@code pid} is valid, because each container on a host can have its own; 0
- *                   if the process had no {@code /proc} of its namespace
+ *                   if the process saw no {@code /proc} of its own PID namespace
  */
 public record ProcessIdentity(long pid, long startTicks, long namespace) {
 
@@ -41,8 +41,8 @@ public record ProcessIdentity(long pid, long startTicks, long namespace) {
     private static final int NO_SIGNAL = 0;
 
     /**
-     * Computes the hash code without the record's own method, because the JVM generates that method at its first call.
-     * The generation takes milliseconds while a program starts.
+     * Replaces the generated hash code method of records. The JVM generates that method at the first call, which takes
+     * milliseconds while a program starts.
      */
     @Override
     public int hashCode() {

@@ -9,7 +9,7 @@ import java.util.Optional;
  *
  * <p>
  * An arena, in contrast, takes its memory from {@code malloc} and writes zeros to all of it. Memory of an arena is
- * therefore resident even if the process uses little of it. After it is freed, it stays resident in the part of
+ * therefore resident even if the process uses little of it. Freed memory of an arena stays resident, in the part of
  * {@code malloc}'s memory that belongs to the allocating thread.
  */
 public final class PageMemory {
