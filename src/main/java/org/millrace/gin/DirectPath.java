@@ -5,9 +5,9 @@ import org.millrace.gin.OutboundFrames.OutboundFrame;
 
 /**
  * Puts to and gets from windows of the peer that this rank's device can access directly. This rank's device makes the
- * copy, and the peer does nothing. Each copy has an entry in {@link OutboundFrames}, which keeps its position in that
- * queue until the copy is complete. A frame is sent for the entry only if the copy's descriptor has a signal that this
- * rank cannot increase directly in the peer's memory.
+ * copy, and the peer does nothing. Each copy has an entry in {@link OutboundFrames}. The entry keeps its position in
+ * that queue until the copy is complete. A frame is sent for the entry only if the copy's descriptor has a signal that
+ * this rank cannot increase directly in the peer's memory.
  */
 final class DirectPath extends Path {
 
@@ -28,7 +28,7 @@ final class DirectPath extends Path {
         this.maxBytes = CHUNKS * rank.options().chunkBytes();
     }
 
-    /** Returns whether this rank's device can access the peer's window of this handle directly. */
+    /** Returns whether this rank's device can access the peer's window with this handle directly. */
     boolean reaches(long handle) {
         Window window = windows.find(handle);
         return window != null && window.memory().reach(peer) > 0;

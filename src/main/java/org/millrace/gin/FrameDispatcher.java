@@ -27,8 +27,8 @@ final class FrameDispatcher {
     private StagingRing.@Nullable Reader ring;
     private boolean helloReceived;
     /**
-     * Number of the newest accepted frame that writes to a window, counted from 1; 0 if none. A get that arrives later
-     * is answered only after that frame is settled, because the answer must contain the frame's bytes.
+     * Ordinal of the newest accepted frame that writes to a window, from 1; 0 if none. A get that arrives later is
+     * answered only after that frame is settled, because the answer must contain the frame's bytes.
      */
     private long written;
     /**
@@ -286,8 +286,8 @@ final class FrameDispatcher {
     }
 
     /**
-     * Measures how long a frame waits for its window or context, which the peer may have created slightly earlier than
-     * this rank. Refuses the frame after the communicator's patience.
+     * Measures how long a frame waits for its window or context, which the peer may have created earlier than this
+     * rank. Refuses the frame after the communicator's patience.
      *
      * @param what reason for the wait, for the message
      */

@@ -14,8 +14,8 @@ final class GinDescriptor {
     int op;
     public long size;
     /**
-     * Handle of the window and offset in the window: of the source of a put, of the bytes that a get reads at the peer,
-     * or of the signal of a VA signal. Both are 0 for an inline value.
+     * Handle of a window, and offset in this window. They locate a put's source, the bytes that a get reads at the
+     * peer, or a VA signal. Both are 0 for an inline value.
      */
     public long sourceHandle;
     public long sourceOffset;

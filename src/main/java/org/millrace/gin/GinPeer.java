@@ -28,7 +28,7 @@ abstract class GinPeer {
     /**
      * Makes as much progress as is possible without blocking, in both directions. Returns the amount of work done.
      *
-     * @param quiet whether no destination of this rank's descriptors has had any work for some time
+     * @param quiet whether no destination of this rank's descriptors had any work in the last passes
      */
     public abstract int progress(boolean quiet);
 

@@ -137,7 +137,7 @@ final class InboundFrames {
         private long signalOffset;
         /** Whether an add to a window is the frame's only effect. */
         private boolean adds;
-        /** Queue of the descriptor that completes when this frame is settled; null if none. */
+        /** If this frame completes a descriptor when the frame is settled: the descriptor's queue; otherwise null. */
         private @Nullable PeerQueue queue;
         private int index;
         /**

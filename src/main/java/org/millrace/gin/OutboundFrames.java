@@ -17,8 +17,8 @@ final class OutboundFrames {
     private final OutboundFrame[] ring;
     private long added;
     /**
-     * Number of the newest entry with an open transfer, from 1 on. A window's memory may delay its copies until an
-     * entry is checked. {@link #asked} is the value of this field at the latest check.
+     * Ordinal of the newest entry with an open transfer, from 1. A window's memory may delay its copies until an entry
+     * is checked. {@link #asked} is the value of this field at the latest check.
      */
     private long newest;
     private long asked;
@@ -71,7 +71,7 @@ final class OutboundFrames {
         return added;
     }
 
-    /** Returns whether an entry was offered to the network, or was found to need no frame. */
+    /** Returns whether an entry was offered to the network, or was passed over because the entry needs no frame. */
     boolean isOffered(long entry) {
         return offered >= entry;
     }
@@ -82,8 +82,8 @@ final class OutboundFrames {
     }
 
     /**
-     * Offers readable entries in order, lets the sender make progress, and completes the entries that the network has
-     * sent. Returns the amount of work done.
+     * Offers readable entries, oldest first. Then lets the sender make progress, and completes the entries that the
+     * network has sent. Returns the amount of work done.
      */
     int progress() {
         int work = 0;
@@ -176,7 +176,10 @@ final class OutboundFrames {
          * transfers bytes and must be sent.
          */
         private @Nullable PathOrder order;
-        /** Queue of the descriptor that completes when the entry no longer needs its source; null if none. */
+        /**
+         * If this entry completes a descriptor when the entry no longer needs the source: the descriptor's queue;
+         * otherwise null.
+         */
         private @Nullable PeerQueue queue;
         private int index;
 

@@ -49,10 +49,10 @@ final class PathOrder {
      */
     private final class Entries {
         private final boolean areFrames;
-        /** Number of the newest entry, from 1 on; 0 if there was none, or if all entries have taken effect. */
+        /** Ordinal of the newest entry, from 1; 0 if there was none, or if all entries have taken effect. */
         private long last;
         /**
-         * Number of frames that were offered to the network, at the first check that found the newest entry offered; 0
+         * Number of frames that had been offered to the network when a check first saw the newest entry as offered; 0
          * before that check. When the peer has settled this number of frames, all entries have taken effect. Always 0
          * for copies.
          */

@@ -23,7 +23,7 @@ final class PeerConnection extends GinPeer {
     private FramePath bytesPath;
     private final GetAnswers answers = new GetAnswers();
     private final FrameDispatcher inbound;
-    /** Newest number of the peer's settled frames that this rank has published to the peer. */
+    /** Number of the peer's settled frames, as this rank last published it to the peer. */
     private long publishedSettled;
     private boolean sendingOver;
     private boolean receivingOver;
@@ -88,7 +88,8 @@ final class PeerConnection extends GinPeer {
             work += watch().pull(quiet);
             return work + frames.progress();
         } catch (PeerClosedException closed) {
-            // Only the sending ends. Frames that the peer sent before its close must still be received.
+            // This rank stops sending, but not receiving: frames that the peer sent before its close must still be
+            // received.
             sendingOver = true;
             return 1;
         }

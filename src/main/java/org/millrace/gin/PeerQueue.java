@@ -16,7 +16,7 @@ import org.millrace.abi.gin.GinQueueMemory;
  * </pre>
  *
  * Descriptors are taken one after another. They may complete in another order, because a get waits for an answer. The
- * consumer index {@code cis} advances in order, past the descriptors that are complete without a gap.
+ * consumer index {@code cis} advances from left to right, past the descriptors that are complete without a gap.
  */
 final class PeerQueue {
 

@@ -5,8 +5,8 @@ import org.millrace.abi.gin.GinQueueMemory;
 /**
  * Finds the queues that contain a descriptor. A program may request a hundred contexts and use only a few of them. The
  * check of an empty queue is therefore only one load, of the first word of the queue's next descriptor. A queue that
- * has been empty for a long time counts as idle. While other queues have work, a pass checks only a part of the idle
- * queues. Within {@value #IDLE_CYCLE} passes each idle queue is checked once. Used by one thread.
+ * has been empty for {@link #BUSY_PASSES} passes counts as idle. While other queues have work, a pass checks only a
+ * part of the idle queues. Within {@value #IDLE_CYCLE} passes each idle queue is checked once. Used by one thread.
  *
  * <pre>
  *   index      [0, busy)               [busy, count)
@@ -42,7 +42,7 @@ final class QueueWatch {
      * For each queue, address of the first word of its next descriptor; 0 if the queue must be drained without a check.
      */
     private final long[] next;
-    /** For each queue, number of the newest pass that drained it. */
+    /** For each queue, ordinal of the newest pass that drained the queue. */
     private final long[] used;
     private int busy;
     /** Index of the busy queue that the next pass checks first. It changes with each pass. */
@@ -67,7 +67,7 @@ final class QueueWatch {
     /**
      * Drains the queues that contain a descriptor. Returns the amount of work done.
      *
-     * @param quiet whether the agent has found no work for some time. If so, the pass checks all idle queues.
+     * @param quiet whether the agent's last passes had no work. If so, this pass checks all idle queues.
      */
     int pull(boolean quiet) {
         pass++;

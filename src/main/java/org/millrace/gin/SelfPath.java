@@ -4,8 +4,8 @@ import org.millrace.abi.gin.GinOp;
 import org.millrace.gin.InboundFrames.InboundFrame;
 
 /**
- * Descriptors of this rank for itself: copies between this rank's own windows. The descriptors are carried out in
- * order, like the frames of a peer.
+ * Descriptors of this rank for itself: copies between this rank's own windows. The descriptors take effect in the order
+ * of their begin, like the frames of a peer.
  */
 final class SelfPath extends Path {
 

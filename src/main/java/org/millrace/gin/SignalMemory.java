@@ -16,7 +16,7 @@ import org.millrace.abi.gin.GinCells;
  * </pre>
  *
  * <p>
- * {@code settled} of a rank is the number of frames from this rank that the owner has settled: all their effects are
+ * {@code settled} of a rank is the number of frames from that rank that the owner has settled: all their effects are
  * complete. The owner's agent writes it. A peer may add to a signal if {@code settled} equals the number of frames that
  * the peer has sent. The add then does not overtake any frame. All processes change signals by atomic adds, and the
  * owner's kernels reset them. Each entry of the diagram begins at a multiple of 128 bytes, two cache lines, because

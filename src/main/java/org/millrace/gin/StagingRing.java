@@ -22,7 +22,8 @@ import org.millrace.abi.gin.GinCells;
  * multiple of 64 bytes. A piece that does not fit before the end of the ring begins at offset 4096 again. A position is
  * the number of bytes that have passed through the ring since its creation, including the skipped bytes. Sender and
  * receiver compute positions by the same rule. {@code released} is the position after the bytes that the receiver has
- * read. Only the receiver writes it. One word is sufficient, because the receiver settles pieces in order.
+ * read. Only the receiver writes it. One word is sufficient, because the receiver settles pieces in the order of their
+ * positions.
  */
 public final class StagingRing {
 

@@ -3,8 +3,8 @@ package org.millrace.gin;
 import java.time.Duration;
 
 /**
- * Detects that there was no progress for a long time. It counts passes without work, and reads the clock only once in
- * {@value #PASSES_BETWEEN_CLOCKS} passes.
+ * Detects that there was no progress for a configured time. It counts passes without work, and reads the clock only
+ * once in {@value #PASSES_BETWEEN_CLOCKS} passes.
  */
 final class StallDetector {
 

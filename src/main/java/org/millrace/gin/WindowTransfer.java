@@ -12,7 +12,10 @@ import org.millrace.net.MemoryRegion;
  */
 public final class WindowTransfer {
 
-    /** Sequence number of a copy that keeps its order with all other copies. */
+    /**
+     * Value of {@link #sequence()} for a copy that belongs to no sequence. Such a copy is ordered relative to all other
+     * copies.
+     */
     public static final int ALL = -1;
 
     private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG.withOrder(ByteOrder.LITTLE_ENDIAN);
@@ -124,8 +127,9 @@ public final class WindowTransfer {
     }
 
     /**
-     * Sets the sequence of this transfer's copy. The copy keeps its order only with copies of the same sequence.
-     * Without this call, the copy keeps its order with all other copies. Must be called before the transfer is opened.
+     * Sets the sequence of this transfer's copy. The copy is then ordered only relative to copies of the same sequence.
+     * Without this call, the copy is ordered relative to all other copies. Must be called before the transfer is
+     * opened.
      *
      * @param number  number of the sequence, 0 or more, the same for all puts of one context to one peer
      * @param ordered whether the copy must be made after all earlier copies of the sequence
@@ -135,7 +139,7 @@ public final class WindowTransfer {
         strict = ordered;
     }
 
-    /** Returns the number of the copy's sequence; {@link #ALL} if the copy keeps its order with all other copies. */
+    /** Returns the number of the copy's sequence; {@link #ALL} if the copy is ordered relative to all other copies. */
     public int sequence() {
         return sequence;
     }

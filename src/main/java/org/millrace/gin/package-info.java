@@ -4,9 +4,9 @@
  * registered.
  *
  * <p>
- * Descriptors of one queue are taken in order. A signal becomes visible after its own put, and after all earlier puts
- * of its context to the same peer. Each descriptor has one path, chosen once. The path moves the descriptor part by
- * part until it is complete. Only {@link org.millrace.gin.PathOrder} considers several paths.
+ * Descriptors of one queue are taken in the order of the queue. A signal becomes visible after its own put, and after
+ * all earlier puts of its context to the same peer. Each descriptor has one path, chosen once. The path moves the
+ * descriptor part by part until it is complete. Only {@link org.millrace.gin.PathOrder} considers several paths.
  *
  * <p>
  * Steps of a put, from the queue to the peer's memory:
