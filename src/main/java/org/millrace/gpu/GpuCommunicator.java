@@ -343,8 +343,8 @@ final class GpuCommunicator implements Communicator, CallerCheck.Checked {
     /**
      * Stops the watch and frees NCCL's communicator.
      *
-     * @param together whether the other ranks also leave now. When NCCL destroys a communicator, it waits for the other
-     *                 ranks. If false, NCCL's communicator is aborted instead
+     * @param together whether the other ranks also leave now. If true, NCCL's communicator is destroyed, and NCCL waits
+     *                 for the other ranks. If false, NCCL's communicator is aborted
      */
     private void tearDown(boolean together) {
         boolean isQuiet = watch.stop();

@@ -148,8 +148,8 @@ final class GpuDevice implements Device, StagingDevice {
     }
 
     /**
-     * Removes a closed communicator. The communicator's failure no longer affects streams: the thread that closed the
-     * communicator knows the result of its operations.
+     * Removes a closed communicator. Streams then no longer report the communicator's failure. They need not report
+     * this failure, because the thread that closed the communicator knows the results of the communicator's operations.
      */
     void unshare(GroupFailure other) {
         others.remove(other);
@@ -316,8 +316,8 @@ final class GpuDevice implements Device, StagingDevice {
     /**
      * Copies between a GPU and host memory that the GPU cannot access directly: the Java heap, and native memory that
      * is not pinned. Without this class, CUDA would read such memory immediately, before earlier work of the stream. To
-     * write such memory, CUDA would block the calling thread. The copies here pass through small pinned buffers, in the
-     * order of the stream.
+     * write such memory, CUDA would block the calling thread. This class copies through small pinned buffers, in the
+     * order of the stream's work.
      */
     static final class StagedCopies implements AutoCloseable {
 

@@ -198,7 +198,7 @@ record GpuRank(Libraries libraries, ControlPlane control, GroupFailure failure, 
     }
 
     /**
-     * Returns the number of ranks on this machine that have lower numbers than this rank. The number determines this
+     * Returns the number of ranks on this machine that have lower numbers than this rank. The result determines this
      * rank's GPU. All ranks must call this method.
      */
     private static int placeOnMachine(ControlPlane control) {
