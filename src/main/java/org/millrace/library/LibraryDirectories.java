@@ -13,8 +13,8 @@ import java.util.Set;
 import java.util.function.UnaryOperator;
 
 /**
- * Directories with CUDA's and AMD's libraries that the dynamic loader does not search: in the system, in the toolkit,
- * and in Python packages.
+ * Directories that contain CUDA's and AMD's libraries, and that the dynamic loader does not search: in the system, in
+ * the toolkit, and in Python packages.
  */
 public final class LibraryDirectories {
 

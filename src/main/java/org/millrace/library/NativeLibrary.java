@@ -31,8 +31,8 @@ public final class NativeLibrary {
     private static final Map<String, NativeLibrary> LOADED = new HashMap<>();
 
     /**
-     * Thrown if the requested library has no file. (A broken file causes another exception.) The message states the
-     * places that were searched.
+     * Thrown if no file of the requested library was found. (A broken file causes another exception.) The message
+     * states the places that were searched.
      */
     static final class NotFoundException extends MillraceException {
 
@@ -144,8 +144,8 @@ public final class NativeLibrary {
     /**
      * Creates an exception for a function that the library does not export.
      *
-     * @return exception with a message that has the function, the library's version and path, and the release that has
-     *         the function
+     * @return exception. Its message names the function, the version and the path of the library, and the first release
+     *         that exports the function
      */
     public MillraceException lacks(NativeFunction function, String version) {
         return new MillraceException(function.symbol() + " is not in the loaded " + search.title() + " " + version

@@ -15,8 +15,8 @@ import java.util.function.Function;
 import org.millrace.MillraceException;
 
 /**
- * Information about a rank of a communicator that the other ranks use to choose transports ({@code ncclPeerInfo} in
- * NCCL).
+ * Information about a rank of a communicator ({@code ncclPeerInfo} in NCCL). The other ranks use this information to
+ * choose transports.
  *
  * @param host   name of the rank's machine, for messages
  * @param offers offers of the rank's transports by the transport's name, see {@link Transport#offer}

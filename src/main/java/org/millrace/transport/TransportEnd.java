@@ -56,7 +56,7 @@ public interface TransportEnd {
      */
     boolean connect(byte[] peer);
 
-    /** {@return the slots and counters that the device needs} Called once the end is connected. */
+    /** {@return the slots and counters that the device needs} Called after the end was connected. */
     ConnectionInfo info();
 
     /**
@@ -68,8 +68,8 @@ public interface TransportEnd {
     }
 
     /**
-     * {@return whether the peer's device wakes this rank each time after it has acted} This rank polls while the result
-     * is false for at least one peer.
+     * {@return whether the peer's device wakes this rank after each action of that device} This rank polls while the
+     * result is false for at least one peer.
      */
     default boolean wakesThisRank() {
         return false;
@@ -82,7 +82,7 @@ public interface TransportEnd {
 
     /**
      * Returns the proxies that move the data. A thread of an agent calls their progress methods ({@code proxyProgress}
-     * in NCCL). Called once the end is connected.
+     * in NCCL). Called after the end was connected.
      *
      * @return the proxies, which belong to the end until an agent takes them over; empty if the devices access each
      *         other's memory
