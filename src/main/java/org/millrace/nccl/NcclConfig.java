@@ -40,7 +40,10 @@ public final class NcclConfig {
         MAX_CTAS(21700),
         /** 1: communicators that are split from this communicator share its resources; 2.18. */
         SPLIT_SHARE(21801),
-        /** Traffic class of the communicator, which a network may use to treat its traffic differently; 2.26. */
+        /**
+         * Traffic class of the communicator, which a network may use to treat the communicator's traffic differently;
+         * 2.26.
+         */
         TRAFFIC_CLASS(22602),
         /** 1: NCCL reduces in the collective network if possible; 2.27. */
         COLLNET_ENABLE(22703),

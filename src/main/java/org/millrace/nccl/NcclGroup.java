@@ -12,8 +12,8 @@ import org.millrace.ffi.nccl.nccl_h;
  *
  * <p>
  * NCCL cannot discard a group. If the code between opening and closing throws an exception, closing still issues the
- * calls that were enqueued before it. If the other ranks do not make the same calls, the program must abort the
- * communicators.
+ * calls that were enqueued before the exception. If the other ranks do not make the same calls, the program must abort
+ * the communicators.
  */
 public final class NcclGroup implements AutoCloseable {
 

@@ -263,9 +263,9 @@ public final class NcclLibrary {
         if (known == null) {
             require(function);
             known = CFunction.at(library.find(function.symbol()).orElseThrow());
-            plain[function.ordinal()] = known; // The object has only final fields. Another thread that reads the array
-                                               // without ordering therefore sees
-            // the whole object or null.
+            // A CFunction has only final fields. A thread that reads the array without ordering therefore sees either
+            // null or a complete CFunction.
+            plain[function.ordinal()] = known;
         }
         return known;
     }
