@@ -51,7 +51,7 @@ class DirectOrderTest {
             memory[0].set(ValueLayout.JAVA_LONG, 0, 2);
             long[] words = contexts[0].words;
             boolean copies = direct && shared;
-            staged[1].holding = slow && copies; // a copy to another device completes in any order
+            staged[1].holding = slow && copies; // copies to another device complete in any order
             value(words, 1);
             contexts[0].post(1);
             FORMAT.begin(words, GinOp.PUT | GinOp.SIGNAL_INC, 8);
@@ -84,8 +84,8 @@ class DirectOrderTest {
     }
 
     /**
-     * A short put is ordered after all earlier operations. A long put is ordered only after an earlier value to the
-     * same bytes. A get is ordered after puts to the bytes that it reads.
+     * A short put is ordered after all earlier operations. A long put is ordered only after an earlier put of a value
+     * to the same bytes. A get is ordered after puts to the bytes that it reads.
      */
     @Test
     void onlyWhatTellsOfOthersIsBehindThem() {

@@ -57,8 +57,8 @@ class GinAllocationTest {
     }
 
     /**
-     * Gets with answers in frames, flushes, signals in windows, and signals that this rank increases directly, in
-     * memory shared with its peer.
+     * The agent also allocates no bytes for gets with answers in frames, for flushes, and for signals in windows. The
+     * same holds for signals that this rank increases directly, in memory shared with its peer.
      */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
@@ -114,8 +114,8 @@ class GinAllocationTest {
                 pair.work();
             }
             context.post(peer);
-            if ((i & 63) == 5) { // completes all frames, because a signal without a frame requires that none is in
-                                 // flight
+            // completes all frames, because a signal is sent without a frame only while no frame is in flight
+            if ((i & 63) == 5) {
                 finish(pair, context);
             }
         }

@@ -49,7 +49,7 @@ class GinOrderTest {
      * Paths of bytes and signals to the peer.
      *
      * @param ringBytes size of the staging rings; 0 for none
-     * @param reached   whether a rank adds to signals of its peer in shared memory if no frame to the peer is in flight
+     * @param reached   whether a rank adds to its peer's signals in shared memory if no frame to the peer is in flight
      * @param direct    whether bytes of windows are copied from device to device
      */
     private record Ways(long ringBytes, boolean reached, boolean direct) {
@@ -138,7 +138,7 @@ class GinOrderTest {
             while (place < WINDOW - 2 * longest - 2) {
                 int c = random.nextInt(CONTEXTS);
                 int peer = random.nextInt(2);
-                // posts seldom enough that sometimes no frame is in flight, as a signal in shared memory requires
+                // posts rarely, because a signal in shared memory requires that no frame is in flight
                 if (random.nextInt(reached ? 24 : 3) == 0 && contexts[0][c].hasRoom(peer)) {
                     place = post(random, format, contexts[0][c], c, peer, windows[0].handle(), memory, place);
                 }
@@ -166,9 +166,8 @@ class GinOrderTest {
             }
             assertEquals(reached, pair.communicators[0].served().reached() > 0,
                     program + ": signals that needed no frame");
-            // Without shared signals a rank does not know which signals have reached the peer, so the copies that
-            // follow a
-            // signal use frames.
+            // Without shared signals a rank does not know which signals have reached the peer. Data that follows a
+            // signal is then sent in frames, and not copied directly.
             if (reached || !direct) {
                 assertEquals(direct, devices[0].copies > 0 && (!format.hasGets() || devices[0].reads > 0),
                         program + ": copies from device to device");
@@ -186,8 +185,8 @@ class GinOrderTest {
     }
 
     /**
-     * Posts a random operation. Each has its own source and target range, so that every byte can be checked at any
-     * time. Returns the next free offset.
+     * Posts a random operation. Each operation has its own source and target range, so that every byte can be checked
+     * at any time. Returns the next free offset.
      */
     private long post(Random random, GinDescriptorFormat format, GinPair.Context context, int c, int peer, long window,
             MemorySegment[] memory, long place) {

@@ -75,7 +75,7 @@ final class GinPair implements AutoCloseable {
         GinCommunicator.FailureListener listener = new GinCommunicator.FailureListener() {
             @Override
             public void failed(Throwable failure) {
-                // GinCommunicator.failure() has it too
+                // no action, because GinCommunicator.failure() returns the failure too
             }
 
             @Override

@@ -71,7 +71,7 @@ class GinServedTest {
         context.post(peer);
     }
 
-    /** Scripts read the first number of the line, so it must be the sum. */
+    /** Scripts read the first number of the line, so the sum must come first. */
     @Test
     void theLineBeginsWithTheSum() {
         assertEquals(

@@ -70,7 +70,7 @@ class HostileFramesTest {
                 failureOf(true, header -> put(header, 3, 0, 8)));
         assertRefused("window 3 is not registered (there are 2), and was not within 0 ms", failureOf(true, header -> {
             put(header, 3, 0, 8);
-            GinHeader.signal(header, 0, 1); // the context exists
+            GinHeader.signal(header, 0, 1); // the signal is valid, because its context exists
         }));
         assertRefused("window 0 is not registered", failureOf(true, header -> put(header, 0, 0, 8)));
         assertRefused("window -1 is not registered", failureOf(true, header -> put(header, -1, 0, 8)));

@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.junit.jupiter.api.Test;
 
-/** Frames that have not settled, when their connection closes. */
+/** Received frames that are not completely processed when their connection closes. */
 class InboundFramesTest {
 
     @Test

@@ -19,8 +19,8 @@ import org.millrace.net.PeerClosedException;
 import org.millrace.proxy.MemoryFrames;
 
 /**
- * Rank 1 has received everything that it needs, and closes. Rank 0 still completes all earlier work of both ranks, also
- * if it learns of the shutdown early or late.
+ * Rank 1 has received everything that it needs, and closes. Rank 0 still completes all earlier work of both ranks,
+ * whether it learns of the shutdown early or late.
  */
 class ShutdownTest {
 
@@ -134,8 +134,8 @@ class ShutdownTest {
     }
 
     /**
-     * A signal in shared memory completes too. The peer's kernel may see it and close before this rank next polls the
-     * network.
+     * A signal in shared memory also completes. The peer's kernel may see this signal, and the peer may close, before
+     * this rank polls the network again.
      */
     @Test
     void soIsASignalThatNeededNoFrame() {

@@ -22,7 +22,7 @@ final class StagedDevice implements StagingBuffers.Copies {
     int refusals;
     /** Number of transfers that have a buffer. */
     int open;
-    /** Checked when a transfer is abandoned: by then the connections must be closed. */
+    /** Condition that is checked when a transfer is abandoned: the connections must be closed by then. */
     BooleanSupplier networkIsClosed = () -> true;
     private final MemoryRegion staging;
     private final int slotBytes;

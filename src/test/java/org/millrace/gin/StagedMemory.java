@@ -8,7 +8,7 @@ final class StagedMemory implements WindowMemory {
 
     private final MemorySegment memory;
     private final StagedDevice device;
-    /** The same window of each rank if this rank's device can access it, otherwise null. */
+    /** Memory of the same window at each rank; null if this rank's device cannot access that memory. */
     private final MemorySegment[] peers = new MemorySegment[2];
     /** Number of direct copies between this window and the window of a peer. */
     int copies;
@@ -44,7 +44,10 @@ final class StagedMemory implements WindowMemory {
         return beginDirect(transfer, offset, peers[peer], offset, ((StagedMemory) target).memory, targetOffset, bytes);
     }
 
-    /** Begins a direct copy. It occupies a staging buffer until it is complete, although it does not use the buffer. */
+    /**
+     * Begins a direct copy. The copy occupies a staging buffer until it is complete, although it does not use the
+     * buffer.
+     */
     private boolean beginDirect(WindowTransfer transfer, long offset, MemorySegment from, long fromOffset,
             MemorySegment to, long toOffset, long bytes) {
         if (!device.open(device.buffers.takeToSend(), transfer, offset, bytes)) {

@@ -21,7 +21,7 @@ import org.millrace.abi.gin.GinOp;
 
 /**
  * A communicator ends with transfers in flight. The next communicator on the same devices receives all staging buffers,
- * but no buffer before its last copy is complete.
+ * but each buffer only after its last copy is complete.
  */
 class StagingAfterFailureTest {
 

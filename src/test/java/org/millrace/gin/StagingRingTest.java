@@ -15,7 +15,7 @@ import org.millrace.gin.OutboundFrames.OutboundFrame;
 import org.millrace.proxy.MemoryFrames;
 
 /**
- * The ranges of a staging ring in use never overlap at either end. A peer that reports a false read position is
+ * At either end, the used ranges of a staging ring never overlap. A peer that reports a false read position is
  * detected.
  */
 class StagingRingTest {
