@@ -104,7 +104,7 @@ class NativeLibraryTest {
                 .startsWith("MILLRACE_PROBE_LIBRARY names " + none + " as " + title + ", but there is no such file."));
         System.setProperty("millrace.probe.library", none.toString());
         assertTrue(refusal(null).startsWith("-Dmillrace.probe.library names "));
-        // The setting decides alone: the usable library in the directory is not bound instead.
+        // The setting alone decides: a usable library in the directory is not bound in place of the named library.
         good(directory.resolve(NAME));
         assertTrue(refusal(null, directory).contains("no such file"));
         String folder = refusal(subdirectory("empty").toString());
@@ -127,7 +127,7 @@ class NativeLibraryTest {
     void aLibraryForAnotherProcessorIsRefused() throws IOException {
         Path file = good(directory.resolve(NAME));
         byte[] bytes = Files.readAllBytes(file);
-        bytes[18] = (byte) (bytes[18] == 8 ? 9 : 8); // field e_machine: MIPS, or another processor if this is MIPS
+        bytes[18] = (byte) (bytes[18] == 8 ? 9 : 8); // field e_machine: MIPS, or another processor on a MIPS machine
         Files.write(file, bytes);
         assertTrue(refusal(file.toString()).contains(file + ": "), refusal(file.toString()));
     }
