@@ -34,7 +34,7 @@ import org.millrace.trace.TracedProcess;
  * <ul>
  * <li>{@code -Dmillrace.cuts=60} sets the number of cuts per kind of job, and runs all jobs.
  * <li>{@code -Dmillrace.cuts.seed=1000} draws other cuts.
- * <li>{@code -Dmillrace.cuts.job=gin} runs the jobs with this beginning of the name.
+ * <li>{@code -Dmillrace.cuts.job=gin} runs the jobs with names that begin with {@code gin}.
  * <li>{@code -Dmillrace.cuts.long=10} sets the number of cuts that exceed the deadline.
  * <li>{@code -Dmillrace.cuts.shortest=10000 -Dmillrace.cuts.longest=50000 -Dmillrace.cuts.deadline=60s} changes the
  * length of the cuts that heal.
@@ -59,7 +59,10 @@ class CutTest {
     private static final int PAUSE_MILLIS = 500;
     /** Maximum time from the end of a cut until all ranks have completed another round. */
     private static final Duration TIMEOUT = Duration.ofSeconds(30);
-    /** Maximum time from a long cut until an end detects it. An idle machine needs 14 s plus the deadline. */
+    /**
+     * Maximum time from a long cut until an end of a connection detects the cut. An idle machine needs 14 s plus the
+     * deadline.
+     */
     private static final Duration LONG_TIMEOUT = Duration.ofSeconds(60);
     /** Time after which a recovery is reported as slow. */
     private static final Duration SOON = Duration.ofSeconds(6);
@@ -74,17 +77,20 @@ class CutTest {
     private enum Cut {
         /** Both ends receive a reset. The network carries data afterwards. */
         RESET,
-        /** One end receives a reset, the other receives nothing. Data of the first end is lost for a while. */
+        /**
+         * One end receives a reset, and the other end receives nothing. Data that the first end sends is lost for a
+         * while.
+         */
         HALF_OPEN,
         SILENT_ONE_WAY,
         SILENT_BOTH_WAYS,
         /** An end learns at once that its peer is unreachable. */
         NO_ROUTE,
-        /** One host has no link to any other. */
+        /** One host has no link to any other host. */
         UNPLUGGED,
         /**
-         * One of two interfaces of a host is unplugged permanently, and the previously unplugged interface is plugged
-         * again.
+         * One of the two interfaces of a host is unplugged, and stays unplugged. An interface that an earlier cut
+         * unplugged is plugged in again.
          */
         ONE_INTERFACE;
 
@@ -215,8 +221,9 @@ class CutTest {
     }
 
     /**
-     * If neither end receives data, both detect the loss independently. If one end learns of the loss of its stream, it
-     * abandons the connection at its deadline. The other end learns of that when the network works again.
+     * If neither end receives data, both ends detect the loss independently. If one end learns of the loss of its
+     * stream, it abandons the connection at its deadline. The other end learns of the abandoned connection when the
+     * network works again.
      */
     @ParameterizedTest(allowZeroInvocations = true)
     @MethodSource("longCuts")
@@ -241,8 +248,8 @@ class CutTest {
         }
         lift(kind, one, other);
         assertTold(what, other);
-        // In other jobs all ranks are connected, and a third rank may end first. Then the ranks at both ends of the cut
-        // may report the third.
+        // In other jobs all ranks are connected, and the third rank may end first. The ranks at both ends of the cut
+        // may then report the loss of the third rank.
         if (kind == Cut.HALF_OPEN && (of.job == Job.TAKEOVER || of.job == Job.UNPACK)) {
             assertTrue(losses(other).anyMatch(text -> names(text, one)),
                     () -> what + ": rank " + other + " is told of another: " + losses(other).toList());
@@ -362,7 +369,7 @@ class CutTest {
                 }
             }
             case RESET, ONE_INTERFACE -> {
-                // the fault has no end
+                // this fault is not lifted
             }
         }
     }

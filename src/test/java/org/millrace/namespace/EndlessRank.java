@@ -16,9 +16,9 @@ import org.millrace.MillraceException;
 import org.millrace.ReduceOp;
 
 /**
- * A rank of the engine that repeats rounds until its input ends. A round is an all-reduce of a size that depends on its
- * number, and checks every sum. The rank prints one line per event. After the given number of rounds it waits. All
- * ranks end after the same round when the standard input of one is closed.
+ * A rank of the engine that repeats rounds until its input ends. A round is an all-reduce that checks every sum. The
+ * size of the all-reduce depends on the number of the round. The rank prints one line per event. After the given number
+ * of rounds the rank waits. All ranks end after the same round when the standard input of one rank is closed.
  */
 final class EndlessRank {
 

@@ -27,7 +27,7 @@ class MeetingTest {
     void start() throws Exception {
         zero = TestHost.named("node0");
         one = TestHost.named("node1");
-        // the interface to the other host then has different numbers on the two hosts
+        // with these additional interfaces, the interface between the hosts has a different number on each host
         one.run("ip link add other type veth peer name another");
         TestHost.connect(zero, "eth0", one, "eth0");
     }
@@ -63,13 +63,14 @@ class MeetingTest {
         one.run("ip addr add 10.0.0.2/24 dev eth0");
     }
 
-    /** Debian and Ubuntu write such lines into {@code /etc/hosts}. */
+    /** A host's own name is a loopback address in its {@code /etc/hosts}, as Debian and Ubuntu write this file. */
     @Test
     void aHostsOwnNameIsALoopbackAddressThere() throws Exception {
         addresses();
         zero.hosts("127.0.0.1 localhost\n127.0.1.1 node0\n10.0.0.2 node1\n");
         one.hosts("127.0.0.1 localhost\n127.0.1.1 node1\n10.0.0.1 node0\n");
-        // the last two ranks also form a group: its first rank is on the host of rank 0, and its second is not
+        // the last two ranks also form a group: the group's first rank is on the host of rank 0, and its second rank is
+        // on the other host
         rank(zero, "tcp:node0:4711", 3);
         rank(zero, "tcp:node0:4711", 3);
         rank(one, "tcp:node0:4711", 3);

@@ -37,11 +37,17 @@ import org.millrace.trace.Verdict;
 class PartitionTest {
 
     private static final int HOSTS = 3;
-    /** Setting without which a loss would be reported only after the deadline for lost streams. CutTest covers that. */
+    /**
+     * Setting that makes a rank report a lost stream at once. With a reconnect deadline, the rank would report the loss
+     * only after that deadline, as CutTest checks.
+     */
     private static final String NOT_MADE_AGAIN = "MILLRACE_RECONNECT_DEADLINE=0s";
     private static final String TOLD = "The network between ";
     private static final boolean ALL = "all".equals(System.getProperty("millrace.partitions"));
-    /** Time in seconds. It exceeds the 10 s after which a link counts as silent, and the 14 s of keep-alive. */
+    /**
+     * Time for which a process is stopped, in seconds. The time exceeds the 10 s after which a link counts as silent,
+     * and the 14 s of keep-alive.
+     */
     private static final int STOPPED_SECONDS = Integer.getInteger("millrace.partitions.stopped", 16);
     private static final int LOOKS = 20;
 
@@ -199,7 +205,10 @@ class PartitionTest {
         }
     }
 
-    /** Checks the report of rank 0. It loses no peer, and reports once what its peers have lost. */
+    /**
+     * Checks the report of rank 0. Rank 0 loses no peer. It reports exactly once that its two peers have lost each
+     * other.
+     */
     private void assertThirdIsTold(Map<Integer, List<String>> whys) {
         List<String> told = job.saidBy(0).stream().filter(text -> text.contains(TOLD)).toList();
         assertEquals(1, told.size(), told::toString);
@@ -250,9 +259,7 @@ class PartitionTest {
         job.assertGoesOn();
     }
 
-    /**
-     * Stops the peer's process. Lets it continue if no TCP window fills, because the round at that moment was short.
-     */
+    /** Stops the peer's process. A short round may fill no TCP window, and the process then continues. */
     private boolean closesAWindow(long pid) {
         try {
             network.hosts.get(1).run("kill -STOP " + pid);

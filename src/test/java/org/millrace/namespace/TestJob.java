@@ -48,7 +48,7 @@ final class TestJob implements AutoCloseable {
     }
 
     /**
-     * Starts ranks of the engine that run the given number of rounds, and waits until they have completed ten.
+     * Starts ranks of the engine that run the given number of rounds, and waits until they have completed ten rounds.
      *
      * @param addresses beginning of the hosts' addresses, without the last number
      */
