@@ -275,7 +275,7 @@ class NcclArgumentsTest {
         assertEquals("5a".repeat(UniqueId.BYTES), drawn.toHex());
         NcclCommunicator root = c.grow(6, drawn, null);
         NcclCommunicator other = c.grow(6, null, NcclConfig.DEFAULT);
-        assertEquals(4, root.size()); // the stand-in's answer
+        assertEquals(4, root.size()); // the stand-in returns this size
         assertEquals(3, other.rank());
         NcclCommunicator added = nccl.joinGrowing(stubs.device(), drawn, 6, 5, NcclConfig.DEFAULT);
         assertEquals(List.of(5, 6), List.of(added.rank(), added.size()));

@@ -66,13 +66,13 @@ class NcclValuesTest {
         assertEquals("ffffffffffffff7f", scalar(1e30, DataType.INT64));
         assertEquals("003c", scalar(1, DataType.FLOAT16));
         assertEquals("803f", scalar(1, DataType.BFLOAT16));
-        // Halfway between two bfloat16 values: rounds to the value with an even last bit, down and up.
+        // A value halfway between two bfloat16 values is rounded to the neighbor with an even last bit: first down,
+        // then up.
         assertEquals("803f", scalar(Float.intBitsToFloat(0x3f808000), DataType.BFLOAT16));
         assertEquals("823f", scalar(Float.intBitsToFloat(0x3f818000), DataType.BFLOAT16));
         assertEquals("ff7f", scalar(Double.NaN, DataType.BFLOAT16));
         // The value lies slightly above the middle between two binary16 values. Rounding to binary32 first would lose
-        // the
-        // difference, and then rounding to binary16 would return the lower value, which is even.
+        // the difference. Rounding to binary16 would then return the lower value, which is even.
         assertEquals("013c", scalar(1 + 0x1p-11 + 0x1p-40, DataType.FLOAT16));
         assertEquals("007c", scalar(1e6, DataType.FLOAT16));
         assertEquals("38", scalar(1, DataType.FLOAT8_E4M3));
