@@ -86,7 +86,8 @@ abstract class FrameContract extends NetworkFixture {
     }
 
     /**
-     * Sends from unregistered memory. The payload crosses the end of a 1 GiB range, as which a network may map memory.
+     * Sends from unregistered memory. A network may map memory in ranges of 1 GiB, and the payload crosses the end of
+     * such a range.
      */
     @Test
     void memoryThatNobodyRegisteredIsReachedByItsAddress(@TempDir Path directory) throws IOException {
@@ -140,7 +141,7 @@ abstract class FrameContract extends NetworkFixture {
                 for (long i = 0; i < untouched.byteSize(); i++) {
                     assertEquals(1, untouched.get(ValueLayout.JAVA_BYTE, i));
                 }
-                // The frame still has no destination, and can receive one.
+                // The frame still has no destination, so it can still be accepted with a valid destination.
                 ends.receiver().accept(in, (1 << 20) - bytes);
                 ends.until(() -> ends.receiver().framesCompleted() == 1);
                 untouched.fill((byte) 1);
@@ -265,8 +266,8 @@ abstract class FrameContract extends NetworkFixture {
     }
 
     /**
-     * Returns the number of frames whose exchange must not allocate; 0 if this JVM cannot avoid allocation in the
-     * network. A network that only adds another set-up to a tested network may return less, to save time.
+     * Returns the number of frames that are exchanged without allocation. Returns 0 if this JVM cannot avoid allocation
+     * in the network. A test of another set-up of a tested network may return fewer frames, to save time.
      */
     protected int framesWithoutAllocation() {
         return 1_000_000;
@@ -285,7 +286,7 @@ abstract class FrameContract extends NetworkFixture {
         try (Connected ends = Connected.make(network, network)) {
             long before;
             int rounds = 0;
-            do { // code that is not compiled yet allocates, and the time until then depends on the machine
+            do { // code that is not compiled yet allocates, and the time to compile it depends on the machine
                 before = threads.getCurrentThreadAllocatedBytes();
                 exchange(ends, out, in, Math.min(frames, 100_000));
             } while (threads.getCurrentThreadAllocatedBytes() - before > 4 << 10 && ++rounds < 20);
@@ -318,7 +319,8 @@ abstract class FrameContract extends NetworkFixture {
                 refused = !ends.sender().offer(header, out, offered % 1000);
                 offered += refused ? 0 : 1;
             }
-            // Sends earlier frames after a refusal: without progress, a repeated offer may never be accepted.
+            // Makes progress after a refusal, so that earlier frames are sent. Without progress, the network may refuse
+            // the next frame forever.
             if (refused || (offered & 3) == 0 || offered == frames) {
                 ends.sender().progress();
                 ends.receiver().progress();

@@ -14,8 +14,8 @@ import java.lang.foreign.ValueLayout;
 import org.junit.jupiter.api.Test;
 
 /**
- * Requirements for every {@link Network}: for frames, and here for connections that are created, refused, closed and
- * lost. A test of an implementation extends this class and creates the network.
+ * Requirements for every {@link Network}. This class covers connections that are created, refused, closed and lost.
+ * {@link FrameContract} covers frames. A test of an implementation extends this class and creates the network.
  */
 public abstract class NetworkContract extends FrameContract {
 
@@ -51,7 +51,7 @@ public abstract class NetworkContract extends FrameContract {
                     a.sender().progress();
                     b.sender().progress();
                 }
-                for (int i = 0; i < SEVERAL; i++) { // a first: the senders have alternated
+                for (int i = 0; i < SEVERAL; i++) { // all frames of a first, although the senders have alternated
                     a.receiver().progress();
                 }
                 for (int i = 0; i < SEVERAL; i++) {

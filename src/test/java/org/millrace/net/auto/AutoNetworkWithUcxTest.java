@@ -38,8 +38,7 @@ class AutoNetworkWithUcxTest extends NetworkContract {
 
     @Override
     protected int framesWithoutAllocation() {
-        return 0; // this JVM has no optimizing compiler, and the allocation of the chosen network is checked in that
-                  // network's test
+        return 0; // this JVM has no optimizing compiler, and the chosen network's own test checks its allocation
     }
 
     @Test

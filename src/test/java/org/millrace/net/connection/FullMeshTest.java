@@ -64,8 +64,8 @@ class FullMeshTest {
     }
 
     /**
-     * The mesh and its connections have the same deadline. The mesh detects the end of the deadline first, and still
-     * reports the connection's reason.
+     * The mesh and its connections have the same deadline. The mesh detects first that the deadline has passed. Its
+     * exception still contains the reason that the connection reports.
      */
     @Test
     void whyThereIsNoConnectionIsSaidAtTheDeadline() {

@@ -118,7 +118,8 @@ class KeyedListenerTest {
                 assertNull(pending.poll());
             }
             try (Socket stranger = server.stranger()) {
-                stranger.setSoTimeout(10_000); // a listener that dropped the client instead fails the test
+                // if the listener drops the client instead of this stranger, the stranger's read times out
+                stranger.setSoTimeout(10_000);
                 while (listener.dropped() == 0) {
                     assertNull(pending.poll());
                 }

@@ -19,7 +19,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** A cipher that decrypts from a copy of the record. Its result equals the JDK's, and only streams under TLS use it. */
+/**
+ * A cipher that decrypts from a copy of the record. The cipher's result equals the result of the JDK's cipher. Only
+ * streams under TLS use this cipher.
+ */
 class RecordCipherTest {
 
     private static final int TAG = 16;

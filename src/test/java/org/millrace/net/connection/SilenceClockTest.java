@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.junit.jupiter.api.Test;
 
-/** Silence that a look counts, by given clocks. */
+/** Time that a check of a stream counts as silence. The test sets the clocks. */
 class SilenceClockTest {
 
     private static final long SECOND = 1_000_000_000;
@@ -28,7 +28,7 @@ class SilenceClockTest {
     /** The kernel receives data for a thread that waits for a core, so the whole time counts. */
     @Test
     void aThreadWithoutACoreCountsTheWholeTime() {
-        runnable += SECOND; // before the first look
+        runnable += SECOND; // before the first check
         now += SECOND;
         clock.due();
         now += 12 * SECOND;
@@ -51,7 +51,7 @@ class SilenceClockTest {
     void theKernelCountsTheTimeOfThisThread() {
         long before = SilenceClock.runnableNanos();
         for (long end = System.nanoTime() + 20_000_000; System.nanoTime() - end < 0;) {
-            Thread.onSpinWait(); // uses the core
+            Thread.onSpinWait(); // consumes processor time
         }
         long used = SilenceClock.runnableNanos() - before;
         assertTrue(used == 0 && before == 0 || used > 0, used + " after " + before);

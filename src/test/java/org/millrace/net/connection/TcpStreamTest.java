@@ -95,7 +95,7 @@ class TcpStreamTest {
         }
     }
 
-    /** @param values pairs of offset and value. All other values are 0, except that a segment has arrived */
+    /** @param values pairs of a field's offset and value. All other fields are 0, except that segments have arrived */
     private void says(int... values) {
         info.bytes.fill((byte) 0);
         info.bytes.set(ValueLayout.JAVA_INT, 140, 7);

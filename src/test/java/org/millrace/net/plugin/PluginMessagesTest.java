@@ -61,7 +61,7 @@ class PluginMessagesTest {
 
     @Test
     void payloadsThatWaitTogetherAreReceivedTogether() {
-        assertEquals(2, groupsOfSix(8)); // receives of four buffers (the maximum) and two
+        assertEquals(2, groupsOfSix(8)); // one receive of four buffers (the maximum), and one of two buffers
         assertEquals(3, groupsOfSix(2)); // NCCL_NET_MAX_RECVS=2
         assertEquals(0, groupsOfSix(1));
     }
@@ -189,13 +189,14 @@ class PluginMessagesTest {
         assertTrue(plugin.count(Count.FLUSHES) > 0);
         assertEquals(descriptor == 1 ? 2 : 0, plugin.count(Count.DMA_BUFS));
         if (descriptor == 999) {
-            assertEquals(2, plugin.count(Count.COMPLAINTS)); // about descriptors; the memory is registered without
+            // Both complaints are about descriptors. The memory is then registered without descriptors.
+            assertEquals(2, plugin.count(Count.COMPLAINTS));
             plugin.with("");
         }
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"nocuda", "fail=regMr:2:1"}) // the first registration is memory of the receiver itself
+    @ValueSource(strings = {"nocuda", "fail=regMr:2:1"}) // the receiver's own memory is registered first
     void memoryOfADeviceThatThePluginDoesNotTakeIsLeftToStaging(String words) {
         plugin.with(words);
         try (Warnings warnings = new Warnings(PluginNetwork.class.getPackageName());
@@ -232,7 +233,10 @@ class PluginMessagesTest {
         }
     }
 
-    /** Memory is registered at its first use with a communicator, and deregistered when either of them is closed. */
+    /**
+     * Memory is registered at its first use with a communicator. It stays registered until the memory or the
+     * communicator is closed.
+     */
     @Test
     void memoryIsRegisteredOnceForEachConnection() {
         plugin.with("");
@@ -243,8 +247,7 @@ class PluginMessagesTest {
                 Connected b = Connected.make(network, network)) {
             MemoryRegion first = network.register(arena.allocate(100));
             MemoryRegion second = network.register(arena.allocate(100));
-            for (Connected connection : new Connected[] {a, b}) { // after a frame, each end has registered its own
-                                                                  // memory
+            for (Connected connection : new Connected[] {a, b}) { // each end registers its own memory for a first frame
                 connection.sender().offer(header(0), null, 0);
                 connection.nextHeader();
                 connection.receiver().accept(null, 0);
@@ -266,7 +269,7 @@ class PluginMessagesTest {
             assertEquals(ends + 4, plugin.count(Count.REGISTERED));
             first.close();
             assertEquals(ends + 1, plugin.count(Count.REGISTERED));
-            MemoryRegion third = network.register(arena.allocate(100)); // has the number that the first region had
+            MemoryRegion third = network.register(arena.allocate(100)); // reuses the number of the first region
             a.sender().offer(header(100), third, 0);
             a.nextHeader();
             a.receiver().accept(third, 0);

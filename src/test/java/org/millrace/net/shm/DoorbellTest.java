@@ -20,7 +20,10 @@ import org.millrace.agent.IdleStrategy;
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD) // no interrupt ends a sleep
 class DoorbellTest {
 
-    /** Sleep in nanoseconds that is longer than the test may take unless a thread ends it. */
+    /**
+     * Duration of a sleep, in nanoseconds. The sleep exceeds the test's timeout, so only another thread can end it in
+     * time.
+     */
     private static final long FOR_EVER = Duration.ofHours(1).toNanos();
     private static final VarHandle WORD = ValueLayout.JAVA_INT.varHandle();
 

@@ -38,7 +38,7 @@ class InPlaceTest {
 
     private final Arena arena = Arena.ofShared();
 
-    /** Replaces the kernel, and performs each read as the test requires. */
+    /** Replaces the operating system's reads of a peer's memory, and performs each read as the test requires. */
     private abstract static class Spoiled implements PeerMemory {
 
         final PeerMemory real;

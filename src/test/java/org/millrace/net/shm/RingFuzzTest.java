@@ -25,7 +25,8 @@ class RingFuzzTest {
     private static final int RING = 16 << 10;
     private static final int DATA = RING;
     /**
-     * Number of bytes of an input that replace counters and other words of the ring. The later bytes replace frames.
+     * Number of bytes at the beginning of an input that replace counters and other words of the ring. The remaining
+     * bytes of the input replace frames.
      */
     private static final int WORDS = 240;
     private static final int FRAMES = 768;
@@ -142,7 +143,7 @@ class RingFuzzTest {
         void goesOn();
     }
 
-    /** Checks that an end accepts the position that the other end wrote, if and only if the position is possible. */
+    /** Checks that an end refuses an impossible position of the other end, with a message that names the position. */
     private static void assertBelieved(boolean possible, long position, End end) {
         try {
             end.goesOn();
@@ -169,7 +170,7 @@ class RingFuzzTest {
         }
     }
 
-    /** Fills a ring until the producer waits for room. Before that, the consumer has read a little. */
+    /** Lets the consumer read a little, and fills the ring until the producer waits for room. */
     private static void fillUp(RingPair pair, MemoryRegion memory) {
         FrameHeader header = new FrameHeader();
         header.payloadBytes(DATA);
@@ -179,7 +180,7 @@ class RingFuzzTest {
         pair.receiver().poll();
         pair.receiver().accept(memory, 0);
         while (pair.sender().progress() > 0) {
-            // Until the ring is full.
+            // Continues until the ring is full.
         }
     }
 

@@ -25,7 +25,7 @@ record RingPair(OpenResources network, RingMemory ring, ShmSender sender,
     /**
      * Creates a pair with a modified reader.
      *
-     * @param spoiled replaces the receiver's reader of the sender's memory, given the normal one
+     * @param spoiled returns the receiver's reader of the sender's memory; the argument is the normal reader
      */
     static RingPair make(ShmOptions options, long firstPosition, UnaryOperator<PeerMemory> spoiled) throws IOException {
         try (Maker maker = new Maker(options)) {

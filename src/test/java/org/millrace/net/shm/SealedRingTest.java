@@ -49,7 +49,10 @@ class SealedRingTest {
         return sealed ? options : options.withFiles();
     }
 
-    /** Returns the paths of this process's descriptors, for files with a given text in their path. */
+    /**
+     * Returns this process's open descriptors, as paths in /proc. Omits descriptors of files without the given text in
+     * their path.
+     */
     private static List<Path> open(String text) throws IOException {
         List<Path> found = new ArrayList<>();
         try (Stream<Path> all = Files.list(DESCRIPTORS)) {
@@ -101,7 +104,10 @@ class SealedRingTest {
         assertEquals(List.of(), after);
     }
 
-    /** Imitates containers that share the directory but no PID namespace. The two processes agree on a file in it. */
+    /**
+     * Imitates containers that share the directory but no PID namespace. The two processes then use a file in the
+     * shared directory.
+     */
     @ParameterizedTest
     @CsvSource({"true, false", "false, true", "false, false"})
     void whereOneCannotHaveThemAFileServes(boolean connecting, boolean listening) throws IOException {

@@ -141,7 +141,7 @@ class SharedDirectoryTest {
                 "SKIPPED: a full directory needs a small tmpfs, which only root may mount: " + output);
     }
 
-    /** The sender copies unread payloads behind the ring, as far as memory is left there. */
+    /** The sender copies unread payloads into memory behind the ring, as long as that memory suffices. */
     @Test
     void aPayloadWithoutRoomBehindTheRingStaysInPlace() throws Exception {
         Assumptions.assumeTrue(SingleCopy.isPossible(), SingleCopy::describe);

@@ -93,8 +93,8 @@ class SharedMemoryTest {
     }
 
     /**
-     * The creator of an unsealed file could shorten the file while it is in use. A descriptor number in a name may also
-     * belong to another file by now.
+     * The creator of an unsealed file could shorten the file while it is in use. The name contains a descriptor number,
+     * which may meanwhile belong to another file.
      */
     @Test
     void memoryThatIsNotSealedIsRefused() throws IOException {

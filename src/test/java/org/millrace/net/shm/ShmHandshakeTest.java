@@ -40,7 +40,8 @@ import org.millrace.net.connection.HandshakeReply;
 import org.millrace.net.shm.ShmNetwork.ShmAddress;
 
 /**
- * Strangers and damaged peers at a listener's socket. The listener answers or refuses each, without effect on others.
+ * Strangers and damaged peers at a listener's socket. The listener answers or refuses each client, without effect on
+ * other clients.
  */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ShmHandshakeTest {

@@ -68,8 +68,8 @@ public final class ShmPeer implements AutoCloseable {
     }
 
     /**
-     * Creates one connection in each direction. Both sides do this at the same time, so neither may wait for only one
-     * of the two.
+     * Creates one connection in each direction. Both sides call this method at the same time, so neither side may wait
+     * for only one of the two connections.
      */
     private static Connected connect(ShmNetwork network, Listener listener, byte[] peer, ConnectionKey out,
             ConnectionKey in) {
@@ -129,7 +129,7 @@ public final class ShmPeer implements AutoCloseable {
         try {
             input.readLine();
         } catch (IOException ended) {
-            // Equivalent to the end of the input.
+            // A failed read counts as the end of the input.
         }
         Runtime.getRuntime().halt(1);
     }

@@ -54,7 +54,7 @@ class ShmResourcesTest {
             long before = descriptors();
             connectAndClose(network, 1000);
             assertTrue(descriptors() - before < 10, () -> "1000 connections left descriptors open");
-            // Rings of other tests in this process may still be open, but none of the thousand.
+            // Rings of other tests in this process may still be open, but no ring of the thousand connections.
             assertTrue(ringMappings() < 100, () -> "1000 connections left rings mapped");
         }
     }

@@ -40,7 +40,8 @@ class TwoProcessesTest {
 
     @BeforeEach
     void open() throws IOException {
-        // The directory is inside the machine's shared directory: in memory, and separate from other tests.
+        // The directory is inside the machine's shared directory. It is therefore in memory, and separate from the
+        // directories of other tests.
         directory = Files.createTempDirectory(ShmOptions.defaults().directory(), "two-processes-test");
         options = ShmOptions.defaults().withDirectory(directory);
         network = new ShmNetwork(options);
@@ -181,8 +182,8 @@ class TwoProcessesTest {
     }
 
     /**
-     * Checks that the end reports the killed peer. The peer's socket file remains. This process deletes it, which
-     * {@link #nothingIsLeft} checks.
+     * Checks that the end reports the killed peer. The peer's socket file remains. This process deletes the file, and
+     * {@link #nothingIsLeft} checks the deletion.
      */
     private void assertLost(ConnectionException end, ShmPeer peer) throws InterruptedException {
         assertFalse(end instanceof PeerClosedException, end.getMessage());

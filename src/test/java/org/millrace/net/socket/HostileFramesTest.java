@@ -64,7 +64,7 @@ class HostileFramesTest {
         ConnectionException end = Connected.failureOf(receiver::poll);
         assertTrue(end.getMessage().contains(problem), end.getMessage());
         assertEquals(end, Connected.failureOf(receiver::progress));
-        // The receiver has closed the stream at once, so the peer sees its end or a reset.
+        // The receiver has closed the stream at once, so the peer sees the end of the stream or a reset.
         try {
             assertEquals(-1, peer.stream(0).getInputStream().read());
         } catch (IOException reset) {

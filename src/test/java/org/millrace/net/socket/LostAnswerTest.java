@@ -96,7 +96,10 @@ class LostAnswerTest {
         assertEquals(77, made.nextHeader().word(0));
     }
 
-    /** The client has not received the answer. The listener detects the end of the client's stream, or does not. */
+    /**
+     * The client has not received the answer. In some cases the listener detects the end of the client's stream, in
+     * other cases it does not.
+     */
     @ParameterizedTest
     @CsvSource({"true, 60s", "false, 60s", "true, 0s", "false, 0s"})
     void whoLostItsAnswerBeginsAnew(boolean isSeen, String deadline) throws IOException {
@@ -139,7 +142,7 @@ class LostAnswerTest {
             try {
                 asks = port.accept();
             } catch (SocketTimeoutException notYet) {
-                // a thread of the listener's network will request it
+                // a thread of the listener's network will request the stream later
             }
         }
         try (Socket open = asks) {

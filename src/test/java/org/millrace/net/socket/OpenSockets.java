@@ -9,8 +9,9 @@ import java.util.Set;
 import java.util.stream.Stream;
 
 /**
- * The open sockets of this process, each by its number, which is never reused. A count of descriptors would be useless:
- * class loading, the JIT compiler's reads of /proc, and garbage of earlier tests open and close some at any time.
+ * The open sockets of this process, each by its number, which is never reused. A count of descriptors would be useless,
+ * because other activity opens and closes descriptors at any time. Examples are class loading, the JIT compiler's reads
+ * of /proc, and garbage of earlier tests.
  */
 public record OpenSockets(Set<String> numbers) {
 

@@ -38,7 +38,9 @@ class OrderlyEndTest {
     /** Number of rounds under TLS, where each round begins with a handshake. */
     private static final int TLS_ROUNDS = 6;
 
-    /** Returns options with a reconnect deadline beyond the test's timeout, so that a test that waits for it fails. */
+    /**
+     * Returns options with a reconnect deadline beyond the test's timeout. A test that waits for this deadline fails.
+     */
     private static SocketOptions options(boolean tls) {
         SocketOptions options =
                 SocketOptions.defaults().withBuffers(1 << 20, 4096).withReconnectDeadline(Duration.ofHours(1));
@@ -119,8 +121,8 @@ class OrderlyEndTest {
     }
 
     /**
-     * A single frame does not request an acknowledgement. The sender requests the acknowledgement if no frame follows.
-     * The receiver's owner polls, or calls progress.
+     * A single frame requests no acknowledgement. If no frame follows, the sender requests the acknowledgement
+     * separately. The receiver sends the acknowledgement when its owner calls {@code poll} or {@code progress}.
      */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
@@ -222,7 +224,7 @@ class OrderlyEndTest {
     /** Senders without a stream are closed one after the other. All closes share one waiting time. */
     @Test
     void sendersThatAreClosedWithoutAStreamGiveUpSoon() throws IOException {
-        Reconnector reconnector = Reconnector.shared(options(false)); // the network's
+        Reconnector reconnector = Reconnector.shared(options(false)); // the reconnector of the network below
         try (Arena arena = Arena.ofShared(); SocketNetwork network = new SocketNetwork(options(false))) {
             MemoryRegion memory = network.register(arena.allocate(BYTES));
             List<Connected> all = new ArrayList<>();

@@ -58,7 +58,8 @@ class OutageTest {
 
     @Test
     void itsBeginningAndItsEndAreTold() throws IOException {
-        ProcessTrace.open(SharedDirectory.usual(), false); // not a directory that is deleted before the process ends
+        // uses the usual directory, because the test's own directory is deleted before the process ends
+        ProcessTrace.open(SharedDirectory.usual(), false);
         Path events = directory.resolve("recording.jfr");
         try (SocketNetwork network = new SocketNetwork(SocketOptions.defaults().withAddresses("lo", null, null));
                 Connected ends = Connected.make(network, network);

@@ -16,7 +16,10 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.LostPeerException;
 import org.millrace.net.PeerClosedException;
 
-/** If an end closes because of another process, its message names that process, over several rails too. */
+/**
+ * An end may close because another process was lost. The message of this end names that process, also over several
+ * rails.
+ */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class RailLastWordsTest {
 

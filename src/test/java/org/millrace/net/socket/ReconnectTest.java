@@ -110,7 +110,7 @@ class ReconnectTest {
 
     /**
      * An end that waits for acknowledgements of sent bytes detects the silence itself. The kernel alone would
-     * retransmit for a quarter of an hour. The receiver's own bytes are its acknowledgements.
+     * retransmit for a quarter of an hour. The bytes that the receiver sends are its acknowledgements of frames.
      */
     @ParameterizedTest
     @ValueSource(strings = {"127.0.0.1", "127.0.0.2"})

@@ -29,8 +29,8 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.RandomFrames;
 
 /**
- * Mutated handshakes request the stream of a connection that carries frames meanwhile. None is answered, none receives
- * the stream, and no frame is lost or duplicated. {@code -Dmillrace.fuzz.inputs=1000000} creates a million inputs.
+ * Mutated handshakes request the stream of a connection that carries frames meanwhile. No such handshake is answered or
+ * receives the stream. No frame is lost or duplicated. {@code -Dmillrace.fuzz.inputs=1000000} creates a million inputs.
  */
 @Tag("slow")
 @Timeout(value = 900, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -38,7 +38,7 @@ class ResumeFuzzTest {
 
     private static final int HANDSHAKES = 20_000;
     private static final int ANSWERS = 100_000;
-    /** Number of clients without a proof that the port has room for. */
+    /** Maximum number of clients that the port keeps at a time although they have sent no proof. */
     private static final int SOCKETS = 64;
     private static final int SLOTS = 6;
     private static final int SLOT_BYTES = 20_000;
@@ -48,7 +48,10 @@ class ResumeFuzzTest {
     private final SocketOptions options = SocketOptions.defaults().withAddresses("lo", null, null);
     private final AtomicReference<Throwable> wrong = new AtomicReference<>();
 
-    /** Returns valid requests. Each ends with zeros: the bits that {@link #proof} changes in the valid proof. */
+    /**
+     * Returns valid requests. Each request ends with a mask of zeros, and {@link #proof} inverts the masked bits of the
+     * valid proof.
+     */
     private static List<byte[]> questions(Iterable<ResumeFormat.Id> known) {
         List<byte[]> all = new ArrayList<>();
         for (ResumeFormat.Id id : known) {
@@ -120,7 +123,7 @@ class ResumeFuzzTest {
         }
     }
 
-    /** @param other another request, whose proof is sent if the input changes no bit of the proof */
+    /** @param other another request; its proof is sent if the input inverts no bit of the valid proof */
     private static void ask(Reconnector reconnector, byte[] input, byte[] other) throws IOException {
         int asked = Math.min(input.length, ResumeFormat.QUESTION_BYTES);
         try (Socket client = new Socket(InetAddress.getLoopbackAddress(), reconnector.port())) {

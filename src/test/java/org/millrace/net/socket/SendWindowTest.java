@@ -29,7 +29,7 @@ class SendWindowTest {
         }
         window.retireWhole();
         send(SLOTS);
-        window.copySent(0); // frame SLOTS has the slot of frame 0
+        window.copySent(0); // frame number SLOTS uses the slot of frame 0
         window.retireWhole();
         assertEquals(SLOTS, window.released());
         window.copySent(SLOTS);

@@ -236,7 +236,9 @@ class SocketHandshakeTest {
         assertUndisturbed();
     }
 
-    /** The strangers send nothing and stay connected. The peer must not wait for their deadline of ten minutes. */
+    /**
+     * The strangers send nothing and stay connected. The peer must not wait for the strangers' deadline of ten minutes.
+     */
     @Test
     void idleStrangersMakeRoomForAPeer() throws IOException {
         network.close();

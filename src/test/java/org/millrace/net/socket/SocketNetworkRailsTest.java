@@ -7,7 +7,9 @@ import org.junit.jupiter.api.Tag;
 import org.millrace.net.Network;
 import org.millrace.net.NetworkContract;
 
-/** Three rails, and payloads divided into pieces. The threshold is so low that small frames reach it too. */
+/**
+ * Three rails, and payloads divided into pieces. The threshold for a division is so low that small frames reach it too.
+ */
 @Tag("slow")
 @Tag("optimized")
 public class SocketNetworkRailsTest extends NetworkContract {
@@ -22,7 +24,7 @@ public class SocketNetworkRailsTest extends NetworkContract {
         return 250_000;
     }
 
-    /** Returns 127.0.0.1 and its neighbors, which are all addresses of every machine. */
+    /** Returns 127.0.0.1 and the addresses that follow it. Every machine has all these addresses. */
     public static List<InetAddress> loopbacks(int count) {
         return java.util.stream.IntStream.rangeClosed(1, count).mapToObj(last -> {
             try {

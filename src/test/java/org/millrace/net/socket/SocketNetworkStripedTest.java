@@ -4,7 +4,7 @@ import org.junit.jupiter.api.Tag;
 import org.millrace.net.Network;
 import org.millrace.net.NetworkContract;
 
-/** Payloads divided over three streams, from a length that small frames reach too. */
+/** Payloads divided over three streams. The threshold for a division is so low that small frames reach it too. */
 @Tag("slow")
 @Tag("optimized")
 class SocketNetworkStripedTest extends NetworkContract {
@@ -15,6 +15,6 @@ class SocketNetworkStripedTest extends NetworkContract {
 
     @Override
     protected int framesWithoutAllocation() {
-        return 100_000; // most time passes in copies
+        return 100_000; // few frames, because copies take most of the time
     }
 }
