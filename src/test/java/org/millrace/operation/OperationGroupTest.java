@@ -9,7 +9,7 @@ class OperationGroupTest {
 
     private static final int ATTEMPTS = 100;
 
-    /** Part that the last of several attempts launches. */
+    /** Part of a group of operations. Only the last of several attempts to launch this part succeeds. */
     private static final class Late implements OperationGroup.Part {
         private int attempts;
 
