@@ -14,8 +14,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 public class CallerStructuresTest {
 
     /**
-     * The structure of GIN v15's properties has one of two sizes, depending on the release of NCCL. The shim has a
-     * table of the releases and their structure's size, which were found by inspection of libnccl.
+     * The structure of GIN v15's properties has one of two sizes, which depends on the release of NCCL. The shim has a
+     * table of releases and sizes. The sizes were found by inspection of libnccl.
      */
     @ParameterizedTest
     @CsvSource({"23206, 2", "23207, 8"})
@@ -41,7 +41,7 @@ public class CallerStructuresTest {
     }
 
     /**
-     * {@return a shim whose table of GIN v15's properties has the given releases of NCCL and sizes of the structure}
+     * {@return a shim with the given table of NCCL releases and their sizes of the structure of GIN v15's properties}
      */
     public static Path inspected(String releases) throws Exception {
         return HostProgram.compileShim("libnccl-net-" + releases.replaceAll("\\D+", "-") + ".so",

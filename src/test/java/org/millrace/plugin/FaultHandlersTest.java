@@ -44,7 +44,7 @@ class FaultHandlersTest {
                 Stream.concat(Stream.of(include, include + "/linux"), Stream.of(definitions)).toArray(String[]::new));
     }
 
-    /** With libjsig, which redirects the program's calls itself, the plugin redirects none. */
+    /** libjsig redirects the program's calls itself. With libjsig the plugin therefore redirects no call. */
     @ParameterizedTest
     @CsvSource({"import, ", "signal, ", "later, ", "import, libjsig"})
     void aHandlerThatIsSetThroughAnImportComesBehindTheJvms(String way, String preloaded) throws Exception {
@@ -56,8 +56,8 @@ class FaultHandlersTest {
     }
 
     /**
-     * The program is linked at fixed addresses and resolves imports at their first call. The address of an imported
-     * function is then a jump within the program.
+     * The program is linked at fixed addresses and resolves imports at their first call. In such a program, the address
+     * of an imported function is the address of a jump within the program.
      */
     @Test
     void aProgramAtFixedAddressesComesBehindTheJvm() throws Exception {

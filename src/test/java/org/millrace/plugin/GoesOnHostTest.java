@@ -27,9 +27,15 @@ class GoesOnHostTest {
     private static final long DEADLINE_NANOS = TimeUnit.MINUTES.toNanos(4);
     private static final Duration QUIET = Duration.ofMillis(1);
     private static final String LIBNCCL = "libnccl.so.2";
-    /** Number of lost peers. The number of open resources after more losses is compared with the number after these. */
+    /**
+     * Number of lost peers after which open resources are counted. A second count after more losses is compared with
+     * the first count.
+     */
     private static final int SETTLED = 5;
-    /** Permitted growth of the process's memory, in KiB: the memory of one communicator, and variation of the JVM's. */
+    /**
+     * Permitted growth of the process's memory, in KiB: the memory of one communicator, and variation of the JVM's
+     * memory.
+     */
     private static final int MAX_KIBIBYTES = 16 << 10;
 
     @TempDir
@@ -113,8 +119,8 @@ class GoesOnHostTest {
     }
 
     /**
-     * Python, for example, is linked at fixed addresses. The address of an imported function is then a jump within the
-     * program, also for libraries.
+     * Python, for example, is linked at fixed addresses. The address of an imported function is then the address of a
+     * jump within the program, also for libraries.
      */
     @Test
     void aProgramAtFixedAddressesIsToldToo() throws Exception {

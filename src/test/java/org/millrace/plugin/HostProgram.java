@@ -34,8 +34,8 @@ public final class HostProgram {
     private static final Path ARCHIVE = BUILT.resolve("classes.jsa").toAbsolutePath();
     private static final long DEADLINE_SECONDS = 120;
     /**
-     * JVM options for short runs. A run lasts a second or two, which the optimizing compiler and a collector with
-     * threads of its own would double.
+     * JVM options for short runs. A run lasts a second or two. The optimizing compiler and a collector with its own
+     * threads would double this time.
      */
     private static final String QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC";
 
@@ -249,7 +249,10 @@ public final class HostProgram {
         return this;
     }
 
-    /** Starts the program with a command, which receives the program and its arguments after its own arguments. */
+    /**
+     * Starts the program by another command. The program and the program's arguments follow the command's own
+     * arguments.
+     */
     public HostProgram startedBy(List<String> command) {
         starter.addAll(command);
         return this;

@@ -41,7 +41,9 @@ class LibncclTest {
     private static final Path CUDA = BUILT.resolve("libcuda-on-cpu.so").toAbsolutePath();
     /** Small buffers, so that few elements fill many slots. */
     private static final String SMALL = "NCCL_BUFFSIZE=262144";
-    /** Seed of the first case of the random operations, and number of their rounds. Failures print the seed. */
+    /**
+     * Seed of the first case of random operations, and number of rounds of random operations. Failures print the seed.
+     */
     private static final long SEED = Long.getLong("millrace.nccl.seed", 1);
     private static final int ROUNDS = Integer.getInteger("millrace.nccl.rounds", 25);
     /** Last line of a rank. */
@@ -52,7 +54,7 @@ class LibncclTest {
     private static Path nccl;
     private static Path jar;
 
-    /** Result of all ranks. */
+    /** Exit status and output of a run of all ranks. */
     private record Outcome(int exit, String output) {
 
         long count(String text) {
@@ -64,7 +66,7 @@ class LibncclTest {
             return TOTALS.matcher(output).results().mapToLong(rank -> Long.parseLong(rank.group(group))).sum();
         }
 
-        /** Asserts that each rank has compared this many operations, and that all elements were right. */
+        /** Asserts that each rank has compared the given number of operations, and that all elements were right. */
         void assertRight(int ranks, int operations) {
             assertEquals(0, exit, output);
             assertEquals(ranks, output.lines()
@@ -72,7 +74,7 @@ class LibncclTest {
                     .count(), output);
         }
 
-        /** Asserts that each of these ranks ended and that all elements were right. */
+        /** Asserts that the given number of ranks ended, and that all elements were right. */
         void assertRight(int ranks) {
             assertEquals(0, exit, output);
             assertEquals(ranks, count(" elements, 0 wrong"), output);
@@ -173,8 +175,8 @@ class LibncclTest {
     }
 
     /**
-     * The limit of descriptors also counts the program's files. NCCL's proxy itself needs a limit of 73, because its
-     * poll passes so many connections.
+     * The limit of descriptors also counts the program's files. NCCL's own proxy needs a limit of 73, because its call
+     * of {@code poll} lists that many connections.
      */
     @ParameterizedTest
     @ValueSource(strings = {"own", "shm", "socket"})
@@ -184,7 +186,9 @@ class LibncclTest {
         runWithin(74, environment, "1,100003", FLOATS, SUM).assertRight(2, (3 + 8) * 2);
     }
 
-    /** A group of broadcasts is one all-gather-v, and the operators that multiply have a kernel on one rank, too. */
+    /**
+     * NCCL runs a group of broadcasts as one all-gather-v. The operators that multiply have a kernel on one rank, too.
+     */
     @Test
     void collectivesThatNcclMakesOfOthers() throws Exception {
         run(Map.of(), 1, 1, "1,1000", "0,1,2,3,4,5,6,7,8,9", "4,5").assertRight(1, (3 * 2 + 8) * 10 * 2);
@@ -194,8 +198,9 @@ class LibncclTest {
     }
 
     /**
-     * Random collectives in groups and graphs, on communicators that are created, split, shrunk and destroyed. The case
-     * is part of the seed. All ranks run the same protocols, which NCCL selects by size unless the case sets one.
+     * Random collectives in groups and graphs, on communicators that are created, split, shrunk and destroyed. The seed
+     * also depends on the case. All ranks run the same protocols. NCCL selects a protocol by size, unless the case sets
+     * one.
      */
     @ParameterizedTest
     @CsvSource(

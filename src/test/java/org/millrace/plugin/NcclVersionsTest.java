@@ -20,7 +20,8 @@ class NcclVersionsTest {
                     + "connections; MILLRACE_TAKEOVER=0 selects it without this warning";
 
     /**
-     * Builds a host program as a shared library that acts as an NCCL of a given version. Several can be loaded at once.
+     * Builds a host program as a shared library that acts as an NCCL of a given version. A process can load several
+     * such libraries at once.
      */
     private static String library(String host, int table, int version) throws Exception {
         return HostProgram
@@ -41,7 +42,7 @@ class NcclVersionsTest {
         assertEquals(0, outcome.exit(), outcome.output());
         assertEquals(processes, outcome.count(TOO_NEW.formatted(host.path())), outcome.output());
         assertEquals(0, outcome.count("set NCCL_"), outcome.output());
-        // once for each of two processes, or of two runs in one process
+        // one line for each of two processes, or for each of two runs in one process
         assertEquals(2, outcome.count("network table v12 of NCCL 2.33.1 ("), outcome.output());
     }
 

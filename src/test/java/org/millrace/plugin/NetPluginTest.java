@@ -381,7 +381,7 @@ class NetPluginTest {
         serviceClosed = false;
     }
 
-    /** A library that wraps this plugin calls it for NCCL. */
+    /** A library between NCCL and this plugin calls the plugin on behalf of NCCL. */
     @Test
     void aLibraryBetweenNcclAndThePluginCallsForTheOnlyNccl() {
         plugin.listen(0, 0, handle, pointer, 2 * LIBRARY);

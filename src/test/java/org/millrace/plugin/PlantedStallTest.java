@@ -37,7 +37,7 @@ class PlantedStallTest {
     private static final int FEW = 2;
     private static final Duration QUIET = Duration.ofSeconds(1);
     private static final long DEADLINE_NANOS = TimeUnit.MINUTES.toNanos(5);
-    /** Practically infinite. */
+    /** Number of polls for which a frame is delayed, practically infinite. */
     private static final long BLACK_HOLE = 1_000_000_000_000L;
 
     /** The planted fault, as the host program names it, and the expected verdict. */

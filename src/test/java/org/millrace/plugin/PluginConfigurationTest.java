@@ -78,7 +78,10 @@ class PluginConfigurationTest {
         assertFalse(read(Map.of(name, value)).deviceSlots());
     }
 
-    /** NCCL's own proxy never uses them, so they are refused wherever a takeover is. */
+    /**
+     * NCCL's own proxy never uses slots in GPU memory. Such slots are therefore refused if a setting forbids the
+     * takeover.
+     */
     @ParameterizedTest
     @CsvSource({"MILLRACE_TAKEOVER, 0", "NCCL_PXN_DISABLE, 0"})
     void slotsInTheGpusMemoryRequireATakeover(String name, String value) {
@@ -187,7 +190,10 @@ class PluginConfigurationTest {
         assertTrue(refused.getMessage().contains("RCCL_AINIC_ROCE=0 keeps it from using them"), refused.getMessage());
     }
 
-    /** MILLRACE_TAKEOVER=1 requires a takeover. Without it, a library that cannot be taken over keeps its proxy. */
+    /**
+     * MILLRACE_TAKEOVER=1 requires a takeover. Without this setting, a library that cannot be taken over keeps its
+     * proxy.
+     */
     @ParameterizedTest
     @CsvSource({"RCCL, 22606", "RCCL, 23102", "NCCL, 23301", "UNKNOWN, 22809"})
     void aRequiredTakeoverOfAnUnknownLayoutIsAnError(CallingLibrary.Vendor vendor, int version) {

@@ -112,8 +112,8 @@ class PluginStartTest {
     }
 
     /**
-     * The folder's name has letters beyond ASCII, while no character encoding is configured. Or it has the separator of
-     * class path entries.
+     * In one case the folder's name has letters beyond ASCII, while no character encoding is configured. In the other
+     * case the name contains the separator of class path entries.
      */
     @ParameterizedTest
     @ValueSource(strings = {"m\u00fchle \u6c34\u8eca", "a:b"})
@@ -203,7 +203,10 @@ class PluginStartTest {
                         + " MILLRACE_JAVA_OPTS and _JAVA_OPTIONS");
     }
 
-    /** On such a stack a JVM would end the process, or class initializers would fail because no stack is left. */
+    /**
+     * The stack is too small, or it is not the thread's own. On such a stack a JVM would end the process, or class
+     * initializers would fail because no stack is left.
+     */
     @ParameterizedTest
     @CsvSource({"thread, 64, has \\d+ KiB left of its stack", "thread, 128, has \\d+ KiB left of its stack",
             "coroutine, 64, is called on a stack that is not its thread's own",
@@ -217,7 +220,10 @@ class PluginStartTest {
                 outcome.output().lines().filter(said -> said.startsWith("RESULT")).toList());
     }
 
-    /** In a forked child, as with Python's multiprocessing, the JVM does not run. NCCL must receive an error there. */
+    /**
+     * In a forked child, as with Python's multiprocessing, the JVM does not run. NCCL must receive an error in the
+     * child.
+     */
     @ParameterizedTest
     @ValueSource(strings = {"started", "starting", "unhandled"})
     void aForkedChildIsToldThatTheJvmIsNotInIt(String when) throws Exception {

@@ -14,8 +14,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.plugin.HostProgram.Outcome;
 
 /**
- * For each kind of event, as many events end as begin. A host that behaves as libnccl does prints its own counts, and
- * the test compares them with the counts of the profiler plugin.
+ * For each kind of event, the number of ended events equals the number of begun events. A host that behaves as libnccl
+ * does prints its own counts. The test compares the host's counts with the counts of the profiler plugin.
  */
 @Tag("slow")
 class ProfilerEventsTest {
@@ -29,13 +29,13 @@ class ProfilerEventsTest {
     private static final int OPERATIONS = 80;
     private static final Set<String> TAKEN = Set.of("collective", "send or receive", "block of a kernel");
 
-    /** Number of events of one kind that the plugin accepted, and number of those that ended. */
+    /** Counts of events of one kind: events that the plugin accepted, and events that ended. */
     private record Count(long taken, long ended) {
     }
 
     /**
-     * Returns the host's counts of each kind, for the communicators of a name. Omits kinds that the plugin does not
-     * accept.
+     * Returns the host's counts for each kind of event, for the communicators with a given name. Omits kinds that the
+     * plugin does not accept.
      */
     private static List<Count> told(Outcome outcome, String who) {
         return TOLD.matcher(outcome.output())
@@ -45,7 +45,10 @@ class ProfilerEventsTest {
                 .toList();
     }
 
-    /** Returns the plugin's counts for each ended communicator, each list in the order of the kinds of events. */
+    /**
+     * Returns a list of the plugin's counts for each ended communicator. Each list has the order of the kinds of
+     * events.
+     */
     private static List<List<Count>> counted(Outcome outcome, int kinds) {
         return outcome.output()
                 .lines()
@@ -98,8 +101,8 @@ class ProfilerEventsTest {
 
     /**
      * The parents of the events belong to another profiler: the host reports steps and operations, and the network
-     * reports messages. At most 32 requests have events at a time. A closed connection frees the places of its
-     * messages.
+     * reports messages. At most 32 requests have events at a time. A connection that closes frees the places that its
+     * messages used.
      */
     @ParameterizedTest
     @ValueSource(ints = {10, 11, 12})

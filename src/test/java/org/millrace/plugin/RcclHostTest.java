@@ -28,9 +28,9 @@ class RcclHostTest {
     private static final String UNKNOWN_LAYOUT = "how its memory is laid out is not known";
 
     /**
-     * RCCL passes the address of four bytes on its stack, with a canary after them, in place of a device handle. It
-     * keeps its own proxy, and its messages arrive. Without a takeover the plugin has no handle to store, and a null
-     * pointer in place of the bytes would show only because they are not 0.
+     * RCCL passes the address of four bytes on its stack, with a canary after them, in place of a device handle. This
+     * RCCL keeps its own proxy, and its messages arrive. Without a takeover the plugin has no handle to store. A
+     * wrongly stored null pointer would be detected only because the bytes are not 0.
      */
     @ParameterizedTest
     @ValueSource(ints = {8, 9, 10, 11, 12})
@@ -43,8 +43,9 @@ class RcclHostTest {
     }
 
     /**
-     * An RCCL that is taken over and passes such an address, without a sign of its cards, cannot connect. Nothing is
-     * stored there either. A pointer in the heap that is not null is no pointer to a handle.
+     * An RCCL that is taken over passes the address of such bytes, without a sign of AINIC cards. The RCCL cannot
+     * connect, and the plugin stores nothing at the address. The same holds for an address in the heap if the value
+     * there is not null, because that value is no pointer to a handle.
      */
     @ParameterizedTest
     @CsvSource({"8, ON_STACK=0xa5a5a5a500000007", "9, ON_STACK=0xa5a5a5a500000007", "10, ON_STACK=0xa5a5a5a500000007",
@@ -87,7 +88,10 @@ class RcclHostTest {
         keepsItsProxy(outcome, "RCCL 2.31.2 (", UNKNOWN_LAYOUT);
     }
 
-    /** The imports are found in a program that exports nothing, and in one with the older hash table of symbols. */
+    /**
+     * The plugin finds the imports of a program that exports nothing, and of a program with the older hash table of
+     * symbols.
+     */
     @ParameterizedTest
     @ValueSource(strings = {"-fPIC -no-pie", "-Wl,--hash-style=sysv"})
     void aProgramWithRcclInsideCallsHip(String options) throws Exception {
@@ -99,7 +103,7 @@ class RcclHostTest {
         keepsItsProxy(outcome, "an RCCL of unknown version (", UNKNOWN_LAYOUT);
     }
 
-    /** The dynamic linker leaves addresses in a read-only dynamic section as they are in the file. */
+    /** In a read-only dynamic section, the dynamic linker leaves addresses as they are in the file. */
     @Test
     void aLibraryMayHaveAReadOnlyDynamicSection(@TempDir Path directory) throws Exception {
         Path file = directory.resolve("library");
@@ -154,7 +158,7 @@ class RcclHostTest {
         keepsItsProxy(host(file.toString(), "threads", ""), "unknown library 2.28.9 (", UNKNOWN_LAYOUT);
     }
 
-    /** The name of another vendor counts more than HIP, which this library needs and calls, too. */
+    /** A library has the name of another vendor, and also needs and calls HIP. The name counts more than HIP. */
     @Test
     void aLibraryOfAnotherVendorMayNeedHip() throws Exception {
         String library = library("net_host", "libhccl.so", 22809, linked(HIP, "-DNET_VERSION=12", "-DCALLS_HIP"));
@@ -162,7 +166,10 @@ class RcclHostTest {
         keepsItsProxy(outcome, "unknown library 2.28.9 (", UNKNOWN_LAYOUT);
     }
 
-    /** NCCLX 2.27 passes a logger with one more parameter. A call of it would take the message for the format. */
+    /**
+     * NCCLX 2.27 passes a logger with one more parameter. A call with NCCL's parameters would take the message for the
+     * format.
+     */
     @Test
     void aLoggerWithAnotherSignatureIsNotCalled() throws Exception {
         Outcome outcome = HostProgram.compile("nccls_host")

@@ -91,7 +91,10 @@ class TunerPluginTest {
         assertArrayEquals(new float[] {-1, -1, 7}, costs(1 << 30, -1, -1, 7));
     }
 
-    /** A table of two protocols has short rows. Simple's column would lie in the next row, or beyond the table. */
+    /**
+     * A table of two protocols has short rows. The column of protocol Simple would lie in the next row, or beyond the
+     * table.
+     */
     @Test
     void aTableOfTwoProtocolsIsNotWritten() {
         try (Arena arena = Arena.ofConfined()) {

@@ -53,7 +53,10 @@ class UnpackSettingsTest {
         assertTrue(refused.getMessage().contains(name + "=" + value), refused.getMessage());
     }
 
-    /** NCCL_NET_DEVICE_UNPACK_ENABLED is another name for MILLRACE_UNPACK. In the plugin it has no size threshold. */
+    /**
+     * NCCL_NET_DEVICE_UNPACK_ENABLED is another name for MILLRACE_UNPACK. In the plugin the setting has no size
+     * threshold.
+     */
     @ParameterizedTest
     @CsvSource({"1, , GPU", "0, , NONE", "1, host, HOST", "0, 0, NONE", "0, 1, ", "1, 0, "})
     void theNameOfTheDocumentsWorks(String theirs, String ours, Kernels expected) {

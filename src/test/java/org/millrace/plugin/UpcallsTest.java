@@ -51,8 +51,8 @@ class UpcallsTest {
     }
 
     /**
-     * The case of each function calls a method with the function's name, and reads each argument with the type that C
-     * passes.
+     * In PluginTables, the case of each function calls a method with the function's name. The case reads each argument
+     * with the type that C passes.
      */
     @Test
     void argumentsAreReadAsTheyArePassed() throws IOException {
@@ -86,7 +86,8 @@ class UpcallsTest {
     }
 
     /**
-     * NetProperties writes the properties of versions 9 to 12 with the layout of v9, so their beginnings must be equal.
+     * NetProperties writes the properties of versions 9 to 12 with the layout of v9. The structures of these versions
+     * must therefore begin alike.
      */
     @Test
     void thePropertiesOfVersions9To12BeginAlike() {

@@ -112,7 +112,7 @@ class GinHostTest {
     /**
      * Windows on a device, which is a stub of CUDA. Each letter is the memory of one window: h for host memory, d for a
      * device's memory, s for a device's memory in several physical segments. n is host memory that other processes'
-     * devices can map, and p is such memory that no processor can access.
+     * devices can map. p is like n, but no processor can access this memory.
      */
     @ParameterizedTest
     @CsvSource({"ss, shm, 1, 1", "ss, socket, 0, 0", "dn, shm, 1, 1", "nd, shm, 0, 1", "hs, socket, 1, 0",
@@ -155,7 +155,10 @@ class GinHostTest {
         assertTrue(refused.getMessage().contains(advice), refused.getMessage());
     }
 
-    /** NCCL keeps one value for GIN's device and the network's device: the first reported one. */
+    /**
+     * NCCL keeps one value of the supported kinds of memory for GIN's device and the network's device: the value that
+     * was reported first.
+     */
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
     void itsDeviceTakesTheMemoryOfGpusIfNetsDoes(boolean taken) {

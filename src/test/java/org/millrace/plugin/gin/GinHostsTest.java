@@ -210,7 +210,7 @@ class GinHostsTest {
             }
         }
         if (hardware[rank].sharesMemory()) {
-            // sends signals until one finds all earlier puts complete
+            // sends signals until one needs no frame, because all earlier puts are complete
             for (int i = 0; i < MAX_SIGNALS && groups[rank].communicator().served().reached() == 0; i++) {
                 for (int peer = 0; peer < RANKS; peer++) {
                     kernel.signal(peer);
@@ -270,7 +270,7 @@ class GinHostsTest {
             while (posted[context][peer] - cis[context].acquire(peer) == QUEUE_SIZE) {
                 pause();
             }
-            VarHandle.releaseFence(); // pairs with the agent's acquires: the source's data is visible
+            VarHandle.releaseFence(); // pairs with the agent's acquire loads: the source's data is visible
             queues[context].storeOpaque(queues[context].at(peer, posted[context][peer]++), words);
         }
 

@@ -101,7 +101,8 @@ class GinLossTest {
     }
 
     /**
-     * Streams are cut between two exchanges, while no thread polls the connections. The next exchange restores them.
+     * Streams are cut between two exchanges, while no thread polls the connections. The next exchange restores the
+     * streams.
      */
     @Test
     void anExchangeGoesOnOverConnectionsThatWereCutMeanwhile() throws Exception {
@@ -128,7 +129,7 @@ class GinLossTest {
                     words[1 - rank][0] = said + rank;
                     assertEquals(said + 1 - rank, ranks[rank].exchange(words)[1 - rank][0]);
                     done.incrementAndGet();
-                    while (done.get() < 2) { // the agent's thread does this while a communicator exists
+                    while (done.get() < 2) { // the agent's thread calls keepUp while a communicator exists
                         ranks[rank].keepUp();
                     }
                 });
@@ -155,7 +156,10 @@ class GinLossTest {
         }
     }
 
-    /** A rank that has received everything closes its group at once. Its peer still receives what the rank has sent. */
+    /**
+     * A rank that has received everything closes its group at once. Its peer still receives the data that the rank has
+     * sent.
+     */
     @ParameterizedTest
     @ValueSource(strings = {"shm", "socket", "ucx"})
     void aRankThatLeavesAfterItToldIsHeard(String network) throws Exception {
@@ -213,7 +217,10 @@ class GinLossTest {
         }
     }
 
-    /** Imitates two containers of one host. Each has its own directory with the name of the shared directory. */
+    /**
+     * Imitates two containers of one host. Each container has its own shared directory, and both directories have the
+     * same name.
+     */
     @Test
     void memoryThatNoPeerFindsLeavesNoFile() throws Exception {
         Path sub = Files.createTempDirectory(ShmOptions.defaults().directory(), "millrace-test-");
@@ -288,8 +295,9 @@ class GinLossTest {
     }
 
     /**
-     * Kernels of several processes put to each other, and one process is killed. The others receive the error when NCCL
-     * queries it. Their kernels wait for signals, for room in queues and for a flush, and all of them end.
+     * Kernels of several processes put to each other, and one process is killed. The other processes receive the error
+     * when NCCL queries it. Their kernels wait for signals, for room in queues and for a flush, and all these kernels
+     * end.
      */
     @ParameterizedTest
     @ValueSource(strings = {"shm", "socket"})
@@ -305,7 +313,9 @@ class GinLossTest {
         assertTrue(outcome.count(" lost rank 0: ") > 0, outcome.output());
     }
 
-    /** The plugin ends a program that does not query the error. With the setting {@code report} it does not. */
+    /**
+     * The plugin ends a program that does not query the error. With the setting {@code report}, the program continues.
+     */
     @ParameterizedTest
     @CsvSource({"exit, 75", "report, 0"})
     @Tag("slow")

@@ -64,7 +64,7 @@ class GinSignalsTest {
         assertEquals(List.of(), GinRankPair.files());
     }
 
-    /** Posts as a kernel would. */
+    /** Posts a signal as a kernel would. */
     private static void signal(GinGroup.Served served, int context, int peer, int round, long value) {
         GinGpuContext memory = gpuContext(served, context);
         GinQueueMemory queues = GinQueueMemory.of(

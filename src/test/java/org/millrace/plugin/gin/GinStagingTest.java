@@ -18,7 +18,9 @@ import org.millrace.gin.GinException;
 import org.millrace.gin.Window;
 import org.millrace.plugin.host.CapturedLog;
 
-/** Groups of ranks with shared memory and without. The same bytes arrive in both, and no file remains. */
+/**
+ * Groups of ranks with shared memory and without. The same bytes arrive in both kinds of groups, and no file remains.
+ */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class GinStagingTest {
 

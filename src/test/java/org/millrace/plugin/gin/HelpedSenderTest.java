@@ -29,8 +29,8 @@ class HelpedSenderTest {
     private final FrameHeader header = new FrameHeader();
 
     /**
-     * Completes a frame in the pass after its offer. Fails if two threads call it at once, or if frames are out of
-     * order.
+     * Completes a frame in the pass after its offer. Fails if two threads call this sender at once, or if frames are
+     * out of order.
      */
     private static final class Wire implements FrameSender {
         private final AtomicBoolean inUse = new AtomicBoolean();

@@ -19,7 +19,7 @@ class CoreShareTest {
 
     @ParameterizedTest
     @CsvSource({
-            // usable, allowed, online, ranks: cores
+            // columns: cores usable, allowed and online; number of ranks; expected cores of a rank
             "32, 32, 32, 2, 16", // not bound: both ranks share all cores
             "2, 2, 32, 2, 2", // each rank is bound to its own cores
             "16, 16, 32, 4, 8", // two ranks on each of two sockets

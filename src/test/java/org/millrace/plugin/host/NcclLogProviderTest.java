@@ -29,7 +29,8 @@ class NcclLogProviderTest {
     }
 
     /**
-     * Log4j, another package, must be able to create the provider by its name. Otherwise the plugin would log nothing.
+     * Log4j must be able to create the provider by its name, from another package. Otherwise the plugin would log
+     * nothing.
      */
     @Test
     void log4jCanMakeIt() throws ReflectiveOperationException {

@@ -130,7 +130,7 @@ class CommunicatorLossesTest {
         lose("A", false);
         after(0);
         losses.ending(peer -> {});
-        lose("B", false); // lost by the teardown, which does not count
+        lose("B", false); // a loss by the teardown does not count
         after(60_000);
         assertEquals(List.of("A"), told);
         assertEquals(0, ends);

@@ -101,8 +101,8 @@ class LossHostTest {
     }
 
     /**
-     * Child processes of a rank, like data loaders, live on when the rank is killed. They hold no connection or file of
-     * it.
+     * Child processes of a rank, like data loaders, live on when the rank is killed. They hold no connection and no
+     * file of the rank.
      */
     @ParameterizedTest
     @ValueSource(strings = {"shm", "socket", "auto", "ucx", "ucx tcp", "plugin"})

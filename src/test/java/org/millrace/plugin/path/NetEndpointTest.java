@@ -94,7 +94,7 @@ class NetEndpointTest {
         }
     }
 
-    /** The plugin connects over a relay that passes on single bytes, as the engine does. */
+    /** Like the engine, the plugin connects over a relay that passes on single bytes. */
     @Test
     @Timeout(60)
     void segmentsOfOneByteConnectUnderTls() throws Exception {

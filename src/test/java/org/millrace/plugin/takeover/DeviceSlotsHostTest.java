@@ -85,7 +85,8 @@ class DeviceSlotsHostTest {
     }
 
     /**
-     * NCCL asks its topology whether the network can read GPU memory. If it cannot, NCCL places slots in host memory.
+     * NCCL asks its topology whether the network can read GPU memory. If the network cannot, NCCL places slots in host
+     * memory.
      */
     @ParameterizedTest
     @CsvSource({"processes, shm", "threads, socket"})

@@ -72,7 +72,7 @@ final class StagingContextTest {
 
         @Override
         public void close() {
-            // it holds no resources
+            // this object holds no resources
         }
     }
 }

@@ -11,8 +11,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.plugin.HostProgram;
 
 /**
- * Errors for a host whose connections cannot be taken over, or that requests an operation that such a connection does
- * not support.
+ * Errors for a host with connections that cannot be taken over. The host may also request an operation that a
+ * connection does not support after a takeover.
  */
 @Tag("slow")
 class TakeoverRefusalTest {

@@ -27,7 +27,10 @@ class TakeoverTeardownTest {
     /** Number of channels, enough to show whether their teardowns wait one after the other. */
     private static final int STUCK_CHANNELS = 8;
     private static final long EACH_WAITING_MILLIS = STUCK_CHANNELS * new DataPath.DrainTimeout().remaining().toMillis();
-    /** Number of cycles. The number of open resources after more cycles is compared with the number after these. */
+    /**
+     * Number of cycles after which open resources are counted. A second count after more cycles is compared with the
+     * first count.
+     */
     private static final int EARLY_CYCLES = 20;
     private static final int CYCLES = 40;
 
