@@ -53,7 +53,7 @@ public final class MemoryFrames {
 
             @Override
             public void close() {
-                // nothing was taken
+                // the region holds no resources
             }
         };
     }
@@ -167,7 +167,7 @@ public final class MemoryFrames {
         return receiver(false);
     }
 
-    /** Returns a receiver that stores whole words. The argument is the answer of {@code storesWholeWords}. */
+    /** Returns a receiver. The receiver's method {@code storesWholeWords} returns the argument. */
     public FrameReceiver receiver(boolean storesWholeWords) {
         return new FrameReceiver() {
             @Override

@@ -30,8 +30,9 @@ import org.millrace.proxy.spi.ProxyException;
 import org.millrace.proxy.spi.Steps;
 
 /**
- * Proxies that know only the memory, between two ends that behave as NCCL's kernels do. The tests run operations of all
- * three protocols on one connection, empty steps, rounded first steps, sizes before data, and lines in any order.
+ * Proxies that know only the memory of a connection, and not its operations. Both ends behave as NCCL's kernels do. On
+ * one connection, the tests run operations of all three protocols. They cover empty steps, rounded first steps, sizes
+ * before data, and lines in any order.
  */
 @ParameterizedClass
 @EnumSource(value = KernelLayout.class, names = {"V31", "RCCL"})
@@ -63,7 +64,8 @@ class MemoryProxyTest {
 
         End(Arena arena, long firstStep) {
             memory = arena.allocate(layout.totalBytes(), 4096);
-            // not zero: zeros are the flag of step -1, and these bytes are the flag of a step long ago
+            // The bytes are not zero, because zeros are the flag of step -1. These bytes are the flag of a much earlier
+            // step.
             memory.asSlice(0, layout.bufferOffset(Protocol.SIMPLE)).fill((byte) 0x5a);
             sendMem = layout.sendMem(memory);
             recvMem = RecvMem.of(memory.asSlice(layout.recvMemOffset(), RecvMem.BYTES), kernel);
@@ -327,7 +329,7 @@ class MemoryProxyTest {
         }
     }
 
-    /** While all slots are in flight, the proxy must not send a step without data a second time, as the next step. */
+    /** While all slots are in flight, the proxy must not send a step without data again as if it were the next step. */
     @Test
     void emptyStepsInAllSlotsAreSentOnce() {
         try (Arena arena = Arena.ofConfined()) {

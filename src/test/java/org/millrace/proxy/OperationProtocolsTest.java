@@ -24,8 +24,8 @@ import org.millrace.proxy.spi.ProxyException;
 import org.millrace.proxy.spi.ProxyOp;
 
 /**
- * Proxies by operation handle lines, the user's memory, and memory that must be flushed. This test acts as the device
- * at both ends.
+ * Proxies that are driven by operations. They handle lines, the user's memory, and memory that must be flushed. This
+ * test acts as the device at both ends.
  */
 class OperationProtocolsTest {
 
@@ -58,7 +58,7 @@ class OperationProtocolsTest {
 
     private void progress() {
         while (send.progress() + receive.progress() > 0) {
-            // continues until nothing moves
+            // continues until neither proxy has work
         }
     }
 
@@ -126,8 +126,8 @@ class OperationProtocolsTest {
     }
 
     /**
-     * The slot still contains the size of the step before, eight steps earlier. The proxy must not take it for the size
-     * of the next LL step, which is not posted.
+     * The slot still contains the size of the previous step in this slot, eight steps earlier. The proxy must not take
+     * that size for the size of the next LL step, which is not posted.
      */
     @Test
     void aSizeOfTheLastRoundIsNotThisRounds() {
@@ -210,7 +210,7 @@ class OperationProtocolsTest {
         assertTrue(assertThrows(ProxyException.class, this::progress).getMessage().contains("outside the 4096 bytes"));
     }
 
-    /** Memory like a GPU's memory behind a card: written data becomes visible only after a flush. */
+    /** Imitates a GPU's memory that a network card writes: written data becomes visible only after a flush. */
     private static final class ReorderingMemory implements MemoryRegion {
         final MemorySegment visible;
         final MemorySegment underWay;
@@ -234,7 +234,7 @@ class OperationProtocolsTest {
 
         @Override
         public void close() {
-            // nothing was taken
+            // the region holds no resources
         }
     }
 

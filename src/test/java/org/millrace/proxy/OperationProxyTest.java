@@ -45,7 +45,7 @@ class OperationProxyTest {
         arena.close();
     }
 
-    /** One end's memory, and the state of the test's device there. */
+    /** Memory of one end, and state of the device that the test plays at this end. */
     private static final class End {
         final ConnectionInfo info;
         final MemorySegment buffer;
@@ -103,7 +103,7 @@ class OperationProxyTest {
 
         void progress() {
             while (send.progress() + receive.progress() > 0) {
-                // continues until nothing moves
+                // continues until neither proxy has work
             }
         }
     }

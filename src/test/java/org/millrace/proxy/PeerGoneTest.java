@@ -170,8 +170,8 @@ class PeerGoneTest {
     }
 
     /**
-     * A device waits for the credits of its last steps, which have no data. It receives them although the peer closed
-     * before these steps were sent.
+     * A device waits for the credits of its last steps, which have no data. The device receives the credits although
+     * the peer closed before the steps were sent.
      */
     @Test
     void creditsOfStepsWithoutDataReturnAfterThePeerLeft() {

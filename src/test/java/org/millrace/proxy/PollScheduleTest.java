@@ -22,7 +22,7 @@ class PollScheduleTest {
     private final ProxyAgent agent = new ProxyAgent("test");
     private final List<CountingConnection> connections = new ArrayList<>();
 
-    /** Reports a given amount of work, and fails on request. */
+    /** Connection that counts its polls, reports work, and fails on request. */
     private static final class CountingConnection implements ProxyConnection {
         private boolean hasWork;
         private boolean fails;
@@ -167,7 +167,7 @@ class PollScheduleTest {
 
     /**
      * A pass after a sleep polls all connections. Otherwise, a thousand passes after the last work, a message could
-     * wait for 32 passes, each with a separate sleep.
+     * wait for 32 passes. Each of the 32 passes would follow a separate sleep.
      */
     @Test
     void afterASleepAllArePolled() {

@@ -18,7 +18,7 @@ class ProxyRemovalTest {
 
     private static final Duration TIMEOUT = Duration.ofSeconds(2);
 
-    private long now = Long.MAX_VALUE - 100; // deadlines wrap
+    private long now = Long.MAX_VALUE - 100; // so late that deadlines wrap
     private final ProxyAgent agent = new ProxyAgent("test", () -> {}, () -> now);
 
     /** Connection that reports work in a given number of passes, and is drained when the test decides. */
@@ -104,7 +104,7 @@ class ProxyRemovalTest {
 
     /**
      * A removal settles a connection, which copies payloads in flight. A thread that only checks before a sleep whether
-     * its agent is drained must not settle any.
+     * its agent is drained must not settle a connection.
      */
     @Test
     void onlyARemovalSettlesWhatIsInFlight() {

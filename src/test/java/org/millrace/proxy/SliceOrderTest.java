@@ -7,7 +7,7 @@ import java.util.Random;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Random operations with the steps that NCCL's kernels would count. */
+/** Random operations. The counted steps equal the steps that NCCL's kernels would count. */
 class SliceOrderTest {
 
     private final Random random = new Random();

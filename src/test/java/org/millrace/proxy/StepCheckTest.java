@@ -42,7 +42,7 @@ import org.millrace.proxy.spi.ProxyConnection;
 class StepCheckTest {
 
     private static final ConnectionLayout LAYOUT = new ConnectionLayout(8 * 256, 8 * 2048, 8 * 1024);
-    /** Frames after which a connection closes in the tests of faults. */
+    /** Number of frames after which a connection closes, in the tests of faults. */
     private static final int STEPS = 40;
     private static final int FAULTS = Integer.getInteger("millrace.test.faults", 10);
 
@@ -214,7 +214,7 @@ class StepCheckTest {
         return NetEndpoint.open(Configuration.ofPlugin(settings::get));
     }
 
-    /** Runs steps until a change is reported. Returns the text of each end that reported one; null for none. */
+    /** Runs steps until a change is reported. Returns the report of each end, null for an end without a report. */
     private static String[] reports(Pair pair, Place place, Random random, long due) {
         String[] texts = new String[2];
         for (long step = 0; step < STEPS; step++) {
@@ -229,7 +229,8 @@ class StepCheckTest {
             }
             if (place == Place.DESTINATION && step == due) {
                 int protocol = 0;
-                for (Protocol each : Protocol.values()) { // the slot of the step's protocol is one of them
+                // changes every protocol's slot, including the step's own slot
+                for (Protocol each : Protocol.values()) {
                     flip(pair.to, LAYOUT.slotOffset(each, step), 1, protocol);
                 }
             }
@@ -308,7 +309,7 @@ class StepCheckTest {
                 Warnings warnings = new Warnings("org.millrace.net.check");
                 Pair pair = new Pair(arena, endpoint.network(), PayloadCheck.REPORT, Place.FRAME, 0, 77)) {
             for (int step = 0; step < 3; step++) {
-                pair.faulty.due = step; // each of these frames changes
+                pair.faulty.due = step; // changes the payload of every frame
                 pair.post(Protocol.SIMPLE, step, new Random(step));
                 pair.move(step);
             }

@@ -30,13 +30,13 @@ import org.millrace.proxy.spi.ConnectionName;
 class UnpackAllocationTest {
 
     private static final ConnectionLayout LAYOUT = new ConnectionLayout(8 * 64, 8 * 2048, 8 * 12288);
-    /** Two slices of two steps, the second possibly empty, and four steps of lines. */
+    /** Two slices of two steps each, and four steps of lines. The second slice is empty in every second turn. */
     private static final int STEPS_A_TURN = 8;
     private static final int TURNS = 50_000;
     /**
-     * Number of rounds; the best one counts. Other tests of this JVM may have used the code in another way. Until the
-     * compiler has compiled it again, the JVM allocates one or two objects on this thread, once. Allocations of the
-     * code itself appear in every round.
+     * Number of rounds; the round with the fewest allocations counts. Other tests of this JVM may have used the code in
+     * another way. Until the compiler has compiled the code again, the JVM allocates one or two objects on this thread,
+     * once. Allocations of the code itself appear in every round.
      */
     private static final int ROUNDS = 4;
     private static final long SLICE_BYTES = 5000;
