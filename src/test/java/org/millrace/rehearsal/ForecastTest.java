@@ -69,7 +69,10 @@ class ForecastTest {
         }
     }
 
-    /** The two frames of a chunk use the line one after the other. Only the last hop shows that in the total time. */
+    /**
+     * The two frames of a chunk use the line one after the other. Their sequence lengthens the total time only at the
+     * last hop.
+     */
     @Test
     void aChunksSecondFrameFollowsTheFirst() {
         Forecast.Row row = row("all_gather", SLOT, costs(NOTHING, NOTHING, 1), "rate=8Gbit,delay=10ms", 1, 5, "ring");
@@ -111,7 +114,7 @@ class ForecastTest {
         Forecast.Row apart = row("all_gather", 4096, costs, "delay=1ms", 1, 16, "ring");
         Forecast.Row together = row("all_gather", 4096, costs, "delay=1ms", 8, 16, "ring");
         assertClose(15 * 1e6, apart.latency());
-        assertClose(2 * 1e6, together.latency()); // data passes the link on one or two of its 15 hops
+        assertClose(2 * 1e6, together.latency()); // each part of the data passes the link on one or two of 15 hops
         assertClose(15_000, together.kernel());
         assertEquals(0, row("all_gather", 4096, costs, "delay=1ms", 16, 16, "ring").latency());
     }
@@ -164,7 +167,8 @@ class ForecastTest {
     }
 
     /**
-     * The recording does not state the link of each frame. It is refused if its link changes or differs between pairs.
+     * A recording does not state which link each frame used. The recording is therefore refused if its link changes
+     * over time or differs between pairs of hosts.
      */
     @ParameterizedTest
     @ValueSource(strings = {"@changes.txt", "host0-host1: delay=1ms", "delay=1us; host0-*:@slow.txt"})
