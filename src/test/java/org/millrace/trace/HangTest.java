@@ -115,7 +115,7 @@ class HangTest {
         assertTrue(sentence.contains("its last message: the disk is full"), sentence);
     }
 
-    /** An earlier job died, and its communicator had the same hash. Before v11, tables report no hash at all. */
+    /** An earlier job died, and its communicator had the same hash. Plugin tables before v11 report no hash at all. */
     @Test
     void deadRanksOfAnotherJobAreNotBlamed() {
         for (long hash : new long[] {0, 7}) {

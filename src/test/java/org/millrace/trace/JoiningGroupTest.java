@@ -91,7 +91,7 @@ class JoiningGroupTest {
         assertEquals(List.of(), verdicts(Duration.ZERO), "the group is complete");
     }
 
-    /** A group of more ranks than a block has bits for. */
+    /** A group that has more ranks than a block of the trace has bits. */
     @Test
     void theRanksOfALargeGroupAreNamed() throws IOException {
         join(0, LARGE, 64, 1000, LARGE - 1);

@@ -109,7 +109,9 @@ class ProcessTraceTest {
         last.forEach(frame -> assertEquals(frame.number() + 1, frame.size()));
     }
 
-    /** The line that has no room is cut at any place, and is not taken for another port. */
+    /**
+     * A line without room in the trace may be cut at any place. A reader must not take the cut line for another port.
+     */
     @Test
     void portsAreReadAndPortsWithoutRoomAreOmitted() throws IOException {
         assertEquals(List.of(), read().ports());
@@ -131,12 +133,13 @@ class ProcessTraceTest {
     }
 
     /**
-     * An agent stores the totals of a connection with delay. The ring of frames already has frames beyond the totals.
+     * An agent stores the totals of a connection with delay. The ring of frames may then have frames that the totals do
+     * not include yet.
      */
     @Test
     void framesThatAreNotStoredYetAreNotMistakenForOthers() throws IOException {
         ConnectionTrace connection = connection(Direction.SEND);
-        long frames = 2L * ConnectionFields.FRAMES + 5; // few bytes, because an agent stores at once after 64 KiB
+        long frames = 2L * ConnectionFields.FRAMES + 5; // small frames: after 64 KiB an agent stores the totals at once
         for (int frame = 1; frame <= frames; frame++) {
             connection.taken(FIRST + frame, frame, SIMPLE);
             connection.done(FIRST + frame);
@@ -222,7 +225,7 @@ class ProcessTraceTest {
         for (int i = 0; i < 100; i++) {
             long number = communicator.enqueued(TraceName.of("all_reduce"), 4000 + i, 16 << 20, 4 << 20, 7, 2, -1, -1);
             TraceMemory.set(communicator.entry(number) + CommunicatorFields.CHANNELS_STARTED_OFFSET, 1L << 1);
-            if (i < 99) { // native code stores it in the same way
+            if (i < 99) { // native code stores this field in the same way
                 TraceMemory.set(communicator.entry(number) + CommunicatorFields.CHANNELS_ENDED_OFFSET, 1L << 1);
             }
         }

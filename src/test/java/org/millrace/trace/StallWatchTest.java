@@ -74,7 +74,9 @@ class StallWatchTest {
         assertTrue(StallWatch.Stillness.inOperation(own), "kernels put over GIN without an operation");
     }
 
-    /** The limit is a nanosecond here, so each check for stalls takes longer, as on a machine with few free cores. */
+    /**
+     * The limit is a nanosecond here, so each check for stalls exceeds the limit, as on a machine with few free cores.
+     */
     @Test
     void aVerdictIsReportedHoweverLongTheLookTook() throws IOException {
         List<Verdict> told = new ArrayList<>();
@@ -165,7 +167,7 @@ class StallWatchTest {
         return told;
     }
 
-    /** On a machine with few free cores a check may miss a stall that the checks before and after it find. */
+    /** On a machine with few free cores, a check may miss a stall that the previous check and the next check find. */
     @Test
     void aStallIsReportedOnceUntilSomethingMoves() throws IOException {
         List<TracedProcess> still = List.of(HangTest.running(1));
@@ -175,7 +177,10 @@ class StallWatchTest {
         assertEquals(List.of(Cause.NOT_CONSUMED, Cause.NOT_CONSUMED), told(List.of(still, later, later)));
     }
 
-    /** Stalled connections over the silent network are part of the reported fault, before and after they are lost. */
+    /**
+     * Stalled connections over a silent network are part of the reported fault, whether or not the connections are lost
+     * already.
+     */
     @Test
     void aSilentNetworkIsReportedOnce() throws IOException {
         TracedProcess[] ranks = HangTest.running(1);

@@ -10,7 +10,7 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import org.junit.jupiter.api.Test;
 
-/** Positions of the fields of a block. */
+/** Positions of the fields within each kind of block of a trace. */
 class TraceLayoutTest {
 
     @Test

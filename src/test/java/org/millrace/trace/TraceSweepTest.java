@@ -48,7 +48,9 @@ class TraceSweepTest {
         assertTrue(Files.exists(trace.path()), "its process lives");
     }
 
-    /** The number of another container's process is meaningless here, so the lock of the trace file decides. */
+    /**
+     * A process number of another container is meaningless in this container, so the lock of the trace file decides.
+     */
     @Test
     void aTraceOfAnotherContainerIsDeletedOnceItsLockIsFree() throws IOException {
         Path shared = Path.of("/dev/shm");
