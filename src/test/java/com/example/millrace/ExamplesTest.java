@@ -93,7 +93,7 @@ class ExamplesTest {
         assertEquals(Set.of("the answer is 168"), printedBy(GinPing::main));
     }
 
-    /** One rank is lost during the training. The other ranks reach the result that they would have reached with it. */
+    /** One rank is lost during the training. The other ranks still reach the result of a training without a loss. */
     @Test
     @ResourceLock(Resources.SYSTEM_OUT)
     void trainingGoesOnWithoutALostRank(@TempDir Path directory) throws Exception {
@@ -157,8 +157,8 @@ class ExamplesTest {
     }
 
     /**
-     * The page shows the whole first program, and the README its core. Readers copy both, so they must equal the
-     * source.
+     * The page shows the whole first program, and the README shows the program's core. Readers copy both texts, so both
+     * must equal the source.
      */
     @Test
     void thePagesShowTheFirstProgram() throws Exception {
