@@ -32,15 +32,15 @@ import org.jspecify.annotations.NullMarked;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
-/** Allowed dependencies between packages: levels, and the order of the packages of a group. */
+/** Rules for dependencies between packages. Packages form groups, and each group has a level. */
 class ArchitectureTest {
 
     private static final String ROOT = "org.millrace";
 
     /**
-     * One line per group: its level, its name below {@code org.millrace}, and its packages. A package uses groups of
-     * lower levels, and within its own group the packages that are named before it. A dot is the package with the
-     * group's own name.
+     * One line per group: its level, its name below {@code org.millrace}, and its packages. A package may use all
+     * groups of lower levels. Within its own group it may use only the packages that the line names before it. A dot
+     * stands for the package with the group's own name.
      */
     // @formatter:off
     private static final String PLAN = """
@@ -147,7 +147,7 @@ class ArchitectureTest {
                 + String.join("\n", upwards));
     }
 
-    /** No dependency cycle exists between packages, also within a group, or between a parent and its child. */
+    /** Packages have no dependency cycles, neither within a group nor between a parent package and its child. */
     @Test
     void packagesHaveNoCycles() {
         EvaluationResult cycles = SlicesRuleDefinition.slices().assignedFrom(new SliceAssignment() {
@@ -202,7 +202,10 @@ class ArchitectureTest {
         assertEquals("", String.join("\n", hidden), "types that are not public");
     }
 
-    /** Programs see no types that only implementations of communicators and devices use, and no methods to copy. */
+    /**
+     * Signatures in the root package contain no types that only implementations of communicators and devices use.
+     * Exceptions of this package have no methods that copy an exception.
+     */
     @Test
     void theRootPackageHasNoTypesForImplementationsOnly() {
         Set<String> seen = classes.stream()
@@ -249,7 +252,10 @@ class ArchitectureTest {
         assertEquals("", twice);
     }
 
-    /** Programs and the plugin read settings at their entry points. Lower packages receive options. */
+    /**
+     * Programs and the plugin read settings at their entry points. Packages of lower levels receive the values as
+     * options.
+     */
     @Test
     void settingsAreReadWhereAPartsOptionsAreMade() {
         Set<String> readers = new TreeSet<>();

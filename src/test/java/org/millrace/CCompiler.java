@@ -54,7 +54,7 @@ public final class CCompiler {
     }
 
     /**
-     * Runs a program to its end. If it fails, the test fails with its output.
+     * Runs a program to its end. If the program fails, the test fails and shows the program's output.
      *
      * @throws IOException if it cannot be started
      */

@@ -42,7 +42,10 @@ class DocsTest {
     private static final Pattern DOCUMENTED = Pattern.compile("(org/millrace[\\w/]*)/\\*\\.java");
     private static final Pattern QUOTE = Pattern.compile("`([^`\n]+)`");
     private static final Pattern CODE_BLOCK = Pattern.compile("(?ms)^```.*?^```");
-    /** A class, optionally with a member: a capital letter, and small letters too. */
+    /**
+     * Name of a class, optionally followed by a member. The name starts with a capital letter and contains a small
+     * letter.
+     */
     private static final Pattern CLASS = Pattern.compile("([A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*)(\\.java|[.#(].*|::.*)?");
     private static final Pattern PACKAGE = Pattern.compile("org\\.millrace(\\.[a-z0-9]+)*");
     private static final Pattern FILE = Pattern.compile("(?:src|bench|headers|jextract)/[\\w./-]+");
@@ -136,7 +139,7 @@ class DocsTest {
         }
     }
 
-    /** Returns the anchor as GitHub and {@code Pages.java} create it. */
+    /** Returns the anchor that GitHub and {@code Pages.java} create for a heading. */
     private static String anchor(String heading) {
         return heading.toLowerCase(Locale.ROOT).replaceAll("[^a-z0-9 _-]", "").replace(' ', '-');
     }

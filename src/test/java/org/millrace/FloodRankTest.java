@@ -8,7 +8,7 @@ import javax.tools.ToolProvider;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The rank program that bench/flood.sh starts from its source. */
+/** The rank program of bench/flood.sh, which starts the program from its source file. */
 class FloodRankTest {
 
     @Test

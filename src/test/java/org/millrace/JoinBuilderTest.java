@@ -19,7 +19,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 
-/** Values of a builder arrive as settings, and missing values are reported. */
+/** Values that a program sets in a builder arrive as settings. A join reports missing values. */
 class JoinBuilderTest {
 
     @Test
@@ -58,7 +58,7 @@ class JoinBuilderTest {
         assertEquals(Duration.ofSeconds(4), read.get(Settings.CLOSE_DEADLINE));
         Set<String> called = Set.of("rendezvous", "rank", "size", "device", "network", "socketInterfaces", "secret",
                 "tls", "threads", "channels", "bufferSize", "algorithms", "protocols", "connectDeadline",
-                // ListenerTest covers the last two, onStall and onLoss
+                // ListenerTest covers the methods onStall and onLoss
                 "stallDeadline", "lateDeadline", "closeDeadline", "set", "onStall", "onLoss");
         assertEquals(new TreeSet<>(called),
                 Arrays.stream(JoinBuilder.class.getMethods())

@@ -173,7 +173,10 @@ class LanguageTest {
         return CODE_BLOCK.matcher(page).replaceAll(block -> "\n".repeat((int) block.group().lines().count() - 1));
     }
 
-    /** Returns a paragraph's prose: list items and table cells are sentences, and an indented block is code. */
+    /**
+     * Returns a paragraph's prose. Each list item and each table cell is a sentence. An indented block is code and
+     * returns an empty text.
+     */
     private static String ofPage(String paragraph) {
         return paragraph.startsWith("    ") ? ""
                 : paragraph.replaceAll("(?m)^\\s*(\\||[-*+#>]+|\\d+\\.)|\\|", " . ")

@@ -9,15 +9,18 @@ public final class LiveHeap {
 
     private LiveHeap() {}
 
-    /** Returns the bytes in use after a collection, including the garbage that other threads have made since then. */
+    /**
+     * Returns the bytes in use after a garbage collection. The result includes garbage that other threads have made
+     * since the collection.
+     */
     public static long bytes() {
         System.gc();
         return Runtime.getRuntime().totalMemory() - Runtime.getRuntime().freeMemory();
     }
 
     /**
-     * Checks that the heap has grown by less than the given number of bytes. Measures again if it has not, because
-     * garbage of other threads is not in each measurement, and reachable objects are.
+     * Checks that the heap has grown by less than the given number of bytes. If it has grown by more, measures again.
+     * Garbage of other threads can disappear from a later measurement, but reachable objects cannot.
      */
     public static void assertGrowsByLessThan(long bytes, long before) {
         long after = bytes();

@@ -31,23 +31,26 @@ import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 
 /**
- * The page {@code seeds.md} matches the code. Its classes and tests exist, and its commands can be parsed. A claim that
- * is not whole states a reason. A whole claim names test methods, and the sources of the tests mention a class of the
- * row. The counts are right. Every variable of the seeds and every setting has a row. The code reads the variable
- * unless the row calls it meaningless.
+ * The page {@code seeds.md} matches the code. Millrace comes from five documents, the seeds, and each item of the seeds
+ * has a row on the page. The named classes and tests exist, and the commands can be parsed. An item is "whole" if the
+ * code covers it completely. All other items state a reason. A whole item names test methods, and the source of the
+ * tests mentions a class of its row. The page's totals equal the numbers of rows. Each variable of the seeds and each
+ * setting has a row. The code reads each variable unless its row calls the variable meaningless.
  */
 class SeedsPageTest {
 
     private static final Path PAGE = Path.of("src/site/markdown/development/seeds.md");
-    /** Location of the documents beside the repository. Not every machine has them. */
+    /** Location of the seeds, which are documents beside the repository. Not every machine has the documents. */
     private static final Path SEEDS = Path.of("../shared/seeds");
-    /** Pattern of variables. It excludes NCCL's macros and constants, which the seeds also name. */
+    /**
+     * Pattern of variables in the seeds. The pattern excludes NCCL's macros and constants, which the seeds name too.
+     */
     private static final Pattern VARIABLE =
             Pattern.compile("export (NCCL_[A-Z0-9_]+)|`(NCCL_[A-Z0-9_]+)(?:=1)?`|^(NCCL_[A-Z0-9_]+)=\\d");
     private static final Pattern LITERAL = Pattern.compile("\"((?:NCCL|MILLRACE)_[A-Z0-9_]*[A-Z0-9])[\"=]");
     private static final Pattern WORD = Pattern.compile("(?:[^\\s\"']+|\"[^\"]*\"|'[^']*')+");
     private static final Pattern QUOTED = Pattern.compile("`([^`]+)`");
-    /** Variables of the seeds, listed here because the documents are not part of the repository. */
+    /** Variables that the seeds name. They are listed here because the seeds are not part of the repository. */
     private static final Set<String> OF_THE_SEEDS = Set.of("NCCL_DEBUG", "NCCL_DEBUG_SUBSYS", "NCCL_PROXY_TRACE",
             "NCCL_PROXY_IDLE_THRESHOLD", "NCCL_PROXY_IDLE_SLEEP_US", "NCCL_NET_MAX_RECVS", "NCCL_WORK_FIFO_BYTES",
             "NCCL_NET_DEVICE_UNPACK_ENABLED", "NCCL_NET_DEVICE_UNPACK_THRESHOLD", "NCCL_SHM_USE_CUDA_MEMCPY",
@@ -58,8 +61,8 @@ class SeedsPageTest {
             Pattern.compile("(?s)@(?:Test|ParameterizedTest|TestFactory|RepeatedTest)\\b.*?\\bvoid (\\w+)\\(");
     private static final Pattern SUPERCLASS = Pattern.compile("\\bclass \\w+(?:<[^{]*>)? extends (\\w+)");
     /**
-     * Tests that run whole ranks, commands, or C programs, or that check all of NCCL's declarations. Such tests need
-     * not name a class of their row. All other tests of whole claims must name one.
+     * Tests that run whole ranks, commands or C programs, or that check all of NCCL's declarations. These tests need
+     * not name a class of their row. All other tests of whole items must name such a class.
      */
     private static final Set<String> FROM_OUTSIDE = Set.of("AbiProofTest", "AbortTest", "CollNetHostTest",
             "CollNetLeadersTest", "CollNetTest", "CommunicatorsInOneGroupTest", "DisagreementTest",
@@ -74,9 +77,9 @@ class SeedsPageTest {
 
     /** Cells of each row of the page: six for an item, six for a count, four for a variable. */
     private static final List<List<String>> items = new ArrayList<>();
-    /** Number of items in each state, for each seed, as the page's table states it; the first number is the total. */
+    /** Numbers in the page's table, by seed: the total number of items, then the number of items in each state. */
     private static final Map<String, List<Integer>> said = new TreeMap<>();
-    /** Numbers as in {@link #said}, counted from the rows. */
+    /** The same numbers as in {@link #said}, but counted from the rows of items. */
     private static final Map<String, List<Integer>> counted = new TreeMap<>();
     private static final Map<String, List<String>> variables = new HashMap<>();
     /** Source files by class name. */
@@ -310,7 +313,7 @@ class SeedsPageTest {
         // constants of NCCL, not variables
         found.removeAll(Set.of("NCCL_STEPS", "NCCL_NET_DEVICE_PACK", "NCCL_NET_DEVICE_RDMA", "NCCL_NET_DEVICE_COMPRESS",
                 "NCCL_NET_DEVICE_UNPACK_MAX_QUEUE_DEPTH"));
-        // the documents have only "MY_TRANSPORT_ENABLE", in the argument of a macro
+        // the seeds name only "MY_TRANSPORT_ENABLE", as the argument of a macro
         found.add("NCCL_MY_TRANSPORT_ENABLE");
         assertEquals(OF_THE_SEEDS, found);
     }

@@ -14,7 +14,7 @@ import org.junit.platform.launcher.TestIdentifier;
  */
 public final class SkippedTests implements TestExecutionListener {
 
-    /** Identifier that is the same in all test JVMs of a build, and different in the next build. */
+    /** Identifier of a build. All test JVMs of one build have the same identifier, and the next build has another. */
     private static final String BUILD =
             System.getProperty("skipped.tests.build", Long.toString(ProcessHandle.current().pid()));
     private static final Path SAID = Path.of("target", "skipped");
