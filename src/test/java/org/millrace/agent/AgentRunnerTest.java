@@ -10,7 +10,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** An agent's thread ends when it is closed, and not before. */
+/** The thread of an agent ends when the agent's runner is closed, and not before. */
 @Timeout(60)
 class AgentRunnerTest {
 

@@ -21,7 +21,7 @@ class BackoffTest {
     private long yieldTakes;
     private final Backoff strategy = new Backoff(this::clock, SPINS, 1000, 1, 1, Sleeper.PARK, null);
 
-    /** Clock of the strategy, which calls it before each yield and after it. */
+    /** Clock of the strategy. The strategy reads the clock before and after each yield. */
     private long clock() {
         now += ++looks % 2 == 0 ? yieldTakes : 0;
         return now;

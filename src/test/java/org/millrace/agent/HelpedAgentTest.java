@@ -23,7 +23,8 @@ import org.junit.jupiter.api.Timeout;
 import org.millrace.agent.IdleProfile.Backoff;
 
 /**
- * A waiting thread runs an agent's passes, one thread at a time. The agent's own thread runs them if no thread waits.
+ * Waiting threads run an agent's passes, one thread at a time. The agent's own thread runs the passes if no thread
+ * waits.
  */
 @Timeout(60)
 class HelpedAgentTest {
@@ -35,7 +36,7 @@ class HelpedAgentTest {
         private final IntSupplier work;
         private final AtomicBoolean inside = new AtomicBoolean();
         private final List<Throwable> failures = new ArrayList<>();
-        /** Threads that wait until a pass unparks them. */
+        /** Threads that stay parked until a pass of the agent unparks them. */
         private final Queue<Thread> waiting = new ConcurrentLinkedQueue<>();
         private volatile boolean overlapped;
         private volatile int passes;
@@ -108,7 +109,7 @@ class HelpedAgentTest {
         HelpedAgent helped = helped(counter);
         assertFalse(helped.await(() -> false, 0));
         assertEquals(0, counter.passes);
-        while (counter.passes == 0) { // the thread may be without a core for all of the time
+        while (counter.passes == 0) { // the thread may have had no core until the timeout
             assertFalse(helped.await(() -> false, 1_000_000));
         }
         Thread.currentThread().interrupt();
@@ -116,7 +117,7 @@ class HelpedAgentTest {
         assertTrue(Thread.interrupted(), "the interrupt is kept");
     }
 
-    /** The idle strategy would sleep for a second. */
+    /** Without the helper's deadline, the idle strategy would sleep for a second. */
     @Test
     void theSleepsOfAHelperEndAtItsDeadline() {
         long deadline = 1_000_000;
@@ -124,7 +125,7 @@ class HelpedAgentTest {
         LimitedSleeper sleeper = new LimitedSleeper(sleeps::add);
         IdleStrategy helping = new Backoff(null, 0, 0, 1_000_000_000, 1_000_000_000, sleeper, null);
         HelpedAgent helped = new HelpedAgent(new Counter(() -> 0), helping, helping, sleeper, 400_000);
-        while (sleeps.isEmpty()) { // the thread may be without a core for all of the time
+        while (sleeps.isEmpty()) { // the thread may have had no core until the deadline
             assertFalse(helped.await(() -> false, deadline));
         }
         assertTrue(sleeps.stream().allMatch(nanos -> nanos <= deadline), sleeps::toString);
@@ -172,7 +173,8 @@ class HelpedAgentTest {
     }
 
     /**
-     * Besides the agent's own thread, four threads wait and one only helps once. Only one thread runs a pass at a time.
+     * Four threads wait for the agent repeatedly and help between their waits. They and the agent's own thread never
+     * run two passes at once.
      */
     @Test
     void oneThreadAtATime() throws Exception {
@@ -185,7 +187,8 @@ class HelpedAgentTest {
             for (int i = 0; i < 4; i++) {
                 threads.add(Thread.ofPlatform().start(() -> {
                     counter.waiting.add(Thread.currentThread());
-                    // On a machine with much other work, one thread may have had all turns until then.
+                    // On a machine with much other work, one thread may have run all passes so far. The loop then
+                    // continues.
                     for (int wait = 0; wait < 2000 || passers.size() < 2; wait++) {
                         int until = counter.passes + 5;
                         if (!helped.await(() -> counter.passes >= until, LONG)) {

@@ -9,7 +9,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** Requests of other threads run on the agent's thread, in order, and are answered once. */
+/** Requests of other threads run on the agent's thread, in order. Each request is answered once. */
 class RequestQueueTest {
 
     private final RequestQueue requests = new RequestQueue();
