@@ -27,7 +27,9 @@ class ConnectionLayoutTest {
         assertEquals(DEFAULT.sendMemOffset() + 8192, DEFAULT.totalBytes());
     }
 
-    /** The layout of a connection covers ten megabytes, and most programs use little of them. */
+    /**
+     * The layout of a connection covers ten megabytes of memory. Most programs use only a small part of this memory.
+     */
     @Test
     void aConnectionTakesNoMemoryBeforeItIsUsed() {
         try (Arena arena = Arena.ofConfined()) {

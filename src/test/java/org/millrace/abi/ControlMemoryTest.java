@@ -19,7 +19,10 @@ import org.millrace.ffi.device.ncclRecvMem;
 import org.millrace.ffi.device.ncclRecvMem_v28;
 import org.millrace.ffi.device.ncclSendMem;
 
-/** Each accessor is compared with the bytes of its field, which the generated layout locates. */
+/**
+ * The result of each accessor is compared with the bytes of its field. The generated layout gives the position of the
+ * field.
+ */
 @ParameterizedClass
 @EnumSource(KernelLayout.class)
 class ControlMemoryTest {

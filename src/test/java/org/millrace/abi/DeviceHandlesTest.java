@@ -14,7 +14,7 @@ import org.millrace.ffi.device.ncclNetDeviceHandle_t;
 import org.millrace.ffi.device.netUnpackMeta;
 import org.millrace.ffi.device.unpackNetDeviceHandle;
 
-/** Structs that Millrace's descriptors write are read by the generated accessors. */
+/** The generated accessors read the structs that Millrace's descriptors write. */
 class DeviceHandlesTest {
     private final Arena arena = Arena.ofAuto();
 

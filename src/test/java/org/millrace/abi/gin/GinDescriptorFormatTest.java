@@ -13,8 +13,8 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.millrace.ffi.device.ncclGinProxyGpuCtx_v2_t;
 
 /**
- * Written descriptors are read back. Hand-made words, as kernels of each release store them, are decoded as in that
- * release.
+ * Descriptors that the host writes are read back unchanged. Descriptors of each release, given as words that a kernel
+ * of the release would store, are decoded correctly.
  */
 class GinDescriptorFormatTest {
 
@@ -104,8 +104,8 @@ class GinDescriptorFormatTest {
     }
 
     /**
-     * Descriptors of this release equal descriptors of 2.30.5 except for their version. The bits that later releases
-     * use for strong signals have no meaning.
+     * Descriptors of release 2.30.3 equal descriptors of 2.30.5 except for their version. In 2.30.3, the bits that
+     * later releases use for strong signals have no meaning.
      */
     @Test
     void wordsOf30_3() {
