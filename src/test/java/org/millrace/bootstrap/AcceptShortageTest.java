@@ -85,7 +85,7 @@ class AcceptShortageTest {
         return new Socket(InetAddress.getLoopbackAddress(), listener.socket().getLocalPort());
     }
 
-    /** Runs one round of the control thread, which finds a connection. */
+    /** Waits until a client connects, then runs one round of the control thread. */
     private void serve() throws IOException {
         while (selector.select() == 0 || selector.selectedKeys().stream().noneMatch(SelectionKey::isAcceptable)) {
             selector.selectedKeys().clear();
@@ -205,7 +205,7 @@ class AcceptShortageTest {
             full = true;
             try (Socket next = client()) {
                 serve();
-                selector.selectNow(); // the system closes the channel when the selector has released it
+                selector.selectNow(); // the system closes the channel only after the selector has released the channel
                 assertEquals(-1, oldest.getInputStream().read());
                 assertTrue(next.isConnected());
             }

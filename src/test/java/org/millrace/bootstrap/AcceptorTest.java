@@ -47,7 +47,10 @@ import org.millrace.net.Warnings;
 import org.millrace.net.connection.Relay;
 import org.millrace.net.socket.SocketOptions;
 
-/** Ranks that do not fit, strangers that connect to rank 0's listener, and strangers in place of rank 0. */
+/**
+ * Rank 0 refuses ranks that do not fit into its group, and strangers that connect to its listener. Ranks refuse a
+ * stranger that listens in place of rank 0.
+ */
 @Timeout(120)
 @Tag("slow")
 class AcceptorTest {
@@ -129,7 +132,7 @@ class AcceptorTest {
         RawRank raw = RawRank.introduced(file(), rank, 2);
         String expected = "rank " + rank + " (pid 4242 on raw-host) is outside of the group, whose ranks are 0 to 1";
         assertEquals(expected, raw.receive(Rejected.class).reason());
-        raw.close(); // rank 0 waits a while until a refused client has closed
+        raw.close(); // rank 0 waits some time for the refused client to close
         assertTrue(Ranks.failureOf(zero).endsWith(expected));
     }
 
@@ -199,7 +202,7 @@ class AcceptorTest {
                 } catch (BootstrapClient.NotRankZeroException e) {
                     refusal.set(e.getMessage());
                 } catch (IOException e) {
-                    return false; // rank 0 has not answered in the time of an attempt
+                    return false; // rank 0 did not answer within one attempt
                 }
                 return true;
             });
@@ -212,7 +215,7 @@ class AcceptorTest {
         String rendezvous = Ranks.freeTcp();
         FutureTask<ControlPlane> zero =
                 joining(rendezvous, 0, 2, JoinOptions.within(Ranks.TIMEOUT).withSecret("right"));
-        // ignores that rank 0's proof is wrong, and sends its own
+        // ignores that rank 0's proof is wrong, and sends its own proof
         try (RawRank raw = RawRank.introduced(rendezvous, 1, 2)) {
             assertEquals("it does not know this group's secret", raw.receive(Rejected.class).reason());
         }
@@ -242,7 +245,9 @@ class AcceptorTest {
         return JoinOptions.of(Configuration.load(Map.of("MILLRACE_RUN_ID", run)), CommunicatorListener.STANDARD_ERROR);
     }
 
-    /** A rank of a killed run waits at a port that the next run uses. Without a check it would join the next run. */
+    /**
+     * A rank of a killed run waits at a port that the next run uses. Without a check the rank would join the next run.
+     */
     @ParameterizedTest
     @CsvSource({"1, 2", "'', 2", "1, ''"})
     void aRankOfAnotherRunIsRefusedByName(String before, String now) throws Exception {
@@ -254,7 +259,7 @@ class AcceptorTest {
                 message.contains(rendezvous + ": " + RankIdentity.local(1, "") + " belongs to " + words(before) + ", "
                         + RankIdentity.local(0, "") + " to " + words(now) + "; end the other run, or use another port"),
                 message);
-        try (RawRank deaf = RawRank.connect(rendezvous)) { // ignores the run of rank 0
+        try (RawRank deaf = RawRank.connect(rendezvous)) { // ignores the run ID of rank 0
             deaf.say(new Hello(new RankIdentity(1, 4242, "raw-host", before, "", 0), 2, Secret.randomBytes()));
             String refused = deaf.receive(Rejected.class).reason();
             assertTrue(refused.startsWith("rank 1 (pid 4242 on raw-host) belongs to " + words(before)), refused);
@@ -266,7 +271,7 @@ class AcceptorTest {
     }
 
     /**
-     * The rank of the other run fails when it meets rank 0, and does not wait for its own run. Nothing listens
+     * The rank of the other run fails when it meets rank 0, and does not wait for its own run. No socket listens
      * afterwards.
      */
     @Test
@@ -423,7 +428,7 @@ class AcceptorTest {
                         .putInt(MessageCodec.MAGIC)
                         .putInt(MessageCodec.MAX_BODY_BEFORE_PROOF + 1)
                         .put((byte) 1)
-                        // a stranger must not make rank 0 allocate as much as a member may
+                        // a stranger must not make rank 0 allocate as much memory as a member may
                         .flip(), "announced a message of 16385 bytes; the limit is 16384"),
                 Arguments.of(MessageCodec.encode(new Proof(new byte[32])), "sent a Proof before its admission"));
     }

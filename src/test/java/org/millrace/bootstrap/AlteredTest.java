@@ -26,8 +26,8 @@ import org.millrace.net.connection.Relay;
 import org.millrace.net.socket.SocketOptions;
 
 /**
- * An attacker between two ranks that share a secret can cut messages off, but cannot change them. Under TLS the
- * attacker cannot read them.
+ * Two ranks share a secret. An attacker between them can suppress messages, but cannot change messages unnoticed. Under
+ * TLS the attacker cannot read the messages either.
  */
 @Timeout(60)
 class AlteredTest {

@@ -36,7 +36,10 @@ class BootstrapClientTest {
     private static final Duration ATTEMPT = Duration.ofMillis(20);
     private static final int PROOF_BYTES = MessageCodec.encode(new Proof(new byte[32])).remaining();
 
-    /** Control planes that ranks 0 created after their test had cancelled them. No other code closes these. */
+    /**
+     * Control planes of joins as rank 0 that completed although the test had canceled them. No other code closes these
+     * planes.
+     */
     private final Queue<ControlPlane> joined = new ConcurrentLinkedQueue<>();
 
     @AfterEach
@@ -58,7 +61,8 @@ class BootstrapClientTest {
     }
 
     /**
-     * Imitates a machine without a free core: each handshake takes several times as long as the first attempt waits.
+     * Imitates a machine without a free core: a handshake lasts several times as long as the time limit of the first
+     * attempt.
      */
     @Test
     void aSlowRankZeroIsGivenMoreTimeWithEachAttempt() throws Exception {
@@ -87,8 +91,8 @@ class BootstrapClientTest {
     }
 
     /**
-     * A rank 0 without free descriptors closes the connection before or after it has identified itself. It has not
-     * refused the rank, so the rank tries again.
+     * A rank 0 without free descriptors closes the connection before or after it identifies itself. A closed connection
+     * is not a refusal, so the rank tries again.
      */
     @ParameterizedTest
     @ValueSource(ints = {1, 2})
@@ -187,7 +191,7 @@ class BootstrapClientTest {
             socket.getOutputStream().write(MessageCodec.encode(new Message.Rejected("go\nERROR \u202eaway")).array());
             socket.shutdownOutput();
             while (socket.getInputStream().read() >= 0) {
-                // the rest of its message
+                // reads the rest of the client's message
             }
         }
     }

@@ -74,7 +74,7 @@ class ControlFuzzTest {
                     int length = MessageCodec.bodyLength(copied, MessageCodec.MAX_BODY);
                     assertTrue(length <= MessageCodec.MAX_BODY, "a rank would wait for " + length + " bytes");
                     if (length > in.remaining()) {
-                        return; // the rest has not arrived
+                        return; // the rest of the message has not arrived
                     }
                     Message message = MessageCodec.decode(copied, in.slice(in.position(), length));
                     in.position(in.position() + length);
@@ -97,7 +97,7 @@ class ControlFuzzTest {
         }
     }
 
-    /** Clients without the secret send data similar to a rank's messages. Then the rank connects. */
+    /** Clients without the secret send data similar to a rank's messages. Afterwards a real rank connects. */
     @Test
     void strangersAtThePort() throws Exception {
         String rendezvous = "tcp:127.0.0.1:" + Ranks.freePort();

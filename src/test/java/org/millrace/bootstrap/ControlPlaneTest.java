@@ -25,7 +25,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.MillraceException;
 
-/** Functions of the control plane when all ranks behave correctly. */
+/** Functions of the control plane while all ranks behave correctly. */
 @Timeout(120)
 @Tag("slow")
 class ControlPlaneTest {
@@ -81,7 +81,7 @@ class ControlPlaneTest {
         });
     }
 
-    /** Returns the bytes of a rank in a round. Their number differs from round to round. */
+    /** Returns the bytes that a rank contributes in a round. The number of bytes differs from round to round. */
     private static byte[] words(int rank, int round) {
         Random random = new Random(1_000L * round + rank);
         byte[] bytes = new byte[1 + random.nextInt(2_000)];
@@ -119,7 +119,7 @@ class ControlPlaneTest {
         int groups = 5;
         String rendezvous = byFile ? file() : Ranks.freeTcp();
         // No rank waits for the others between two groups. A fast rank would reach the listener of the previous group
-        // if that were still open.
+        // if that listener were still open.
         List<List<ControlPlane>> byRank = Ranks.onEach(size, rank -> {
             List<ControlPlane> planes = new ArrayList<>();
             for (int group = 0; group < groups; group++) {
@@ -194,7 +194,7 @@ class ControlPlaneTest {
         });
         FutureTask<byte[][]> gather = Ranks.async(() -> planes.get(1).allGather(new byte[1]));
         assertThrows(MillraceException.class, planes.get(2)::barrier);
-        // either detected by the rank itself, or reported by a rank that detected it first
+        // the rank detected the disagreement itself, or another rank detected the disagreement first and reported it
         String message = Ranks.failureOf(gather);
         assertTrue(message.matches(
                 ".* of rank \\d: rank \\d \\(pid \\d+ on .*\\) called (barrier|allGather) instead; all ranks make the same calls in the "
@@ -213,7 +213,7 @@ class ControlPlaneTest {
         String message = assertThrows(MillraceException.class, planes.get(0)::barrier).getMessage();
         assertTrue(message.contains("interrupted"), message);
         assertTrue(Thread.currentThread().isInterrupted());
-        planes.get(0).close(); // ends the control thread although this thread is interrupted
+        planes.get(0).close(); // ends the control thread although the calling thread is interrupted
         assertTrue(Thread.interrupted());
         planes.get(1).close();
     }

@@ -29,8 +29,8 @@ import org.millrace.net.Warnings;
 import org.millrace.net.connection.Relay;
 
 /**
- * Control connections between hosts, which are addresses of loopback here, lose their streams and recover. They do not
- * recover if the process has ended or does not follow the protocol.
+ * Control connections between hosts lose their streams and recover. Addresses of loopback stand for the hosts. A
+ * connection does not recover if the peer's process has ended or violates the protocol.
  */
 @Timeout(120)
 class ControlRecoveryTest {
@@ -60,7 +60,7 @@ class ControlRecoveryTest {
         return ByteBuffer.allocate(1000).putInt(rank).putInt(round).array();
     }
 
-    /** Every sent message arrives once and in order, even if it was in flight. */
+    /** Every sent message arrives once and in order, even if a stream is lost while the message is in flight. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void aGroupGoesOnWhenItsConnectionsAreReset(boolean tls) throws Exception {
@@ -77,8 +77,8 @@ class ControlRecoveryTest {
             for (FutureTask<Void> rank : ranks) {
                 Ranks.get(rank);
             }
-            // the rank that reconnects has detected the loss; its peer may see the new stream before it detects the
-            // loss
+            // The rank that reconnects has detected the loss of its stream. Its peer may receive the new stream before
+            // it detects the loss.
             assertTrue(warnings.await("control connection with rank 0 ").contains("lost its stream"),
                     warnings.all().toString());
             warnings.await("is restored after");
@@ -125,7 +125,10 @@ class ControlRecoveryTest {
         }
     }
 
-    /** If a process's port is gone, the process has ended, and no rank waits for the deadline. */
+    /**
+     * If the port of a peer's process is closed, the process has ended. The rank then reports the loss before the
+     * deadline.
+     */
     @Test
     void aProcessThatHasEndedIsNotWaitedFor() throws Exception {
         JoinOptions options = options(false, "60s");
@@ -143,7 +146,7 @@ class ControlRecoveryTest {
         }
     }
 
-    /** A sent message is kept until the peer acknowledges it, and not longer. */
+    /** A rank keeps a sent message until the peer acknowledges the message, and not longer. */
     @Test
     void whatHasComeIsTold() throws Exception {
         JoinOptions options = options(false, "60s");

@@ -24,7 +24,7 @@ import org.millrace.bootstrap.Message.Departed;
 import org.millrace.bootstrap.Message.Failed;
 import org.millrace.bootstrap.Message.Rejected;
 
-/** A complete group loses a rank, or receives a rank's failure. */
+/** In a complete group, a rank is lost or reports a failure. All other ranks receive the failure. */
 @Timeout(120)
 class FailureTest {
 
@@ -104,7 +104,7 @@ class FailureTest {
 
     /** Ways in which an accepted rank can fail. */
     enum Fault {
-        /** The close of the rank's connection may cross a message of rank 0, which then causes another error text. */
+        /** The rank may close its connection while rank 0 sends a message. Rank 0 then reports another error text. */
         CLOSES("is gone: (it closed its connection without a shutdown message|Connection reset|Connection reset by peer|Broken pipe)") {
             @Override
             void inject(RawRank rank) {
@@ -198,7 +198,7 @@ class FailureTest {
     void aRankThatFailedAndIsGoneIsToldOnce() throws Exception {
         FutureTask<ControlPlane> zero = Ranks.async(() -> ControlPlane.join(file(), 0, 2, Ranks.TIMEOUT));
         try (RawRank one = RawRank.introduced(file(), 1, 2); ControlPlane first = Ranks.get(zero)) {
-            // a rank that reports a failure is itself blamed, even if its message names another rank
+            // the failure names the rank that reported it, even if the message names another rank
             one.say(new Failed(new RemoteFailure(0, "blames another")));
             assertEquals(new RemoteFailure(1, "rank 1 (pid 4242 on raw-host) failed: blames another"),
                     Ranks.awaitFailure(first));

@@ -145,7 +145,8 @@ class FileRendezvousTest {
         fileOf(Ranks.freePort()).publish(path);
         int owner = (int) Files.getAttribute(path, "unix:uid");
         assertTrue(FileRendezvous.RendezvousFile.read(path, owner).isPresent());
-        if (owner == 0) { // as root: root's own files are valid for all users, so the file gets another owner
+        // Root's own files are valid for all users. A test that runs as root therefore gives the file another owner.
+        if (owner == 0) {
             assertTrue(FileRendezvous.RendezvousFile.read(path, 4711).isPresent());
             Files.setAttribute(path, "unix:uid", 4712);
             owner = 4712;

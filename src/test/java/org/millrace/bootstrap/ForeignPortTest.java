@@ -20,7 +20,9 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.CommunicatorListener;
 import org.millrace.config.Configuration;
 
-/** A rank that reaches another program at rank 0's address names this program, and rank 0 names other clients. */
+/**
+ * A rank that reaches another program at rank 0's address names this program. Rank 0 names clients that are not ranks.
+ */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ForeignPortTest {
 

@@ -13,7 +13,7 @@ import org.millrace.MillraceException;
 import org.millrace.bootstrap.Message.Call;
 import org.millrace.bootstrap.Message.Contribution;
 
-/** State of one rank, without a network. */
+/** The state that a rank keeps of its group, without a network. */
 class GroupStateTest {
 
     private static final Duration AT_ONCE = Duration.ofNanos(1);
@@ -110,7 +110,7 @@ class GroupStateTest {
         assertThrows(ProtocolException.class, () -> group.contributed(barrier(2, 1)), "one too far");
         group.contributed(barrier(2, 0));
         assertThrows(ProtocolException.class, () -> group.contributed(barrier(2, 0)), "twice");
-        group.contributed(barrier(2, 1)); // one call ahead of a slow rank is allowed
+        group.contributed(barrier(2, 1)); // a fast rank may be one call ahead of a slow rank
         assertThrows(ProtocolException.class, () -> group.contributed(barrier(2, 2)), "ahead of everybody");
         assertThrows(ProtocolException.class, () -> group.contributed(barrier(2, -1)));
         assertThrows(ProtocolException.class,

@@ -21,7 +21,7 @@ import org.millrace.trace.ProcessTrace;
 import org.millrace.trace.TraceReader;
 import org.millrace.trace.Verdict;
 
-/** The verdict on a join that hangs names the missing rank, or the obstacle of a rank. */
+/** The verdict on a join that hangs names the missing rank, or the reason why a rank cannot join. */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class HangingJoinTest {
 

@@ -100,7 +100,10 @@ class LeftOverRankTest {
         return peer;
     }
 
-    /** Returns rank 1 of rank 0's machine, by the number of ticks and of processes between its start and rank 0's. */
+    /**
+     * Returns a rank 1 on rank 0's machine. The arguments are the differences to rank 0 in start time (ticks) and in
+     * process number.
+     */
     private static RankIdentity one(long ticks, long processes) {
         return new RankIdentity(1, PID + processes, "host", "", "kernel", START + ticks);
     }
@@ -131,7 +134,10 @@ class LeftOverRankTest {
         assertEquals(List.of(), contradictions);
     }
 
-    /** Ticks are too coarse for starts within milliseconds. */
+    /**
+     * Start times in ticks are too coarse if processes start within milliseconds. Process numbers then distinguish the
+     * runs.
+     */
     @ParameterizedTest
     @CsvSource({"0, -9, 1, 2", "-1, -9, 0, -1", "-1, -9, 1, 1", "-3, -4, 1, 9"})
     void processIdsDistinguishRunsWithinMilliseconds(long ticksBefore, long processesBefore, long ticks, long processes)
@@ -155,7 +161,7 @@ class LeftOverRankTest {
                 contradictions::toString);
     }
 
-    /** On another machine only the order of the two processes is known. */
+    /** Process numbers of another machine are not comparable. Only the order of the two start times is known. */
     @Test
     void theLaterRankOfAnotherMachineEndsTheJoin() throws IOException {
         assertEquals(Stage.MEMBER, asks(new RankIdentity(1, 9, "other", "", "another kernel", START)).stage);

@@ -50,7 +50,10 @@ class ProcessTest {
         return child;
     }
 
-    /** Without a run ID, rank 0 holds the others for a moment, because they started before it. */
+    /**
+     * The other ranks start before rank 0. Without a run ID, rank 0 holds such ranks for a moment before it accepts
+     * them.
+     */
     @Test
     void ranksMayStartBeforeRankZero() throws Exception {
         List<BufferedReader> outputs = new ArrayList<>();

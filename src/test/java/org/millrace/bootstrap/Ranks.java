@@ -27,7 +27,10 @@ import org.millrace.MillraceException;
 /** Threads as ranks. Each wait is bounded. */
 final class Ranks {
 
-    /** Control threads that tests of other packages have left in this JVM, for example ranks with planted bugs. */
+    /**
+     * Control threads that tests of other packages have left in this JVM, for example threads of ranks with planted
+     * bugs.
+     */
     private static final Set<Thread> LEFT_BEFORE = controlThreads().collect(Collectors.toSet());
 
     /** Longest wait, far above the duration of any step. A test that reaches it has failed. */
@@ -104,7 +107,7 @@ final class Ranks {
 
     /**
      * Runs actions that must be complete before a deadline, after which the code under test must react. If the machine
-     * was too slow, repeats them with a longer deadline. The last attempt decides.
+     * was too slow, runs the actions again with a longer deadline. The result of the last attempt counts.
      */
     static void beforeDeadline(Attempt attempt) throws Exception {
         for (Duration deadline : List.of(Duration.ofMillis(400), Duration.ofSeconds(4))) {
@@ -163,8 +166,8 @@ final class Ranks {
     }
 
     /**
-     * Returns a port that was free a moment ago. The system does not assign it to other programs as an ephemeral port,
-     * because those ports begin at 32768.
+     * Returns a port that was free a moment ago. The system does not assign this port to other programs as an ephemeral
+     * port, because those ports begin at 32768.
      */
     static int freePort() throws IOException {
         while (true) {

@@ -22,7 +22,7 @@ final class RawRank implements AutoCloseable {
     private final Selector selector = Selector.open();
     private final ControlConnection connection;
     private final Queue<Message> received = new ArrayDeque<>();
-    /** Exception with which the connection has ended. It is thrown after all received messages were returned. */
+    /** Exception that ended the connection. It is thrown after all received messages were returned. */
     private IOException ended;
 
     private FrameSeal seal;
@@ -126,7 +126,10 @@ final class RawRank implements AutoCloseable {
         }
     }
 
-    /** Ends this side's data, so that rank 0 does not wait for the rest of a message. Waits until rank 0 has closed. */
+    /**
+     * Closes the sending direction, so that rank 0 does not wait for the rest of a message. Waits until rank 0 has
+     * closed the connection.
+     */
     void awaitEndOrLeave() throws IOException {
         connection.finish();
         selector.select(1000);

@@ -38,13 +38,13 @@ class UnprovenCostTest {
     }
 
     /**
-     * Returns when rank 0 has handled all earlier clients. It accepts connections in order, so one more client, which
-     * rank 0 refuses, shows that.
+     * Returns when rank 0 has handled all earlier clients. To detect this moment, connects one more client, which rank
+     * 0 refuses. Rank 0 accepts connections in order.
      */
     private static void awaitAccepted(int port) throws IOException {
         try (Socket last = come(port, "GET / HTTP/1.1\r\n\r\n".repeat(8).getBytes(StandardCharsets.US_ASCII))) {
             while (last.getInputStream().read() >= 0) {
-                // the answer, if there is any
+                // an answer of rank 0 is ignored
             }
         } catch (IOException reset) {
             // rank 0 has closed the connection before it read all bytes
@@ -64,7 +64,7 @@ class UnprovenCostTest {
         byte[] words = client.words();
         List<Socket> clients = new ArrayList<>();
         try {
-            clients.add(come(port, words)); // loads the classes that are loaded once
+            clients.add(come(port, words)); // the first client is not measured: it loads classes
             awaitAccepted(port);
             Thread control = Ranks.controlThreadOfRankZero();
             long before = UnprovenClient.allocated(control);
