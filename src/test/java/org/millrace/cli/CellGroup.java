@@ -47,7 +47,7 @@ record CellGroup(int number, int ranks, boolean processes, TransportVariant vari
         }
     }
 
-    /** Setting for the maximum size of sends and receives in LL, for transports that have one. */
+    /** Setting for the maximum size of sends and receives in LL, for transports that have such a setting. */
     private static final String LL_THRESHOLD = "NCCL_P2P_LL_THRESHOLD";
 
     /** Returns the settings that request the group's route, in addition to the user's settings. */
@@ -111,8 +111,8 @@ record CellGroup(int number, int ranks, boolean processes, TransportVariant vari
     }
 
     /**
-     * Returns the seed of a cell's data and types. It depends on the cell's names and not on its number, which changes
-     * with the selection.
+     * Returns the seed of a cell's data and types. The seed depends on the cell's names. It does not depend on the
+     * cell's number, which changes with the selection.
      */
     long seed(long seed, Cell cell) {
         return 31 * seed

@@ -29,8 +29,8 @@ final class CellResult {
         heard++;
         wrong += event.wrong();
         ran &= event.ran() > 0;
-        // A rank that sends knows more of its route, so its reason is preferred. The order of the reports has no
-        // influence.
+        // A rank that sends knows more of its route than a rank that only receives, so its reason is preferred. The
+        // order of the reports has no influence.
         int order = cell.operation().isReceivedByRoot() ? -event.rank() : event.rank();
         if (!event.refusal().isEmpty() && order < refusalOrder) {
             refusalOrder = order;
@@ -64,8 +64,8 @@ final class CellResult {
     }
 
     /**
-     * Returns the number of wrong elements. It is 0 for an impossible cell, because the data then took the route of
-     * another cell. A rank that only receives does not detect that.
+     * Returns the number of wrong elements. Returns 0 for an impossible cell, because the data took another cell's
+     * route. A rank that only receives reports wrong elements of such a cell nevertheless.
      */
     long wrong() {
         return isImpossible() ? 0 : wrong;

@@ -29,7 +29,7 @@ public final class ChildMain {
         return new ProcessBuilder(command);
     }
 
-    /** Reads until a line contains a text, and returns the line. Returns null if the stream ends before. */
+    /** Reads until a line contains a text, and returns the line. Returns null if the stream ends before such a line. */
     public static String readUntil(BufferedReader reader, String text) throws IOException {
         String line = reader.readLine();
         while (line != null && !line.contains(text)) {

@@ -22,7 +22,7 @@ final class MappedBarrier {
         this.size = size;
     }
 
-    /** Returns when all ranks have called it as often as this rank has. */
+    /** Returns when all ranks have called this method as often as the calling rank has. */
     void await() {
         long arrival = (long) LONG.getAndAdd(memory, ARRIVALS, 1L);
         long target = (arrival / size + 1) * size;

@@ -111,7 +111,10 @@ final class MatrixCommand implements Callable<Integer> {
     @Option(names = "--worker-rank", hidden = true)
     private @Nullable Integer workerRank;
 
-    /** Rendezvous of a rank, after the number of ranks and a colon. */
+    /**
+     * Rendezvous of a rank, in the format RANKS:RENDEZVOUS. RANKS selects the groups of cells with this number of
+     * ranks.
+     */
     @Option(names = "--worker-rendezvous", hidden = true)
     private @Nullable String workerRendezvous;
 
@@ -175,7 +178,7 @@ final class MatrixCommand implements Callable<Integer> {
 
     /**
      * Returns the arguments of this process, followed by the arguments that make the new process a rank. Both processes
-     * derive the same plan from them.
+     * derive the same plan from the common arguments.
      */
     private List<String> workerArguments(int rank, String rendezvous, long chosen) {
         List<String> arguments = new ArrayList<>(spec.root().commandLine().getParseResult().originalArgs());

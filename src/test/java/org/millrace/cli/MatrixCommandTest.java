@@ -16,7 +16,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.net.shm.SharedMemory;
 
-/** {@code mvn -Pmatrix}. */
+/** The command {@code mvn -Pmatrix}. */
 @Timeout(value = 180, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 @Tag("slow")
 class MatrixCommandTest {

@@ -74,7 +74,7 @@ final class MatrixTable {
         out.flush();
     }
 
-    /** Prints every wrong cell. If many cells failed for one reason, such as a timeout, it prints only some of them. */
+    /** Prints every wrong cell. If many cells failed for one reason, such as a timeout, prints only a few cells. */
     private void printFailures() {
         Map<String, Integer> told = new LinkedHashMap<>();
         for (CellResult result : results) {

@@ -40,12 +40,12 @@ final class MatrixWorker implements RankWorker {
     }
 
     /**
-     * Timeout for all cells of a communicator, which take less than a second. The timeout is longer than the limit for
-     * a stalled operation, because the report of a stall explains more than a timeout.
+     * Timeout for all cells of a communicator. Together the cells take less than a second. The timeout is longer than
+     * the limit for a stalled operation, because the report of a stall explains more than a timeout.
      */
     private static final Duration TIMEOUT = Duration.ofMinutes(5);
     private static final int LARGEST = 200 << 10;
-    /** Sizes in bytes: one element or two, an odd size, and several chunks, because buffers have 64 KiB. */
+    /** Sizes in bytes: one or two elements, an odd size, and a size of several chunks. Buffers have 64 KiB. */
     private static final List<Integer> SIZES = List.of(8, 4021, LARGEST - 1237);
 
     private final List<CellGroup> groups;

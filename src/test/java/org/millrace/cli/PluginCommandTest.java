@@ -49,7 +49,7 @@ class PluginCommandTest {
         }
     }
 
-    /** Other files in the directory do not belong to Millrace, which must not list or change them. */
+    /** Other files in the directory do not belong to Millrace. Millrace must not list or change these files. */
     @Test
     @Tag("slow")
     void whatElseLiesThereStays() throws Exception {
@@ -79,7 +79,7 @@ class PluginCommandTest {
                 noDirectory.err()
                         .startsWith("millrace: cannot install the plugin into " + file + ": it is no directory"),
                 noDirectory.toString());
-        Run unnamed = Run.of("plugin", "install", "", "--jar", jar); // as by an unset shell variable
+        Run unnamed = Run.of("plugin", "install", "", "--jar", jar); // empty, like an unset shell variable
         assertEquals(1, unnamed.status(), unnamed.toString());
         assertTrue(unnamed.err().contains("the name of the directory to install into is empty"), unnamed.toString());
     }

@@ -68,7 +68,7 @@ class ReadOnlyTest {
         assertEquals(2, outcome.count("ended with status 0"), outcome.output());
     }
 
-    /** The user has requested shared memory, and no file can be created for it. */
+    /** The user has requested shared memory, but the program can create no file for shared memory. */
     @Test
     void sharedMemoryAloneIsRefusedWithWhatToDo() throws Exception {
         var outcome = host("shm", MEMORY);

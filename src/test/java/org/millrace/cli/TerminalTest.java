@@ -46,7 +46,7 @@ class TerminalTest {
         String top = String.join(" ",
                 ChildMain.builder(Main.class, "top", "--interval", "0.05", "--directory", directory.toString())
                         .command());
-        // A job that a script runs in the background ignores SIGINT, and its children inherit that.
+        // A job that a script runs in the background ignores SIGINT. Child processes inherit this setting.
         script = new ProcessBuilder("/usr/bin/env", "--default-signal=INT", "/usr/bin/script", "-qefc", top + behind,
                 "/dev/null").redirectErrorStream(true).start();
         BufferedReader out = script.inputReader();

@@ -11,7 +11,7 @@ import org.millrace.net.ucx.UcxNetwork.UcxUnavailableException;
 import org.millrace.transport.Transport;
 
 /**
- * A transport with the settings that select it and one of its forms.
+ * One form of a transport, with the settings that select this form.
  *
  * @param label      label as in {@link org.millrace.Route#transports}
  * @param algorithms algorithms that can run over the transport
@@ -70,7 +70,7 @@ record TransportVariant(String label, List<String> algorithms, Map<String, Strin
         return names;
     }
 
-    /** Returns the transport's name, with which the reasons of refusals begin. */
+    /** Returns the transport's name. Each reason of a refusal by the transport begins with this name. */
     String transport() {
         return label.split(" ", 2)[0];
     }

@@ -222,7 +222,8 @@ class ChecksTest {
     }
 
     /**
-     * The device names a missing feature without the reason, because the feature's own check has reported the reason.
+     * The check of the device names a missing feature without the reason, because the feature's own check has reported
+     * the reason.
      */
     @Test
     void aDeviceThatLacksSomethingSaysWhatAndNotWhy() {

@@ -62,7 +62,7 @@ class DoctorCommandTest {
         assertEquals("", run.err(), run.toString());
     }
 
-    /** The output is for programs: numbers are numbers, an unset value is null, and a secret stays secret. */
+    /** The output is for programs: numbers are JSON numbers, an unset value is null, and a secret is not shown. */
     @Test
     void jsonSaysTheSameWithTypes() {
         Run run = Run.of("doctor", "--json", "-D", "NCCL_BUFFSIZE=8M", "-D", "MILLRACE_SECRET=swordfish", "-D",

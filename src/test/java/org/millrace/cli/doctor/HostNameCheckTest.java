@@ -12,7 +12,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.millrace.namespace.TestHost;
 
-/** Doctor's messages about a host's addresses and name, before a rank reports them. */
+/** Messages of doctor about a host's addresses and name. Doctor reports such problems before any rank starts. */
 @Timeout(120)
 @Tag("root")
 @Tag("slow")
@@ -27,7 +27,7 @@ class HostNameCheckTest {
 
     @AfterEach
     void end() throws Exception {
-        if (host != null) { // namespaces are not available here
+        if (host != null) { // the host is null if namespaces are not available
             host.close();
         }
     }
@@ -63,7 +63,7 @@ class HostNameCheckTest {
         assertSays("UNUSABLE no network interface is usable; running are: none", "UNUSABLE node0 is 10.0.0.1, which");
     }
 
-    /** Prints the results of the two checks, of the addresses and of the host's name, one line each. */
+    /** Prints the results of two checks, one line each: first the host's addresses, then the host's name. */
     static final class Checks {
 
         private Checks() {}

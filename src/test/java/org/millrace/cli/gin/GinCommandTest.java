@@ -37,7 +37,9 @@ class GinCommandTest {
         assertEquals(lines, run.out().lines().count(), run.toString());
     }
 
-    /** Each rank sends 61 signals: 50 rounds, a fifth of that as a warm-up, and one at the end. */
+    /**
+     * Each rank sends 61 signals: 50 for the rounds, 10 for the warm-up (a fifth of the rounds), and one at the end.
+     */
     @Test
     void whatJavaServedIsSaid() {
         Run run = Run.of("gin", "signal", "-n", "50");

@@ -38,7 +38,10 @@ class ChromeTraceTest {
         return (List<Map<String, Object>>) TraceCommand.ChromeTrace.of(List.of(process(frames))).get("traceEvents");
     }
 
-    /** One operation is in flight. Some operations begin at the same time and take no time, and some overlap. */
+    /**
+     * The trace has overlapping operations, operations that begin at the same time and take no time, and one operation
+     * in flight.
+     */
     @Test
     void spansOfARowDoNotTouch() {
         List<Frame> frames = new ArrayList<>();

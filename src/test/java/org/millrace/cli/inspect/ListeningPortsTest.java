@@ -27,7 +27,7 @@ import org.millrace.net.socket.SocketOptions;
 import org.millrace.trace.ProcessTrace;
 import org.millrace.trace.TraceReader;
 
-/** Each port of a process is logged once with its purpose, and is shown while it is open. */
+/** Each listening port of a process is logged once with its purpose. Commands show the port while it is open. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ListeningPortsTest {
 

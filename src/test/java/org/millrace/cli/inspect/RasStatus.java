@@ -10,8 +10,8 @@ import java.util.Set;
 import org.millrace.cli.base.Json;
 
 /**
- * Parser of the JSON output of NCCL's RAS. It is written from NCCL's user guide (RAS, JSON Output) alone: it requires
- * each field of the guide's sample with the sample's type, and ignores all other fields.
+ * Parser of the JSON output of NCCL's RAS. The only source of the parser is NCCL's user guide (RAS, JSON Output). The
+ * parser requires each field of the guide's sample with the sample's type, and ignores all other fields.
  */
 public record RasStatus(List<Communicator> communicators) {
 

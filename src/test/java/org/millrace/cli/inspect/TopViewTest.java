@@ -29,7 +29,7 @@ class TopViewTest {
                 List.of());
     }
 
-    /** Five all-reduces were enqueued, and the kernel of the third runs. */
+    /** Five all-reduces were enqueued. The kernel of the third all-reduce runs. */
     private static TracedProcess process(TracedConnection... connections) {
         List<Operation> operations = new ArrayList<>();
         for (int number = 0; number < 5; number++) {
@@ -47,7 +47,7 @@ class TopViewTest {
         return new TopView(List.of(), List.of(process(connections))).lines(80, 40);
     }
 
-    /** If devices access each other's memory, no bytes are counted. This is not the same as 0 bytes. */
+    /** If devices access each other's memory, Millrace counts no bytes. The view must not show 0 bytes in this case. */
     @Test
     void ofDirectConnectionsNothingIsShownThatIsNotCounted() {
         assertEquals(
@@ -77,7 +77,8 @@ class TopViewTest {
     }
 
     /**
-     * Whether a silent process of another PID namespace exists cannot be determined, so it is not reported as stopped.
+     * The view cannot determine whether a silent process of another PID namespace still exists, so it does not report
+     * the process as stopped.
      */
     @Test
     void whoDoesNotBeatIsStoppedOnlyIfItIsSeenToBeThere() {

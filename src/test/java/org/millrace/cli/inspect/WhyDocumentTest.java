@@ -30,7 +30,10 @@ import org.millrace.trace.TracedState;
 import org.millrace.trace.Verdict.Cause;
 import org.millrace.trace.Verdict;
 
-/** The output of {@code millrace why --json}: a parser of RAS's output reads it, and it obeys the page's schema. */
+/**
+ * A parser of RAS's output can read the output of {@code millrace why --json}. The output obeys the schema of the page
+ * {@code why-json.md}.
+ */
 class WhyDocumentTest {
 
     private static final Path PAGE = Path.of("src/site/markdown/why-json.md");
@@ -45,7 +48,10 @@ class WhyDocumentTest {
                                 "AllReduce", 40L + number)));
     }
 
-    /** Ranks that run, failed, were stopped and have died, and a rank 4 without a trace. */
+    /**
+     * Returns four ranks: one runs, one has failed, one is stopped and one is dead. The group has a fifth rank, number
+     * 4, without a trace.
+     */
     private static List<TracedRank> ranks() {
         return List.of(rank(0, ProcessState.RUNNING, TracedState.OPEN),
                 rank(1, ProcessState.RUNNING, TracedState.FAILED), rank(2, ProcessState.STOPPED, TracedState.OPEN),

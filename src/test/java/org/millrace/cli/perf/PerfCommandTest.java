@@ -122,8 +122,8 @@ class PerfCommandTest {
     }
 
     /**
-     * The ranks must reach the operation that hangs before the deadline. On a busy machine two processes may start
-     * later than that, so the test repeats with more time, at most twice.
+     * Before the deadline, the ranks must reach the operation that hangs. On a busy machine two processes may start too
+     * slowly. The test then runs again with a longer deadline, at most twice.
      */
     @ParameterizedTest
     @ValueSource(strings = {THREADS, PROCESSES})
@@ -159,7 +159,10 @@ class PerfCommandTest {
         assertTrue(run.err().contains("died: exit status 7"), run.toString());
     }
 
-    /** A planted fault that occurred on no rank is an error. If it occurred on one rank, the run may succeed. */
+    /**
+     * A planted fault that occurred on no rank is an error. If the fault occurred on at least one rank, the run may
+     * succeed.
+     */
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',

@@ -38,8 +38,8 @@ class PerfPlanTest {
     }
 
     /**
-     * The operations before the first line warm the JVM up. They are few if the first line has few operations, or if
-     * each operation is checked.
+     * The operations before the first line warm the JVM up. The plan has few such operations if the first line has few
+     * operations, or if each operation is checked.
      */
     @Test
     void manyOperationsComeBeforeAFirstLineOfManyOnly() {

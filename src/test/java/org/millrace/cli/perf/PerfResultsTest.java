@@ -58,7 +58,7 @@ class PerfResultsTest {
         assertEquals((3.0 + 6.0) / 2, results.averageBusBandwidth(), 1e-12);
     }
 
-    /** PERFORMANCE.md of nccl-tests defines the factors. These are for 4 ranks. */
+    /** PERFORMANCE.md of nccl-tests defines the factors. The factors in this test are for 4 ranks. */
     @ParameterizedTest
     @CsvSource({"ALL_REDUCE, 1.5", "ALL_GATHER, 0.75", "REDUCE_SCATTER, 0.75", "BROADCAST, 1", "REDUCE, 1",
             "ALL_TO_ALL, 0.75", "GATHER, 0.75", "SCATTER, 0.75", "SEND_RECEIVE, 1"})

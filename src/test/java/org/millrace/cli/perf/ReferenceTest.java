@@ -153,7 +153,7 @@ class ReferenceTest {
                 assertEquals(value, get(format, memory, 0));
             }
         }
-        double all = 4 * 0.5 / format.roundoff(); // two signs and two exponents
+        double all = 4 * 0.5 / format.roundoff(); // values have either sign and one of two exponents
         assertTrue(different.size() > 0.5 * Math.min(all, 2 * COUNT), type + ": " + different.size());
     }
 

@@ -185,7 +185,7 @@ class RecordCommandTest {
         assertTrue(stat.out().contains(" -> ") && stat.out().contains(" <- "), stat::toString);
     }
 
-    /** Operations that NCCL reports to a profiler, and that native code records. */
+    /** A profiler of NCCL reports operations, and native code records them. */
     @Test
     void operationsUnderLibncclAreThere() throws Exception {
         Path recording = directory.resolve("recording");

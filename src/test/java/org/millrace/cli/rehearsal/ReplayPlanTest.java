@@ -40,8 +40,8 @@ class ReplayPlanTest {
     @Test
     void whatWasCalledAfterAnEndFollowsThatEndAgain() {
         bothReduce(0, 1000, 2000);
-        bothReduce(1, 1200, 3000); // called before operation 0 ended
-        bothReduce(2, 3500, 4000); // called after operation 1 ended
+        bothReduce(1, 1200, 3000); // operation 0 had not ended at this call
+        bothReduce(2, 3500, 4000); // operation 1 had ended at this call
         List<ReplayPlan.Launch> launches = plan(false, false).launches(1);
         assertEquals(List.of(0L, 200L, 500L), launches.stream().map(ReplayPlan.Launch::nanos).toList());
         assertEquals(List.of(false, false, true), launches.stream().map(ReplayPlan.Launch::afterEnd).toList());
@@ -62,7 +62,8 @@ class ReplayPlanTest {
     }
 
     /**
-     * In a recording under libnccl no kernel shows the groups, and the sends and receives of a group need each other.
+     * A recording under libnccl has no kernels, which would show the groups. All transfers between two collectives
+     * therefore form a group, because a send may need a receive of the same group.
      */
     @Test
     void whereKernelsAreNotKnownTransfersBetweenCollectivesAreAGroup() {

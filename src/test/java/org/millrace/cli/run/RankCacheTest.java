@@ -150,7 +150,10 @@ class RankCacheTest {
         assertNull(RankCache.of(List.of(JAVA, "-cp", classPath(), "Main"), Map.of()));
     }
 
-    /** {@code /proc} stands for a network file system, because its type is not in the list of local types either. */
+    /**
+     * The type of {@code /proc} is not in the list of local types, so {@code /proc} can stand for a network file
+     * system.
+     */
     @Test
     void outsideALocalFileSystemThereIsNone() {
         assertNull(file(Map.of("XDG_CACHE_HOME", "/proc/self"), JAVA, "-cp", classPath(), "Main"));
@@ -166,7 +169,10 @@ class RankCacheTest {
         return builder.start();
     }
 
-    /** Runs the example. Returns the file of a class of Millrace that rank 0 loaded. */
+    /**
+     * Runs the example. Returns the source of a class of Millrace that rank 0 loaded, as the JVM's log names the
+     * source.
+     */
     private String sourceOfClasses(Map<String, String> environment, String... options) throws Exception {
         Path log = home.resolve("classes.log");
         List<String> words = new ArrayList<>(List.of(options));
@@ -192,7 +198,7 @@ class RankCacheTest {
         return source;
     }
 
-    /** Waits until the process that creates a cache has completed it. */
+    /** Waits until the process that creates a cache has completed the cache. */
     private static void awaitCache(Path directory) throws Exception {
         try (WatchService watch = directory.getFileSystem().newWatchService()) {
             directory.register(watch, StandardWatchEventKinds.ENTRY_CREATE, StandardWatchEventKinds.ENTRY_MODIFY,
@@ -242,7 +248,10 @@ class RankCacheTest {
         assertFalse(Files.exists(home.resolve(".cache")));
     }
 
-    /** Only the eight last used caches are kept. A cache with an attempt to create it is not attempted again. */
+    /**
+     * Only the eight most recently used caches are kept. If an attempt to create a cache was made before, no further
+     * attempt is made.
+     */
     @Test
     void oldCachesGo() throws Exception {
         Path one = file(JAVA, "-cp", program.toString(), "Main");
@@ -255,7 +264,8 @@ class RankCacheTest {
         RankCache.of(List.of(JAVA, "-cp", program.toString(), "Main"), Map.of("HOME", home.toString()))
                 .makeInBackground();
         assertTrue(Files.exists(one.resolveSibling("old0")), "nothing is begun");
-        RankCache.main(new String[] {one.toString(), JAVA, "-cp", program.toString()}); // fails without a training run
+        // This attempt to create the cache fails, because it has no training run.
+        RankCache.main(new String[] {one.toString(), JAVA, "-cp", program.toString()});
         assertEquals(0, Files.size(one));
         assertFalse(Files.exists(one.resolveSibling("old1")));
         assertTrue(Files.exists(one.resolveSibling("old2")));

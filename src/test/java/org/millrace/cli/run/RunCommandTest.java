@@ -82,7 +82,7 @@ class RunCommandTest {
         try (BufferedReader out = run.inputReader()) {
             assertNotNull(ChildMain.readUntil(out, "runs"));
             assertNotNull(ChildMain.readUntil(out, "runs"));
-            run.toHandle().destroy(); // unlike this, Process.destroy() would close the output stream
+            run.toHandle().destroy(); // in contrast, Process.destroy() would also close the output stream
             Set<String> lines = out.lines().collect(Collectors.toSet());
             assertEquals(143, run.waitFor(), lines.toString());
             assertTrue(lines.containsAll(Set.of("[rank 0] saved", "[rank 1] saved",
@@ -106,7 +106,7 @@ class RunCommandTest {
     }
 
     /**
-     * Hosts of a run have numbered names. A link identifies a pair of hosts by these names. Other names are refused.
+     * Hosts of a run have numbered names. A link identifies a pair of hosts by two such names. Other names are refused.
      */
     @Test
     void hostsOfARunAreNumbered() throws Exception {

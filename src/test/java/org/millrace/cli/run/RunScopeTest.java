@@ -13,7 +13,7 @@ import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** A killed run does not delete its files. The next run deletes them. */
+/** A killed run leaves its files behind. The next run deletes the files. */
 class RunScopeTest {
 
     private final List<Path> made = new ArrayList<>();
