@@ -5,7 +5,9 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
 
-/** A sender that gives each frame to the network only several passes of the agent after the frame was offered. */
+/**
+ * A sender that delays each frame. It passes a frame to the network several agent passes after the frame was offered.
+ */
 final class LateSender extends Forwarding.Sender {
 
     private static final int PASSES = 50;

@@ -34,7 +34,7 @@ import org.millrace.net.connection.FullMesh;
 import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.socket.SocketOptions;
 
-/** Ranks in one process that reduce for each other: every function, in pieces and whole, in any order of arrival. */
+/** Ranks of one process reduce data over the mesh: every function, in pieces and whole, in any order of arrival. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class MeshNetworkTest {
 
@@ -45,7 +45,7 @@ class MeshNetworkTest {
     private final List<Network> networks = new ArrayList<>();
     private final List<MeshNetwork> meshes = new ArrayList<>();
     private final List<MemoryRegion> memory = new ArrayList<>();
-    /** Whether the last rank's frames are sent late. */
+    /** Whether the rank with the highest number sends its frames late. */
     private boolean late;
 
     @AfterEach
@@ -161,7 +161,7 @@ class MeshNetworkTest {
         }
     }
 
-    /** Some windows begin and end in the middle of a rank's part, and one contains all parts. */
+    /** Some windows begin and end in the middle of a rank's part. One window contains all parts. */
     @ParameterizedTest
     @CsvSource({"shm, 2, 1, false", "socket, 3, 3, true", "auto, 5, 2, false"})
     void windowsAreGatheredAndScattered(String network, int ranks, int aggregators, boolean threads) throws Exception {
@@ -208,8 +208,8 @@ class MeshNetworkTest {
     }
 
     /**
-     * One rank makes as many requests as possible before another makes any. Frames that arrive early wait, and are
-     * found.
+     * One rank makes as many requests as possible before the other rank makes any. The other rank keeps frames that
+     * arrive before their request.
      */
     @Test
     void aRankMayBeFarAhead() throws Exception {
@@ -271,7 +271,7 @@ class MeshNetworkTest {
                 said);
     }
 
-    /** A rank may close once its own requests are complete and the other ranks need no further data from it. */
+    /** A rank may close once its own requests are complete and the other ranks need no further data from this rank. */
     @Test
     void aRankMayLeaveThatOwesNothing() throws Exception {
         connect("shm", 3, 1, false);
@@ -290,8 +290,8 @@ class MeshNetworkTest {
     }
 
     /**
-     * All windows contain only the first rank's part. The other rank only contributes and receives no result, so it may
-     * be any number of requests ahead.
+     * All windows contain only the first rank's part. The other rank only contributes and receives no result, so this
+     * rank may be any number of requests ahead.
      */
     @Test
     void whoOnlyGivesMayBeAheadByMoreThanOthersHaveRoomFor() throws Exception {
@@ -328,8 +328,8 @@ class MeshNetworkTest {
     }
 
     /**
-     * Frames are passed to the network only in a later progress call of the sender. Until then they read the operand in
-     * place, so the result must not overwrite it.
+     * The sender passes frames to the network only in a later progress call. Until then the frames refer to the
+     * operand, so the result must not overwrite the operand.
      */
     @ParameterizedTest
     @CsvSource({"2, 100", "3, 100", "3, 30000"})
