@@ -24,7 +24,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestMethodOrder;
 import org.junit.jupiter.api.extension.ExtendWith;
 
-/** The calls of a C library that stands in for libcudart: every bound function, every argument. */
+/** Calls to a C library that stands in for libcudart. The test checks every bound function and every argument. */
 @ExtendWith(OwnClassLoader.class)
 @TestMethodOrder(MethodOrderer.OrderAnnotation.class)
 class CudaArgumentsTest {

@@ -78,8 +78,8 @@ class NativeHandleTest {
     }
 
     /**
-     * Users race a closing thread, many times. The release happens exactly once, after the last user, and no user
-     * enters after it.
+     * Users race a closing thread, many times. The release happens exactly once, after the last user. No user enters
+     * after the release.
      */
     @Test
     void isNeverReleasedWhileItIsUsed() throws Exception {
@@ -95,7 +95,7 @@ class NativeHandleTest {
             inside[i] = count;
             handles[i] = new NativeHandle("thing", ADDRESS, address -> {
                 released.incrementAndGet();
-                // From here on, a thread inside would use the handle after its release.
+                // From here on the handle is released, so no thread may still use the handle.
                 if (count.getAndSet(-1_000_000) != 0) {
                     wrong.incrementAndGet();
                 }

@@ -7,7 +7,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.millrace.MillraceException;
 
-/** A runtime that is older than some of the bound functions. */
+/** A CUDA runtime that is older than some of the bound functions. */
 @ExtendWith(OwnClassLoader.class)
 class OldCudaTest {
 

@@ -12,7 +12,10 @@ import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
 
-/** The test's access to a stand-in: the recorded calls, and the results that later calls will return. */
+/**
+ * The test's access to a library that stands in for NCCL or CUDA. The test reads the recorded calls, and sets the
+ * results of later calls.
+ */
 @SuppressWarnings("restricted")
 public final class StubLibrary {
 
@@ -91,7 +94,10 @@ public final class StubLibrary {
         call("stub_async", FunctionDescriptor.ofVoid(ValueLayout.JAVA_INT, ValueLayout.JAVA_INT), code, times);
     }
 
-    /** Sets the release that the stand-in reports, and whose structs it reads. NCCL only. */
+    /**
+     * Sets the release of NCCL that the stand-in imitates. The stand-in reports this release and reads structs of this
+     * release.
+     */
     public void release(int version) {
         call("stub_release", FunctionDescriptor.ofVoid(ValueLayout.JAVA_INT), version);
     }

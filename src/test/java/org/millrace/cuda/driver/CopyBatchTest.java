@@ -147,7 +147,9 @@ class CopyBatchTest {
         assertTrue(batch.add(1L << 31, 200, BYTES, CopyOrder.relaxed(1), false));
     }
 
-    /** Adjacent copies may be merged. All bytes of relaxed copies reach their targets, for every combination. */
+    /**
+     * Adjacent relaxed copies may be merged. All bytes reach their targets for all combinations of lengths and gaps.
+     */
     @Test
     void mergedCopiesMoveAllBytes() {
         Random random = new Random(0x20b5);

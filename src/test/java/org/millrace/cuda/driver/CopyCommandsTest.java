@@ -52,7 +52,10 @@ class CopyCommandsTest {
     private static final long UNSEEN = -1;
     private static final int IN_TURN = CopyOrder.IN_TURN;
 
-    /** The kernel makes at most one load by each of 128 threads: 16 bytes, 8 bytes or 1 byte, by alignment. */
+    /**
+     * The kernel makes a copy only if each of 128 threads needs at most one load. A load has 16 bytes, 8 bytes or 1
+     * byte, depending on the alignment.
+     */
     @ParameterizedTest
     @CsvSource({"0, 0, 2048, true", "0, 0, 2064, false", "16, 8, 1024, true", "16, 8, 1032, false", "0, 0, 1020, false",
             "4, 8, 128, true", "4, 8, 132, false", "1, 3, 128, true", "1, 3, 129, false", "0, 0, 1, true",
@@ -65,7 +68,7 @@ class CopyCommandsTest {
 
     /**
      * The kernel's warp makes a copy itself if few copies wait, unless a worker has other copies of the same sequence.
-     * If many wait, workers make them.
+     * If many copies wait, workers make them.
      */
     @Test
     void theWarpMakesFewCopiesAndTheWorkersMany() {
@@ -76,7 +79,8 @@ class CopyCommandsTest {
             memory.set(ValueLayout.JAVA_BYTE, i, (byte) i);
         }
         List<Long> tickets = new ArrayList<>();
-        for (int i = 0; i < 6; i++) { // the warp makes the first two, and a worker for each sequence the others
+        // The warp makes the first two copies. For each sequence, one worker makes the other copies.
+        for (int i = 0; i < 6; i++) {
             tickets.add(copy(commands, at(64 + 8 * i), at(8 * i), 8, CopyOrder.strict(i % 2)));
         }
         for (int i = 0; i < 6; i++) {
@@ -84,7 +88,8 @@ class CopyCommandsTest {
             assertTrue(kernel.look());
             assertEquals(i < 2, commands.isDone(tickets.get(i)));
         }
-        tickets.add(copy(commands, at(64 + 48), at(48), 8, CopyOrder.strict(0))); // follows its worker's copies
+        // this copy must follow the worker's copies of the same sequence
+        tickets.add(copy(commands, at(64 + 48), at(48), 8, CopyOrder.strict(0)));
         assertTrue(kernel.look());
         assertFalse(commands.isDone(tickets.get(6)), "the warp would overtake the worker");
         assertTrue(kernel.work(1) && kernel.work(1));

@@ -16,8 +16,8 @@ import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 
 /**
- * The arguments of a launch match the parameters in the kernel's image. Another number or order would cause an illegal
- * address on a GPU.
+ * The arguments of a launch match the parameters in the kernel's image. Another number or order of arguments would
+ * cause an illegal address on a GPU.
  */
 class CopyKernelTest {
 
@@ -25,8 +25,8 @@ class CopyKernelTest {
     private static final Pattern PARAMETER = Pattern.compile("\\.param \\.u(\\d+)");
 
     /**
-     * A call of the driver may return only when a kernel ends. Its thread then stores results in the memory of the
-     * call.
+     * A call of the driver may return only when a kernel ends. The calling thread then stores results in memory that
+     * belongs to the call.
      */
     @Test
     void memoryOfALaunchThatDoesNotReturnIsNotFreed() throws InterruptedException {

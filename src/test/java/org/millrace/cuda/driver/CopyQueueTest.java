@@ -23,7 +23,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.abi.kernel.CopyMailbox;
 
 /**
- * Copies keep their order although a copy engine makes some and a kernel others. The kernel starts and leaves any time.
+ * A copy engine makes some copies, and a kernel makes others. The copies keep their order although the kernel starts
+ * and leaves at any time.
  */
 @Timeout(120)
 @Tag("optimized")
@@ -31,12 +32,15 @@ class CopyQueueTest {
 
     private static final int BYTES = 1 << 14;
     private static final int SEQUENCES = 5;
-    /** Number of bytes at the end of the memory that no copy writes. */
+    /** Size in bytes of the range that no copy writes. This range is at the end of the memory. */
     private static final int CONSTANT = 400;
 
     private final MemorySegment mailbox = Arena.ofShared().allocate(CopyMailbox.BYTES, CopyMailbox.ALIGNMENT);
     private final MemorySegment memory = Arena.ofShared().allocate(BYTES, 64);
-    /** Number of bytes that relaxed copies of each sequence have written, since all copies were complete. */
+    /**
+     * Number of bytes that relaxed copies of each sequence have written since the last time that all copies were
+     * complete.
+     */
     private final int[] filled = new int[SEQUENCES];
     private final PlayedEngine engine = new PlayedEngine();
 
@@ -108,7 +112,8 @@ class CopyQueueTest {
         long at = memory.address();
         memory.set(ValueLayout.JAVA_LONG, 16, 3);
         long first = queue.copy(at + 32, at + 16, 8); // starts the kernel; the engine makes this copy
-        long second = queue.copy(at + 40, at + 32, 8); // reads the bytes of the first copy, so the engine makes it too
+        // The engine makes this copy too, because its source is the target of the first copy.
+        long second = queue.copy(at + 40, at + 32, 8);
         assertEquals(2, engine.begun);
         assertFalse(queue.isDone(first));
         engine.make();
@@ -136,7 +141,7 @@ class CopyQueueTest {
     }
 
     /**
-     * If the kernel leaves before it has seen the posted copies of one queue, the engine makes those copies. The other
+     * If the kernel leaves before it has seen the copies posted by one queue, the engine makes those copies. The other
      * queue has no influence.
      */
     @ParameterizedTest
@@ -168,9 +173,9 @@ class CopyQueueTest {
     }
 
     /**
-     * One thread begins long and short copies that overlap. Some must follow all earlier copies, and some must follow
-     * those of a sequence, which has its own range of the memory. Relaxed copies do not overlap. Another thread plays
-     * the kernel and its workers, which leave at any time.
+     * One thread begins long and short copies that overlap. Some of them must follow all earlier copies. Others belong
+     * to a sequence, which has its own range of the memory. Such a copy must follow the earlier copies of its sequence
+     * only. Relaxed copies do not overlap. Another thread plays the kernel and its workers, which leave at any time.
      */
     @ParameterizedTest
     @CsvSource({"1, 0", "-3000, 0", "1, 3", "-3000, 4"})
@@ -200,7 +205,7 @@ class CopyQueueTest {
             }
             begin(queue, workers, random, expected);
             if (random.nextBoolean()) {
-                begin(queue, workers, random, expected); // begins two copies if the queue had room for two
+                begin(queue, workers, random, expected); // if hasRoom() returns true, the queue has room for two copies
             }
             if (random.nextInt(4) == 0) {
                 await(queue, queue.last() - random.nextInt(2));
@@ -246,10 +251,11 @@ class CopyQueueTest {
     }
 
     /**
-     * Begins a copy in order (IN_TURN) with any target, or a copy of a sequence. A strict copy writes into the first
-     * half of its sequence's range, from bytes that earlier copies wrote. A relaxed copy writes into the second half,
-     * from constant bytes, to bytes that no other copy writes meanwhile. Half of the copies or nearly all of them are
-     * relaxed, in alternation. In the second case the workers share them.
+     * Begins a copy that follows all earlier copies (IN_TURN) and has any target, or a copy of one sequence. The copies
+     * of a sequence are strict or relaxed. A strict copy reads bytes that earlier copies wrote, and writes into the
+     * first half of its sequence's range. A relaxed copy reads constant bytes. It writes into the second half, to bytes
+     * that no other copy writes meanwhile. Half of the copies are relaxed for some time, and then nearly all, in
+     * alternation. Workers share the relaxed copies if nearly all copies are relaxed.
      */
     private void begin(CopyQueue queue, int workers, Random random, byte[] expected) {
         int sequences = workers > 0 && random.nextInt(8) != 0 ? SEQUENCES : 1;
@@ -273,11 +279,12 @@ class CopyQueueTest {
         } else {
             to = sequence * part + random.nextInt((sequences == 1 ? part : part / 2) - bytes);
             int half = sequence * part + part / 2;
-            // the bytes that were written last
+            // some copies read the bytes that relaxed copies wrote last
             from = filled[sequence] > bytes && random.nextBoolean() ? half + filled[sequence] - bytes
                     : sequence * part + random.nextInt((sequences == 1 ? part : part / 2 + filled[sequence]) - bytes);
             order = sequences == 1 ? CopyOrder.IN_TURN : CopyOrder.strict(sequence);
-            if (sequences == 1 && random.nextBoolean()) { // to the bytes that the next relaxed copy will write
+            // the target includes the bytes that the next relaxed copy will write
+            if (sequences == 1 && random.nextBoolean()) {
                 int next = random.nextInt(SEQUENCES);
                 int whole = (BYTES - CONSTANT) / SEQUENCES;
                 to = Math.min(next * whole + whole / 2 + filled[next], BYTES - CONSTANT - bytes);

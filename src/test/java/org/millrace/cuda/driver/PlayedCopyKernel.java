@@ -86,7 +86,7 @@ final class PlayedCopyKernel {
         return true;
     }
 
-    /** Lets a worker make one of its copies. Returns false if it has none. */
+    /** Lets a worker make one of its copies. Returns false if the worker has no copy. */
     boolean work(int worker) {
         List<Given> copies = given.get(worker - 1);
         if (copies.isEmpty()) {
