@@ -13,8 +13,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.abi.Protocol;
 
 /**
- * Transfers with shared slots (OFFSET) or without slots (PTR), mixed with transfers of other protocols on the same
- * connections, with counters that wrap.
+ * Transfers with shared slots (OFFSET) or without slots (PTR). Transfers of other protocols use the same connections in
+ * between, and the counters wrap.
  */
 @Tag("slow")
 class BufferModesTest {

@@ -23,10 +23,10 @@ class CaptureEndTest {
         void run() throws Exception;
     }
 
-    /** Runs two bodies at once, repeatedly. Neither may wait forever. */
+    /** Runs two bodies at once, repeatedly. Neither body may wait forever. */
     private static void together(Body prepare, Body one, Body other, Body check) throws Exception {
         CyclicBarrier start = new CyclicBarrier(2);
-        // Not closed, because close would wait for threads that may be deadlocked.
+        // The executor is not closed, because its close would wait for threads that may be deadlocked.
         ExecutorService threads =
                 Executors.newThreadPerTaskExecutor(Thread.ofPlatform().daemon().name("test-", 0).factory());
         for (int round = 0; round < ROUNDS; round++) {
@@ -64,7 +64,7 @@ class CaptureEndTest {
                     side.waitFor(event);
                 }
             } catch (IllegalStateException over) {
-                // the capture has ended, so a stream cannot wait for its event any longer
+                // the capture has ended, so no stream can wait for an event of the capture
             }
         }, () -> assertFalse(origin.isCapturing() || side.isCapturing()));
     }

@@ -7,7 +7,7 @@ import org.junit.jupiter.api.Test;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
 
-/** A chunk is divided into more slices if it has enough data for them. */
+/** A chunk that has enough data is divided into several slices. */
 class ChunkShapeTest {
 
     private static final ConnectionLayout LAYOUT = ConnectionLayout.DEFAULT;

@@ -14,7 +14,7 @@ import org.millrace.abi.kernel.KernelCommunicator;
 /** The information that a kernel finds with only a communicator's address. */
 class DeviceCommunicatorTest {
 
-    @SuppressWarnings("restricted") // as a kernel does
+    @SuppressWarnings("restricted") // a kernel also uses plain addresses
     private static MemorySegment at(long address, long bytes) {
         return MemorySegment.ofAddress(address).reinterpret(bytes);
     }

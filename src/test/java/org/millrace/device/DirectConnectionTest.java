@@ -16,7 +16,9 @@ import org.millrace.abi.DirectMemory;
 import org.millrace.abi.Protocol;
 import org.millrace.proxy.spi.ConnectionName;
 
-/** Two devices over memory that both access. They notify each other through head, tail and flags, without a proxy. */
+/**
+ * Two devices that access the same memory. The devices notify each other through head, tail and flags, without a proxy.
+ */
 class DirectConnectionTest {
 
     @ParameterizedTest

@@ -24,7 +24,10 @@ import org.millrace.agent.IdleProfile.Backoff;
 import org.millrace.agent.LimitedSleeper;
 import org.millrace.agent.Sleeper;
 
-/** Streams and events of the emulated device behave as CUDA's. The test runs as the device's thread. */
+/**
+ * Streams and events of the emulated device behave like streams and events of CUDA. The test runs as the device's
+ * thread.
+ */
 class EmulatedStreamTest {
 
     private static final Duration NOW = Duration.ZERO;
@@ -161,7 +164,10 @@ class EmulatedStreamTest {
         }
     }
 
-    /** The function runs on the device's thread. If it waited for room, no other thread would free any. */
+    /**
+     * The function runs on the device's thread. If the function waited for room in the stream, no other thread would
+     * free room.
+     */
     @Test
     void aFunctionThatEnqueuesDoesNotWait() {
         EmulatedStream stream = device.newStream();
@@ -179,8 +185,8 @@ class EmulatedStreamTest {
     }
 
     /**
-     * A thread may wait for the kernel, for example a communicator before it frees memory. It would wait forever if the
-     * kernel were not skipped.
+     * A thread may wait for the kernel, for example a communicator before it frees memory. If the kernel were not
+     * skipped, the thread would wait forever.
      */
     @Test
     void aRunningTaskIsSkippedWhenAnInterruptedThreadCloses() {
@@ -214,7 +220,7 @@ class EmulatedStreamTest {
         second.waitFor(event);
         second.call(() -> log.add("behind"));
         device.launch(kernel(never), first);
-        first.record(event); // records the event again; a stream that already waits for it is not affected
+        first.record(event); // records the event again; a stream that already waits for the event is not affected
         run();
         assertFalse(event.query());
         assertEquals(List.of("begin", "not held up"), log.stream().sorted().toList());
@@ -278,8 +284,8 @@ class EmulatedStreamTest {
     }
 
     /**
-     * A thread may close a stream after its communicator, or wait for the stream or its events. It would wait forever
-     * if tasks remained, because the device's thread has ended.
+     * A thread may close a stream after its communicator, or wait for the stream or its events. The device's thread has
+     * ended, so the wait would never end if tasks remained.
      */
     @Test
     void remainingTasksRunOrFailWhenTheDeviceStops() {
@@ -425,7 +431,7 @@ class EmulatedStreamTest {
         assertTrue(waits.query());
     }
 
-    /** Another device's stream recorded the event, so passes of the event's own device do not complete it. */
+    /** Another device's stream recorded the event, so passes of the event's own device do not complete the event. */
     @Test
     @Timeout(60)
     void aThreadThatWaitsForAnEventRunsTheDeviceWhoseStreamRecordedIt() {

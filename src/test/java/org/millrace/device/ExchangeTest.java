@@ -14,8 +14,8 @@ import org.millrace.abi.Protocol;
 import org.millrace.abi.kernel.CollectiveWork;
 
 /**
- * Two ranks run an all-reduce of few elements as one exchange instead of two hops of the ring. The exception is a
- * reduction that also scales elements.
+ * Two ranks run an all-reduce of few elements as one exchange, not as two hops of the ring. A reduction that also
+ * scales elements uses two hops.
  */
 class ExchangeTest {
 

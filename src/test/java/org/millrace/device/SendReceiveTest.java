@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Test;
 import org.millrace.abi.Protocol;
 import org.millrace.abi.kernel.PointToPointWork;
 
-/** The size of a transfer's chunks is the communicator's chunk size, or for LL a full slot. */
+/** The chunk size of a transfer is the communicator's chunk size. With LL the chunk size is a full slot. */
 class SendReceiveTest {
 
     private static final int TRANSFER_CHUNK = 100;

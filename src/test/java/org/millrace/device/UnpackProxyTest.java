@@ -26,7 +26,8 @@ import org.millrace.proxy.spi.ConnectionName;
 
 /**
  * Slices of two steps, some of them empty, pass through a sending and a receiving proxy into pages. A device gathers
- * them. The slices outnumber the 16 lists of pages, and both counters wrap.
+ * the slices from the pages. More slices are sent than the 16 lists of pages can describe at once, so the lists are
+ * used again. Both counters wrap.
  */
 @Tag("slow")
 class UnpackProxyTest {

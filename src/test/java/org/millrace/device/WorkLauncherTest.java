@@ -110,8 +110,8 @@ class WorkLauncherTest {
     }
 
     /**
-     * Returns a block. Function ADD adds the work's argument to a word if the word equals the work's count. HANG waits
-     * until it is released.
+     * Returns a block. Function ADD adds the work's argument to a word if the word equals the work's count. Function
+     * HANG waits until the test releases the block.
      */
     @SuppressWarnings("restricted") // a work item contains the addresses of its operands
     private Block block(int function, CollectiveWork work, int channel) {

@@ -18,13 +18,16 @@ import org.millrace.gin.GinCommunicator;
 import org.millrace.gin.GinOptions;
 import org.millrace.gin.Window;
 
-/** Several device communicators of one communicator, and several exchanges that use their signals. */
+/** A communicator has several device communicators. Several exchanges use the signals of the device communicators. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class GinDeviceCommunicatorsTest {
 
     private static final int RANKS = 2;
 
-    /** Each device communicator has its own contexts and signals. A closed one frees them. */
+    /**
+     * Each device communicator has its own contexts and signals. Closing a device communicator frees its contexts and
+     * signals.
+     */
     @Test
     void everyDeviceCommunicatorHasItsOwnContexts() throws Exception {
         try (GinRanks group = new GinRanks("shm", RANKS)) {

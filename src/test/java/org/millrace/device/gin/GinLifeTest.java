@@ -25,7 +25,7 @@ import org.millrace.net.ConnectionException;
 import org.millrace.net.Listener;
 import org.millrace.net.connection.FullMesh;
 
-/** Windows and contexts are created and closed while the agents run. */
+/** Windows and contexts are created and closed while the agents of the ranks run. */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class GinLifeTest {
 
@@ -81,7 +81,7 @@ class GinLifeTest {
             new HostGin(devices[1], 0).waitSignal(0, 1);
             for (int rank = 0; rank < 2; rank++) {
                 communicators[rank].deregister(windows[rank]);
-                communicators[rank].deregister(windows[rank]); // a second call does nothing
+                communicators[rank].deregister(windows[rank]); // a second call for the same window does nothing
             }
             Window[] next = group.windows(communicators, memory);
             assertEquals(2, next[0].handle());

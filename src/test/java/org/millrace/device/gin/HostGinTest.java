@@ -135,7 +135,7 @@ class HostGinTest {
             GinCommunicator[] communicators = group.connect(GinOptions.defaults());
             MemorySegment[] memory = group.memory(4096);
             Window[] windows = group.windows(communicators, memory);
-            // The queue's indices wrap at 2^32, and as signed numbers also at 2^31.
+            // The queue's indices wrap at 2^32. If they are read as signed numbers, they also wrap at 2^31.
             for (int first : new int[] {-50, Integer.MAX_VALUE - 50}) {
                 GinDeviceCommunicator[] devices = group.devices(communicators,
                         GinRequirements.of(1, 2, 1).withFormat(format).withQueues(8, first));
@@ -288,7 +288,7 @@ class HostGinTest {
                     long at = 8L * (block * each + i);
                     memory[rank].set(ValueLayout.JAVA_LONG, at, at + rank);
                     long to = 8L * blocks * each + at;
-                    if (block % 2 == 0) { // half of the blocks wait for room in the queue, the others call tryPut
+                    if (block % 2 == 0) { // half of the blocks call put, which waits for room
                         gin.put(world, 1 - rank, windows[rank], to, windows[rank], at, 8, RemoteAction.increment(0),
                                 -1);
                     } else {

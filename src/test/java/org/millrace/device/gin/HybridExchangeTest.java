@@ -68,8 +68,8 @@ class HybridExchangeTest {
     }
 
     /**
-     * No rank leaves a barrier before all have arrived. Stores of other ranks of the host before the barrier are
-     * visible after it.
+     * No rank leaves a barrier before all ranks have arrived. Stores of other ranks of the host before the barrier are
+     * visible after the barrier.
      */
     @Test
     void theBarrierHoldsAllRanks() throws Exception {

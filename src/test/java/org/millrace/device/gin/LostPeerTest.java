@@ -46,11 +46,11 @@ class LostPeerTest {
                     doomed[1].fail(new GinException("rank 1 was killed by the test"));
                 } else {
                     GinException waiting = assertThrows(GinException.class, () -> {
-                        GinBarrier.world(gin, 0).sync(); // the loss may end the barrier or the wait
+                        GinBarrier.world(gin, 0).sync(); // either call may throw because of the loss
                         gin.waitSignal(0, 1);
                     });
-                    // The first rank that detects the loss names rank 1. The third rank may first detect the end of
-                    // that rank.
+                    // The rank that detects the loss first names rank 1 and fails. The third rank may first detect the
+                    // failure of that rank.
                     assertTrue(
                             waiting.getMessage()
                                     .matches("(?s)rank " + rank + ": the communicator has failed.*lost rank [02 1].*"),
@@ -91,7 +91,7 @@ class LostPeerTest {
             gin.waitSignal(0, 43);
             assertNull(communicators[0].failure(), "nothing was wanted of the rank that left");
             GinException missed = assertThrows(GinException.class, () -> {
-                while (true) { // signals that leave before this rank has read the shutdown message do not fail
+                while (true) { // a signal fails only after this rank has read the shutdown message
                     gin.signal(devices[0].world(), 1, RemoteAction.increment(0));
                     gin.flush();
                 }
