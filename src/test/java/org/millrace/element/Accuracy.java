@@ -8,8 +8,9 @@ public final class Accuracy {
     private Accuracy() {}
 
     /**
-     * Returns the largest error after a number of roundings of values up to a magnitude. Each rounding adds half a unit
-     * in the last place, and slightly more where NCCL rounds twice. Returns 0 for integers.
+     * Returns the largest possible error of a result. The arguments are the number of roundings and the largest
+     * magnitude of the rounded values. Each rounding adds half a unit in the last place, and slightly more where NCCL
+     * rounds twice. Returns 0 for integers.
      */
     public static double tolerance(DataType type, double magnitude, int roundings) {
         double once = switch (type) {

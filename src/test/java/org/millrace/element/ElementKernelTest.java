@@ -86,7 +86,7 @@ class ElementKernelTest {
     void integerAveragesAreDividedOnceAtTheEndAndTowardsZero() {
         assertEquals(-2, reduceAll(DataType.INT32, ReduceOp.AVG, -3, -2, -2).getAtIndex(ValueLayout.JAVA_INT, 0));
         assertEquals(2, reduceAll(DataType.INT32, ReduceOp.AVG, 3, 2, 2).getAtIndex(ValueLayout.JAVA_INT, 0));
-        // 200 + 200 + 100 is 244 in 8 bits, and -12 if they are signed
+        // both sums wrap to 244 in 8 bits, which is -12 as a signed number
         assertEquals(81, Elements.get(DataType.UINT8, reduceAll(DataType.UINT8, ReduceOp.AVG, 200, 200, 100), 0));
         assertEquals(-4, Elements.get(DataType.INT8, reduceAll(DataType.INT8, ReduceOp.AVG, 100, 100, 44), 0));
     }
@@ -214,8 +214,8 @@ class ElementKernelTest {
     }
 
     /**
-     * Runs two hops over {@code count} elements in random memory. Afterwards each byte of the result equals the
-     * reference, and each other byte is unchanged.
+     * Runs two hops over {@code count} elements in random memory. Afterwards the bytes of the result equal the
+     * reference, and all other bytes are unchanged.
      */
     private static void check(MemorySegment memory, DataType type, ReduceOp op, int count, long x, long y, long out) {
         SplittableRandom random = new SplittableRandom(SEED);

@@ -15,8 +15,8 @@ import org.millrace.DataType;
 import org.millrace.element.Loops.Step;
 
 /**
- * Compares every step of every type with {@link Reference}. 8-bit elements are compared in all pairs, and all 16-bit
- * elements with some others. The other types use edge cases and random pairs.
+ * Compares every step of every type with {@link Reference}. For 8-bit types, all pairs of elements are compared. For
+ * 16-bit types, all elements are compared with some partners. The other types use edge cases and random pairs.
  */
 @Tag("slow")
 class ElementLoopTest {
@@ -132,7 +132,8 @@ class ElementLoopTest {
     }
 
     /**
-     * Returns a number of either sign between about 1/16 and 16. Sums of two such numbers need rounding, and cancel.
+     * Returns a number of either sign between about 1/16 and 16. Sums of two such numbers need rounding, and can cancel
+     * leading bits.
      */
     private static long near(DataType type, long seed) {
         SplittableRandom random = new SplittableRandom(seed);

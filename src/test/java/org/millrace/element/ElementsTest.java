@@ -60,7 +60,7 @@ class ElementsTest {
         assertEquals(0x1p63, Elements.value(DataType.UINT64, Long.MIN_VALUE));
         assertEquals(Long.MIN_VALUE, Elements.bits(DataType.UINT64, 0x1p63));
         assertEquals(-2048, Elements.bits(DataType.UINT64, 0x1p64 - 2048));
-        // only the last bit decides between two doubles
+        // the last bit of the integer decides which double is nearest
         assertEquals(0x1p63 + 2048, Elements.value(DataType.UINT64, Long.MIN_VALUE + 1025));
     }
 
@@ -103,7 +103,8 @@ class ElementsTest {
                 kernel.reduce(element, 0, sum, 0, sum, 0, 1, rank == 7);
             }
             double error = Math.abs(Elements.get(type, sum, 0) - exact);
-            // The rounding errors of partial sums depend on their size, which may exceed the exact sum by the error.
+            // Each rounding error depends on the size of the partial sum. A partial sum may exceed the exact sum by the
+            // measured error.
             double tolerance = Accuracy.tolerance(type, exact + error, 8);
             assertTrue(error <= tolerance, type + " error " + error + " tolerance " + tolerance + " seed " + SEED);
             worst = Math.max(worst, error / tolerance);

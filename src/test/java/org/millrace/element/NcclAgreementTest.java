@@ -12,9 +12,9 @@ import org.millrace.DataType;
 import org.millrace.ReduceOp;
 
 /**
- * Compares the kernels with NCCL itself. The CRCs are those of results of NCCL 2.28.9 on two H200s: {@code ncclReduce}
- * over two ranks to rank 1, with the elements of {@link #element}. The protocols LL and Simple returned the same
- * results. Before the CRC, only the NaNs of float results were replaced by one NaN.
+ * Compares the kernels with NCCL itself. The expected CRCs come from results of NCCL 2.28.9 on two H200s. The test
+ * program called {@code ncclReduce} over two ranks to rank 1, with the elements of {@link #element}. The protocols LL
+ * and Simple returned the same results. Before the CRC, only the NaNs of float results were replaced by one NaN.
  */
 @Tag("slow")
 class NcclAgreementTest {

@@ -126,8 +126,8 @@ final class Reference {
      * @param fractionBits width of the fraction
      * @param largest      bits of the largest finite number
      * @param nan          bits of the NaN of results
-     * @param saturates    whether a value that is too large becomes the largest number, after it was rounded to
-     *                     binary16
+     * @param saturates    whether a value is rounded to binary16 first, and a value that is too large becomes the
+     *                     largest number
      */
     record Format(int exponentBits, int fractionBits, long largest, long nan, boolean saturates) {
 
