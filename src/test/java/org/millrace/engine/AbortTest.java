@@ -30,15 +30,15 @@ import org.millrace.ReduceOp;
 import org.millrace.Registration;
 
 /**
- * A kernel that waits for an empty slot or for data leaves when its communicator is aborted, on any transport. A kernel
- * of the other rank leaves too, although its rank did not abort.
+ * An abort of a communicator ends its kernel on any transport, even if the kernel waits for an empty slot or for data.
+ * The kernel of the other rank ends too, although its rank did not abort.
  */
 @Timeout(120)
 class AbortTest {
 
     private static final int SECONDS = 15;
     private static final Duration TIMEOUT = Duration.ofSeconds(SECONDS);
-    /** Number of elements. Their bytes are more than all slots hold. */
+    /** Number of elements. The elements do not fit into all slots together. */
     private static final int COUNT = 8 << 20;
 
     @TempDir
@@ -79,11 +79,11 @@ class AbortTest {
                     if (first) {
                         otherWaits.await();
                     } else if (reduces) {
-                        // two ranks that reduce together would complete
+                        // this rank waits, because two ranks that reduce together would complete
                         aborted.await();
                     }
                     MillraceException refused = assertThrows(MillraceException.class, () -> {
-                        // both send, or both receive: neither can complete
+                        // both ranks send, or both receive, so neither operation can complete
                         call(communicator, reduces, sends, COUNT, data, stream);
                         if (first || !reduces) {
                             if (sends && !reduces) {
@@ -149,7 +149,7 @@ class AbortTest {
                 try {
                     for (int pass = 0; pass < 3; pass++) {
                         other.call(() -> {});
-                        other.synchronize(TIMEOUT); // meanwhile the device's thread has visited every stream
+                        other.synchronize(TIMEOUT); // by now the device's thread has visited all streams
                     }
                     assertFalse(stream.query(), "told, and a proxy is about to write");
                     assertEquals(0, data.get(ValueLayout.JAVA_BYTE, 0), "written before it was let");

@@ -13,7 +13,10 @@ import org.millrace.DeviceStream;
 import org.millrace.MillraceException;
 import org.millrace.ReduceOp;
 
-/** A rank in a separate process that runs all-reduces until it is killed or one fails. It prints one line per event. */
+/**
+ * A rank in a separate process. It runs all-reduces until the process is killed or an all-reduce fails. It prints one
+ * line per event.
+ */
 final class AllReduceRank {
 
     private AllReduceRank() {}

@@ -32,7 +32,9 @@ import org.millrace.ReduceFunction;
 import org.millrace.ReduceOp;
 import org.millrace.Serializer;
 
-/** Invalid arguments of the public API. Each is refused before anything is sent, and the group stays usable. */
+/**
+ * Invalid arguments of the public API. Each call is refused before Millrace sends anything, and the group stays usable.
+ */
 @Tag("slow")
 class ArgumentsTest {
 

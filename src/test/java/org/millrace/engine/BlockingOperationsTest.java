@@ -99,7 +99,7 @@ class BlockingOperationsTest {
     void partsOfAnySize(int size, String network) throws Exception {
         ranks(size, network, communicator -> {
             int rank = communicator.rank();
-            long[] counts = new long[size]; // rank r has r elements, all with the value r: rank 0 has none
+            long[] counts = new long[size]; // rank r has r elements with the value r, so rank 0 has no elements
             for (int i = 0; i < size; i++) {
                 counts[i] = i;
             }

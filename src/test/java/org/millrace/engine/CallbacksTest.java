@@ -23,7 +23,7 @@ class CallbacksTest {
 
     private static final int RANKS = Runtime.getRuntime().availableProcessors() + 2;
 
-    /** Starts an all-reduce of 1 from each rank. Returns the stage of the operation. */
+    /** Starts an all-reduce of the given operand. Returns the stage of the operation. */
     private static CompletionStage<Void> count(Communicator communicator, float[] sum, DeviceStream stream) {
         return communicator.allReduce(Operand.of(sum), ReduceOp.SUM, stream);
     }

@@ -23,7 +23,7 @@ import org.millrace.engine.Topology.TreePlace;
 class ChannelsTest extends EngineFixture {
 
     private static final int RANKS = 4;
-    /** Order of the ranks that is neither ascending nor descending, from any first rank. */
+    /** Order of the ranks in the ring. The order is neither ascending nor descending, whichever rank is the first. */
     private static final int[] RING = {2, 0, 1, 3};
     private static final int COUNT = 5000;
 
@@ -106,7 +106,7 @@ class ChannelsTest extends EngineFixture {
 
     @Test
     void dataTravelsOverTheTreeThatTheChannelSays() throws Exception {
-        // a chain from rank 2, which differs from both trees that the engine builds
+        // The tree is a chain that starts at rank 2. It differs from both trees that the engine builds.
         int[] up = {2, 0, KernelChannel.NO_RANK, 1};
         int[][] down = {{1}, {3}, {0}, {}};
         EngineGroup.ranks(directory, RANKS, EngineGroup.settings("NCCL_ALGO", "tree"), communicator -> {

@@ -22,7 +22,7 @@ public final class ChosenTransports extends AbstractAppender implements AutoClos
         super("chosen-transports", null, null, true, Property.EMPTY_ARRAY);
     }
 
-    /** Begins to record, until the object is closed. */
+    /** Starts to record. The recording ends when the returned object is closed. */
     public static ChosenTransports listen() {
         ChosenTransports chosen = new ChosenTransports();
         chosen.start();

@@ -35,7 +35,10 @@ import org.millrace.net.ucx.UcxNetwork;
 class CloseOnExecTest {
 
     private static final long CLOSE_ON_EXEC = 02000000;
-    /** Link targets of Millrace's descriptors. The JVM opens class files at any time, so those are not compared. */
+    /**
+     * Link targets of Millrace's descriptors. Other descriptors are not compared, because the JVM opens class files at
+     * any time.
+     */
     private static final Pattern OURS = Pattern.compile("(socket|pipe|anon_inode):.*|/memfd:.*|.*/millrace-.*");
 
     @TempDir

@@ -21,7 +21,10 @@ import org.millrace.PeerLostException;
 import org.millrace.ReduceOp;
 import org.millrace.Route;
 
-/** A collective network that has only one rank of each host. Each host's other ranks exchange data with that leader. */
+/**
+ * A collective network that contains only one rank of each host, the leader. The other ranks of a host exchange data
+ * with their leader.
+ */
 class CollNetLeadersTest extends EngineFixture {
 
     /** Runs each rank on an invented host: one letter of {@code hosts} per rank. */
@@ -75,7 +78,10 @@ class CollNetLeadersTest extends EngineFixture {
         thrown.forEach(failure -> assertNull(failure));
     }
 
-    /** All-reduces of any size use the leaders. For other operations, each rank uses the network itself. */
+    /**
+     * All-reduces of any size use the leaders. For other operations, every rank uses the collective network, not only
+     * the leaders.
+     */
     @Test
     void eachRankAsksForWhatLeadersDoNot() throws Exception {
         List<Throwable> thrown =

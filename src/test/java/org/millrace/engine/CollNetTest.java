@@ -22,7 +22,10 @@ import org.millrace.PeerLostException;
 import org.millrace.ReduceOp;
 import org.millrace.net.ucx.Ucx;
 
-/** Operations over a collective network of all ranks, and operations of the same communicator that cannot use it. */
+/**
+ * Operations over a collective network of all ranks, and operations of the same communicator that cannot use this
+ * network.
+ */
 class CollNetTest extends EngineFixture {
 
     static Map<String, String> settings(String... more) {
@@ -70,8 +73,8 @@ class CollNetTest extends EngineFixture {
     }
 
     /**
-     * The collective network computes no averages, so averages use the ring. The network supports elements of other
-     * widths.
+     * The collective network of this test supports neither averages nor products, so these operations use the ring.
+     * Elements of other widths use the network.
      */
     @Test
     void whatTheNetworkDoesNotSupportGoesAroundTheRing() throws Exception {
@@ -130,8 +133,8 @@ class CollNetTest extends EngineFixture {
     }
 
     /**
-     * Gather and scatter over several channels, in place and not in place. A rank's elements fill less than a slot or
-     * more than all.
+     * Gather and scatter over several channels, in place and not in place. The elements of a rank need less than one
+     * slot, or more than all slots.
      */
     @ParameterizedTest
     @CsvSource({"2, auto", "3, socket", "5, auto"})
@@ -190,7 +193,10 @@ class CollNetTest extends EngineFixture {
         }
     }
 
-    /** With NCCL_ALGO an operation of any size uses the collective network, and an impossible operation is refused. */
+    /**
+     * With NCCL_ALGO an operation of any size uses the collective network. An operation that the network does not
+     * support is refused.
+     */
     @Test
     void ncclAlgoMeansIt() throws Exception {
         EngineGroup.ranks(directory, 2, settings("MILLRACE_COLLNET_MAX_BYTES", "1", "NCCL_ALGO", "collnet"),

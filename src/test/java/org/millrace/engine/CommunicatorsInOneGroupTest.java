@@ -25,10 +25,10 @@ import org.millrace.ReduceOp;
 /** Operations of several communicators that one thread enqueues as one group. */
 class CommunicatorsInOneGroupTest extends EngineFixture {
 
-    /** Number of elements. Their bytes are more than the slots of a connection hold. */
+    /** Number of elements. The elements do not fit into the slots of a connection. */
     private static final long COUNT = 1 << 16;
 
-    /** Two communicators with one or two streams, and operands of each. */
+    /** Two communicators of a rank with one or two streams, and the operands of each communicator. */
     private record Pair(Communicator there, Communicator back, DeviceStream thereOn, DeviceStream backOn,
             MemorySegment sent, MemorySegment received) {
 
@@ -110,8 +110,8 @@ class CommunicatorsInOneGroupTest extends EngineFixture {
     }
 
     /**
-     * Kernels fill the work FIFO of one communicator, and end only when kernels of the other communicator run. A launch
-     * on the second that waited for room in the first FIFO would wait forever.
+     * Kernels fill the work FIFO of one communicator. They end only when kernels of the other communicator run. The
+     * launch on the other communicator must therefore not wait for room in the full FIFO.
      */
     @ParameterizedTest
     @CsvSource({"true", "false"})
@@ -191,7 +191,7 @@ class CommunicatorsInOneGroupTest extends EngineFixture {
             });
             pair.check();
             pair.fill();
-            pair.there.group(() -> pair.exchange(2)); // one group for all communicators
+            pair.there.group(() -> pair.exchange(2)); // a group includes operations of all communicators
             pair.check();
         });
     }
@@ -218,7 +218,7 @@ class CommunicatorsInOneGroupTest extends EngineFixture {
                     lost.abort();
                 }
             }));
-            // the other rank may have aborted before this one enqueued
+            // the other rank may have aborted before this rank enqueued its operations
             String why = closed.getMessage();
             assertTrue(why.contains("the communicator is closed") || why.contains("aborted the communicator"), why);
             pair.check();

@@ -47,7 +47,7 @@ import org.millrace.transport.Transport;
 import org.millrace.transport.TransportEnd;
 
 /**
- * States of a connection, the thread that creates it, and the possible outcomes of the creation. The test acts as the
+ * The states of a connection, and the possible outcomes of its creation on the creating thread. The test acts as the
  * peer.
  */
 class ConnectorsTest {
@@ -112,7 +112,7 @@ class ConnectorsTest {
                     held.await();
                     interrupted = false;
                 } catch (InterruptedException e) {
-                    // no thread interrupts this one
+                    // no thread interrupts the calling thread
                 }
             }
             return new byte[0];
@@ -146,7 +146,7 @@ class ConnectorsTest {
     private final class Messages implements PeerMessages {
         @Override
         public void send(int peer, long tag, byte[] data) {
-            // the peer is the test, which needs no message
+            // the test acts as the peer, and needs no message
         }
 
         @Override
@@ -246,8 +246,8 @@ class ConnectorsTest {
     }
 
     /**
-     * The cores belong to the program. Without messages in flight the thread sleeps until it is woken, without a time
-     * limit.
+     * The cores belong to the program. If no messages are in flight, the thread sleeps without a time limit until
+     * another thread wakes it.
      */
     @Test
     void theThreadSleepsWhenNothingIsAsked() {
@@ -331,8 +331,8 @@ class ConnectorsTest {
     }
 
     /**
-     * A connection is lost, and another rank may be about to report the reason. If no rank does, the loss itself fails
-     * the communicator, even if no event wakes the thread.
+     * A connection is lost, and another rank may be about to report the reason. If no rank reports a reason, the loss
+     * itself fails the communicator, even if no event wakes the thread.
      */
     @Test
     void aConnectionThatIsLostFailsTheCommunicatorIfNoRankSaysWhy() {

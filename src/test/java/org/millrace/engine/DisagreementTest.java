@@ -68,14 +68,14 @@ class DisagreementTest extends EngineFixture {
         List<Throwable> thrown = EngineGroup.thrown(directory, ranks, settings, (communicator, stream, arena) -> {
             call(communicator, communicator.rank() == 1 ? rankOne : most, arena, stream);
             stream.synchronize(TIMEOUT);
-            // a rank may complete its part before another detects the disagreement
+            // a rank may complete its part before another rank detects the disagreement
             call(communicator, "all_reduce 1 INT8", arena, stream);
             stream.synchronize(TIMEOUT);
         });
         for (Throwable failure : thrown) {
             assertNotNull(failure, "every rank should have failed: " + thrown);
             String message = failure.getMessage();
-            // one of the two may have reached the next call when the disagreement was detected
+            // one of the disagreeing ranks may have reached its next call before the detection
             assertTrue(message.contains("the ranks disagree: rank ")
                     && (message.contains(first) || message.contains(second)), message);
         }

@@ -17,10 +17,10 @@ import org.millrace.DeviceStream;
 import org.millrace.ReduceOp;
 
 /**
- * Allocation of one operation on one rank, on all of its threads. An operation creates an object or two for each item
- * that it passes to another thread, and leaves them to the garbage collector. Repeated small collectives are planned
- * only once. The bounds are the allocation of interpreted code (258, 284 and 4,624 bytes) plus a fifth. They hold in
- * any state of the JIT compiler.
+ * Bytes that one operation on one rank allocates, on all threads of the rank. An operation creates one or two objects
+ * for each item that it passes to another thread. The garbage collector frees these objects. Repeated small collectives
+ * are planned only once. The limits are the allocation of interpreted code (258, 284 and 4,624 bytes) plus a fifth. The
+ * limits hold in any state of the JIT compiler.
  */
 @Tag("optimized")
 class EngineAllocationTest extends EngineFixture {

@@ -50,7 +50,9 @@ class EngineBufferModesTest extends EngineFixture {
                 "NCCL_NET_SHARED_BUFFERS", shares ? "1" : "0", "org.millrace.engine.firstStep", "4294967290");
     }
 
-    /** Runs all operations that do not combine elements on every rank at once, and compares the results. */
+    /**
+     * Every rank enqueues all operations that do not combine elements, without a wait between them. Checks the results.
+     */
     private void run(int ranks, Map<String, String> settings, IntPredicate registers) throws Exception {
         EngineGroup.ranks(directory, ranks, settings, (communicator, stream, arena) -> {
             for (int count : COUNTS) {
@@ -105,8 +107,8 @@ class EngineBufferModesTest extends EngineFixture {
     }
 
     /**
-     * A network that can access all memory uses unregistered memory in place. In some runs one rank has a higher
-     * threshold, and this rank uses slots.
+     * If a network can access all memory, operations use unregistered memory in place. In some runs one rank has a
+     * higher threshold and uses slots.
      */
     @ParameterizedTest
     @CsvSource({"2, socket, 0", "3, shm, 0", "3, socket, 1", "2, shm, 1", "3, ucx, 0", "2, ucx, 1"})
@@ -151,7 +153,7 @@ class EngineBufferModesTest extends EngineFixture {
         assertTrue(WatchedNetwork.FLUSHED.get() > 0);
     }
 
-    /** Each rank has four peers. Eight slots for each peer are more slots than the pool of a channel has. */
+    /** Each rank has four peers. Eight slots for each peer would exceed the number of slots in a channel's pool. */
     @Test
     void aPoolWithTooFewSlotsForAllServesAll() throws Exception {
         Map<String, String> settings = settings(1, true);
@@ -174,7 +176,7 @@ class EngineBufferModesTest extends EngineFixture {
     }
 
     /**
-     * Six channels share two network connections. The slots are as few as possible for ranks that wait for each other
+     * Six channels share two network connections. The number of slots is the minimum for ranks that wait for each other
      * in a ring.
      */
     @ParameterizedTest
@@ -219,7 +221,7 @@ class EngineBufferModesTest extends EngineFixture {
     @CsvSource({"shm, 0", "socket, 1", "shm, 1", "ucx, 0", "ucx, 1", "auto, 0"})
     void afterAnAbortNothingTouchesRegisteredMemory(String network, int shares) throws Exception {
         Ucx.assumeUsable(network);
-        // rank 2 aborts only after the others have begun to send; otherwise they would fail before
+        // rank 2 aborts only after the others have begun to send; otherwise the others would fail before they send
         CountDownLatch sending = new CountDownLatch(2);
         Map<String, String> settings = settings(1, shares == 1);
         settings.put("MILLRACE_NET", network);

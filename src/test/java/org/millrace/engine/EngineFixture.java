@@ -10,7 +10,10 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Provides the directory in which a test's ranks meet. Checks that the ranks leave no thread, and no file in it. */
+/**
+ * Provides the directory in which a test's ranks meet. Checks that the ranks leave no thread, and no file in this
+ * directory.
+ */
 abstract class EngineFixture {
 
     static final Duration TIMEOUT = Duration.ofSeconds(EngineGroup.TIMEOUT_SECONDS);

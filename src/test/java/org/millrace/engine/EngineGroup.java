@@ -65,7 +65,7 @@ final class EngineGroup {
         }
     }
 
-    /** Runs a body on each rank. Returns the exception of each rank, null for a rank without one. */
+    /** Runs a body on each rank. Returns the exception of each rank, null for a rank without an exception. */
     static List<Throwable> thrown(Path directory, int ranks, Map<String, String> settings, RankBody body)
             throws InterruptedException {
         return call(ranks, rank -> () -> {
@@ -86,8 +86,8 @@ final class EngineGroup {
     }
 
     /**
-     * Joins the group. The initial value of the counters has no setting, so system properties define it for all ranks
-     * of a test.
+     * Joins the group. No setting defines the initial values of the step counters and work counters. System properties
+     * define these values for all ranks of a test.
      */
     static Communicator join(Path directory, int rank, int ranks, Map<String, String> settings) {
         return join(directory, rank, ranks, settings, CommunicatorListener.STANDARD_ERROR);
@@ -114,8 +114,8 @@ final class EngineGroup {
     }
 
     /**
-     * Runs one callable per rank with another limit, in seconds: for many operations, whose total time depends on the
-     * machine.
+     * Runs one callable per rank with the given limit in seconds. A longer limit is for many operations, because their
+     * total time depends on the machine.
      */
     static List<Throwable> call(int ranks, long patienceSeconds, java.util.function.IntFunction<Callable<Void>> body)
             throws InterruptedException {

@@ -19,7 +19,10 @@ import org.millrace.DataType;
 import org.millrace.DeviceStream;
 import org.millrace.ReduceOp;
 
-/** Operations over two rails. After the loss of one rail the results are right. After both, the communicator fails. */
+/**
+ * Operations over two rails. After the loss of one rail the results are still right. After the loss of both rails the
+ * communicator fails.
+ */
 @Tag("slow")
 class EngineRailsTest extends EngineFixture {
 
@@ -66,8 +69,8 @@ class EngineRailsTest extends EngineFixture {
     }
 
     /**
-     * Two rails are cut, one after the other. Between the cuts there are twice as many frames as can be in flight. The
-     * receiver has therefore read to the end of the first rail before the second cut.
+     * Two rails are cut, one after the other. Between the two cuts the ranks send twice as many frames as can be in
+     * flight. The receiver has therefore read all data of the first rail before the second cut.
      */
     @ParameterizedTest
     @CsvSource(

@@ -30,8 +30,8 @@ import org.millrace.trace.TracedProcess;
 import org.millrace.trace.Verdict;
 
 /**
- * Processes of the engine that stall for a random reason. The first verdict names the reason and its rank. If a
- * connection's trace shows the stall, the verdict also names the peer, the channel and the direction.
+ * Ranks of the engine that stall for a random reason. The first verdict names the reason and the rank that caused it.
+ * If a connection's trace shows the stall, the verdict also names the peer, the channel and the direction.
  * {@code -Dmillrace.stalls=200} draws more stalls, and {@code -Dmillrace.stalls.seed=N} repeats the stalls of a seed.
  */
 @Tag("slow")
@@ -41,7 +41,7 @@ class EngineStallTest {
     private static final int FEW = 2;
     private static final Duration QUIET = Duration.ofSeconds(1);
     private static final long DEADLINE_NANOS = TimeUnit.MINUTES.toNanos(5);
-    /** Practically infinite. */
+    /** Delay in polls, practically infinite. */
     private static final long BLACK_HOLE = 1_000_000_000_000L;
 
     @TempDir
@@ -104,8 +104,8 @@ class EngineStallTest {
         }
 
         /**
-         * Returns whether the verdict may name either of two disagreeing ranks. This is so if no third rank remembers
-         * an operation with one of the two.
+         * Returns whether the verdict may name either of two disagreeing ranks. The verdict may do so if no third rank
+         * remembers an operation with one of the two.
          */
         private boolean isBetweenTwo() {
             boolean remembered = (ahead + 1) * 2 * ranks <= CommunicatorFields.OPERATIONS;
@@ -200,7 +200,10 @@ class EngineStallTest {
         }
     }
 
-    /** Runs the command until it finds the stall. A reading without cores for all processes does not find it. */
+    /**
+     * Runs {@code millrace why} until its result names the stall. A run may find no stall if the processes have had no
+     * core.
+     */
     private Run why() throws InterruptedException {
         long deadline = System.nanoTime() + DEADLINE_NANOS;
         while (true) {
@@ -212,7 +215,10 @@ class EngineStallTest {
         }
     }
 
-    /** A parser of RAS's output reads the output of {@code why --json}, and a watch calls its command. */
+    /**
+     * Programs learn of the stall. A parser of RAS's output can read the output of {@code why --json}. A watch runs the
+     * command of its option {@code --exec}.
+     */
     private void assertProgramsAreTold(Stall stall, Verdict verdict) throws Exception {
         Run run = why();
         assertEquals(3, run.status(), run::toString);
@@ -223,9 +229,9 @@ class EngineStallTest {
         assertTrue(run.out().contains("\"verdict\": \"" + verdict.cause().label() + '"'), run::toString);
         Path told = directory.resolve("told");
         String pid = Long.toString(children.getFirst().pid());
+        // The command kills the process, and the watch ends with the process.
         Run watch = Run.of("why", "--directory", directory.toString(), "--watch", "0s", "--exec",
-                "cat >> " + told + "; kill -9 " + pid + " 2> /dev/null || true", pid); // the watch ends with the
-                                                                                       // process
+                "cat >> " + told + "; kill -9 " + pid + " 2> /dev/null || true", pid);
         assertEquals(3, watch.status(), watch::toString);
         assertTrue(Files.readString(told).contains("\"verdict\": \"" + verdict.cause().label() + '"'), watch::toString);
     }

@@ -130,7 +130,7 @@ class EngineThreadsTest {
 
             @Override
             public void free() {
-                // holds nothing
+                // this connection holds no resources
             }
         });
     }

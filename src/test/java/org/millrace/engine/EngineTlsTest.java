@@ -18,7 +18,7 @@ import org.millrace.device.gin.GinRequirements;
 import org.millrace.device.gin.HostGin;
 import org.millrace.device.gin.RemoteAction;
 
-/** The engine and GIN with all connections under TLS, over one address and over two. */
+/** The engine and GIN with all connections under TLS, over one address and over two addresses. */
 @Tag("slow")
 @Tag("optimized") // a JVM without its optimizing compiler has no instructions for AES-GCM
 @Timeout(120)

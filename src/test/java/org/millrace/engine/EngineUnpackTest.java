@@ -15,7 +15,7 @@ import org.millrace.ReduceOp;
 class EngineUnpackTest extends EngineFixture {
 
     /**
-     * Kernels still count empty slices. Slices below the threshold are in slots. The same connections also carry slices
+     * Slices below the threshold are in slots. Kernels count empty slices too. The same connections also carry slices
      * of registered memory and of LL, and slices in shared pools.
      */
     @ParameterizedTest

@@ -130,8 +130,8 @@ class EngineWorkTest extends EngineFixture {
                 });
                 WorkFifo fifo = device(communicator).fifo();
                 long deadline = System.nanoTime() + TIMEOUT.toNanos();
-                // sleep alone does not show that the caller waits for room, because it also sleeps elsewhere: the FIFO
-                // must be full too
+                // Sleep alone does not show that the caller waits for room, because the caller also sleeps at other
+                // points. The FIFO must be full, too.
                 while ((fifo.hasRoom(CollectiveWork.BYTES) || caller.getState() != Thread.State.TIMED_WAITING)
                         && System.nanoTime() < deadline) {
                     Thread.onSpinWait();
@@ -152,8 +152,8 @@ class EngineWorkTest extends EngineFixture {
     }
 
     /**
-     * Runs with one polling thread and with two. The communicator's threads end, and the stream still runs the work
-     * that it holds.
+     * A stream may be closed after its communicator. Calls then report that the device has stopped, instead of waiting
+     * forever. The test uses one or two polling threads.
      */
     @ParameterizedTest
     @ValueSource(strings = {"1", "2"})
@@ -207,7 +207,7 @@ class EngineWorkTest extends EngineFixture {
     @Test
     void manySmallOperationsLeaveNothing() throws Exception {
         int operations = Integer.getInteger("millrace.test.operations", 100_000);
-        // on a machine with ten times as many threads as cores, this takes more than a minute
+        // on a machine with ten times as many threads as cores, the loop takes more than a minute
         List<Throwable> thrown = EngineGroup.call(2, TIMEOUT_SECONDS - 10, rank -> () -> {
             try (Communicator communicator = EngineGroup.join(directory, rank, 2, through(4096, 0xffff_0000L));
                     Arena arena = Arena.ofShared();

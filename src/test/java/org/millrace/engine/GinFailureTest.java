@@ -26,7 +26,7 @@ import org.millrace.net.Listener;
 import org.millrace.net.Network;
 import org.millrace.net.connection.FullMesh;
 
-/** A failed peer reports its failure over the control plane, because its connections may not show it. */
+/** A failed peer reports its failure over the control plane, because its connections may not show the failure. */
 @Timeout(60)
 class GinFailureTest {
 

@@ -88,7 +88,7 @@ class InterruptTest {
         });
     }
 
-    /** The rank has begun an operation of two parts, and the other rank would wait for the second part. */
+    /** The interrupted rank has begun an operation of two parts. The other rank would wait for the second part. */
     @Test
     void anInterruptWithinAComposedOperationAbortsTheGroup() {
         CommunicatorException thrown =

@@ -56,7 +56,8 @@ class LinkedRanksTest {
                 communicator.allReduce(data, data, count, DataType.INT32, ReduceOp.SUM, stream);
                 stream.synchronize(TIMEOUT);
                 long took = System.nanoTime() - began;
-                // The delay is not included: the barrier ends one delay after the other rank began to send.
+                // The measured time need not include the link's delay, because the barrier ends one delay after the
+                // other rank began to send.
                 assertTrue(count == 1 || took > ON_THE_LINE, count + " elements took " + took + " ns");
                 for (int i = 0; i < count; i++) {
                     assertEquals(2 * i + 1, data.getAtIndex(ValueLayout.JAVA_INT, i));
@@ -72,8 +73,8 @@ class LinkedRanksTest {
     }
 
     /**
-     * Three ranks are three hosts. Data that arrives at all has used the link of its pair, because no other path
-     * exists.
+     * Three ranks are three hosts. Data of two hosts can use only the link between these two hosts, because no other
+     * path exists.
      */
     @ParameterizedTest
     @ValueSource(strings = {"auto", "socket"})

@@ -25,7 +25,10 @@ import org.millrace.Operand;
 import org.millrace.PeerLostException;
 import org.millrace.ReduceOp;
 
-/** Messages for a program that waits or makes no calls. They go to its listener, or to standard error without one. */
+/**
+ * Messages for a program that waits or makes no calls. The program's listener receives the messages. Without a
+ * listener, standard error receives them.
+ */
 class ListenerTest {
 
     @TempDir
@@ -47,7 +50,7 @@ class ListenerTest {
                 .get(EngineGroup.TIMEOUT_SECONDS, TimeUnit.SECONDS);
     }
 
-    /** Collects lines, and lets other threads wait for one. */
+    /** Collects lines, and lets other threads wait for a line. */
     private static final class Printed extends PrintStream {
 
         final LinkedBlockingQueue<String> lines = new LinkedBlockingQueue<>();

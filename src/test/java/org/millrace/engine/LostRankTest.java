@@ -20,7 +20,8 @@ import org.millrace.Operation;
 import org.millrace.ReduceOp;
 
 /**
- * A rank is lost in the middle of any operation. Every rank learns of it, nothing hangs, and nothing is left behind.
+ * A rank is lost in the middle of any operation. Every rank learns of the loss, nothing hangs, and nothing is left
+ * behind.
  */
 @Tag("slow")
 class LostRankTest extends EngineFixture {

@@ -49,7 +49,7 @@ class OperandKindsTest {
     /**
      * One kind of operand.
      *
-     * @param component element type of the array below the operand
+     * @param component element type of the array that contains the operand
      * @param border    number of elements of the array before and after the operand
      * @param view      returns the operand of a given array
      */
@@ -138,7 +138,7 @@ class OperandKindsTest {
         Values scattered = kind.of(0, 0);
         Values exchanged = kind.of(new int[6]);
         Values next = kind.of(0, 0);
-        Values added = kind.of(-1 - rank, 1); // these values would give other numbers if they were read as another type
+        Values added = kind.of(-1 - rank, 1); // these values would yield other numbers as another type
         Values sum = kind.of(0, 0);
         Values part = kind.of(0, 0);
         Values atRoot = kind.of(0, 0);

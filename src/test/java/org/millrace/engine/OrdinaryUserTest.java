@@ -43,7 +43,8 @@ class OrdinaryUserTest {
     @AfterEach
     void endChildren() throws InterruptedException {
         for (Process child : children) {
-            child.destroy(); // the child deletes its own files, because processes of this user do not
+            // The child deletes its own files. Processes of this test's user do not delete the child's files.
+            child.destroy();
             assertTrue(child.waitFor(30, TimeUnit.SECONDS));
         }
     }

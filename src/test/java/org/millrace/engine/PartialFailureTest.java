@@ -37,7 +37,7 @@ class PartialFailureTest {
     Path directory;
 
     private static final Path TEMPORARY = Path.of(System.getProperty("java.io.tmpdir"));
-    /** Prefix of this process's files, because other processes may run the example too. */
+    /** Prefix of the names of this process's files. Other processes may run the example at the same time. */
     private static final String OURS = "example-unix-" + ProcessHandle.current().pid() + "-";
 
     /**

@@ -115,7 +115,7 @@ class PidNamespaceTest {
         assertEquals(List.of(), filesOf(second));
     }
 
-    /** Millrace distinguishes two processes that both have number 1. */
+    /** Millrace distinguishes two processes that both have process number 1, and names the killed process. */
     @Test
     void aKilledOneIsNamed() throws Exception {
         BufferedReader zero = start(AllReduceRank.class, 0, List.of("NCCL_BUFFSIZE=64K"));
@@ -153,7 +153,7 @@ class PidNamespaceTest {
         assertTrue(Files.exists(ofLiving), "its process lives");
     }
 
-    /** Returns the trace file of a process in a new namespace, once the process has locked the file. */
+    /** Returns the trace file of a process in a new namespace. Waits until the process has locked this file. */
     private static Path traceOf(Process unshare) throws Exception {
         String namespace = Files.readSymbolicLink(Path.of("/proc/" + unshare.pid() + "/ns/pid_for_children"))
                 .toString()

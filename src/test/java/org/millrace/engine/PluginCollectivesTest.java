@@ -20,8 +20,8 @@ import org.millrace.net.plugin.TestNet;
 import org.millrace.net.plugin.TestNet.Count;
 
 /**
- * Every operation over network plugins: a C plugin that misbehaves as NCCL allows, and Millrace's own plugin. In the
- * latter, isend and irecv use frames beneath.
+ * Every operation over two network plugins. The first is a C plugin that uses the freedom that NCCL's rules allow. The
+ * second is Millrace's own plugin, which implements isend and irecv with frames.
  */
 @Tag("slow")
 class PluginCollectivesTest {

@@ -29,8 +29,9 @@ import org.millrace.Millrace;
 import org.millrace.ReduceOp;
 
 /**
- * If a program throws on one rank, it ends on all other ranks, which report the exception and its rank. The time bound
- * of each test is well below the limits of {@code close()} (MILLRACE_CLOSE_DEADLINE, 60 s) and of a stalled operation.
+ * If the program of one rank throws, the programs of all other ranks end too. The other ranks report the exception and
+ * the rank that threw it. The time limit of each test is well below the limits of {@code close()}
+ * (MILLRACE_CLOSE_DEADLINE, 60 s) and of a stalled operation.
  */
 @Timeout(30)
 class RankThatThrowsTest extends EngineFixture {
@@ -96,8 +97,8 @@ class RankThatThrowsTest extends EngineFixture {
     }
 
     /**
-     * The program does not abort. {@code close()} cannot see an exception in flight, so the other ranks learn only
-     * which operation the closed rank has not begun.
+     * The program does not abort before {@code close()}. The method {@code close()} cannot see that an exception is in
+     * flight. The other ranks therefore learn only which operation the closed rank has not begun.
      */
     @ParameterizedTest
     @CsvSource({"BEFORE, 2, shm", "BEFORE, 3, socket", "INSIDE, 2, socket", "INSIDE, 4, shm", "BETWEEN, 3, shm",

@@ -36,7 +36,8 @@ class RecentKernelsTest extends EngineFixture {
     }
 
     /**
-     * Repeats a sequence of more collectives than the cache holds. Each has another operand, length, operator or root.
+     * Repeats a sequence of more collectives than the cache holds. Each collective has another operand, length,
+     * operator or root.
      */
     @ParameterizedTest
     @CsvSource({"2, ring, Simple", "3, tree, Simple", "3, ring, LL", "2, ring, LL128"})
@@ -74,7 +75,7 @@ class RecentKernelsTest extends EngineFixture {
 
     /** Memory that was freed and allocated again at the same address is different memory. */
     @Test
-    @SuppressWarnings("restricted") // arenas that are closed borrow the memory of an arena that stays open
+    @SuppressWarnings("restricted") // each closed arena owns a view of memory that stays allocated
     void anArenaIsClosedAndAnotherOneHasItsPlace() throws Exception {
         run(2, EngineGroup.settings(), (communicator, stream, arena) -> {
             MemorySegment place = communicator.device().allocate(Long.BYTES, arena);

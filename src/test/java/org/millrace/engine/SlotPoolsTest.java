@@ -16,7 +16,10 @@ import org.millrace.transport.EndSettings;
 /** Slots that the connections of a channel share. */
 class SlotPoolsTest {
 
-    /** Large enough that no other allocation of the process takes the middle of the freed addresses. */
+    /**
+     * Size of a slot in bytes. The pool is so large that no other allocation of the process uses the middle of the
+     * freed addresses.
+     */
     private static final int SLOT_BYTES = 64 << 20;
 
     @Test

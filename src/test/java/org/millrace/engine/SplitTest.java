@@ -94,7 +94,7 @@ class SplitTest extends EngineFixture {
             parts.forEach(Communicator::close);
         });
         assertTrue(most.get() <= 2, most + " polling threads for 6 communicators of 2 ranks");
-        // One thread for each rank, and one thread of the process that restores lost streams.
+        // Each rank has one thread for connections. One more thread restores lost streams for all ranks of the process.
         assertTrue(mostConnecting.get() <= 3, mostConnecting + " threads that make connections");
     }
 

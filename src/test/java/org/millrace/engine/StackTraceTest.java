@@ -14,7 +14,7 @@ import org.millrace.MillraceException;
 import org.millrace.Operand;
 import org.millrace.ReduceOp;
 
-/** Stack traces of exceptions begin at the call of the program, without the frames of Millrace above. */
+/** Stack traces of exceptions begin at the call of the program. They omit the frames of Millrace's own methods. */
 class StackTraceTest {
 
     private static void assertBeginsHere(Runnable call) {

@@ -87,9 +87,9 @@ final class StallRank {
     }
 
     /**
-     * Runs the ranks of this process. Arguments: directory, ranks of this process with commas, number of all ranks,
-     * way, victim, operation, pattern, number of further operations in flight, elements, settings as NAME=VALUE. A
-     * setting for the victim only is written as victim:NAME=VALUE.
+     * Runs the ranks of this process. Arguments: directory, ranks of this process separated by commas, number of all
+     * ranks, way, victim, operation, pattern, number of further operations in flight, elements, settings as NAME=VALUE.
+     * A setting for the victim only is written as victim:NAME=VALUE.
      */
     public static void main(String[] arguments) throws InterruptedException {
         for (String rank : arguments[1].split(",")) {

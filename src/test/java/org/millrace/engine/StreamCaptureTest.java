@@ -194,7 +194,8 @@ class StreamCaptureTest extends EngineFixture {
                 side.beginCapture();
                 assertTrue(refused(MillraceException.class, () -> side.waitFor(event)).contains("another capture"));
                 assertThrows(MillraceException.class, side::endCapture);
-                stream.endCapture().close(); // the failure of the side stream's capture does not affect this one
+                // The failure of the side stream's capture does not affect this stream's capture.
+                stream.endCapture().close();
                 assertTrue(refused(IllegalStateException.class, () -> side.waitFor(event)).contains("record it again"));
                 assertThrows(IllegalStateException.class, stream::endCapture);
                 stream.record(event);
@@ -223,7 +224,7 @@ class StreamCaptureTest extends EngineFixture {
                 side.waitFor(event);
                 side.call(() -> {});
                 side.record(event);
-                side.call(() -> {}); // this work follows the event, so it is not joined
+                side.call(() -> {}); // follows the recorded event, so the wait for the event does not join this work
                 stream.waitFor(event);
                 assertThrows(MillraceException.class, stream::endCapture);
             }

@@ -97,8 +97,8 @@ class TransportsTest extends EngineFixture {
     }
 
     /**
-     * These transports send no frames, so no receiver compares headers. The rank that announces second finds the record
-     * of the first.
+     * These transports send no frames, so no receiver compares headers. The rank that announces its operation second
+     * finds the record of the first rank.
      */
     @ParameterizedTest
     @CsvSource({"NCCL_P2P_DISABLE, 0", "NCCL_P2P_USE_CUDA_MEMCPY, 1", "NCCL_P2P_DISABLE, 1",

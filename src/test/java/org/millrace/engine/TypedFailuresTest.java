@@ -104,7 +104,7 @@ class TypedFailuresTest extends EngineFixture {
         for (int rank = 0; rank < 2; rank++) {
             MismatchException failure = assertFailure(MismatchException.class, rank, 1 - rank, thrown.get(rank));
             assertTrue(failure.getMessage().contains("the ranks wait for each other"), failure.getMessage());
-            // A rank reports its own state, or that of its peer if the peer was first to fail.
+            // A rank reports its own state. If its peer failed first, the rank reports the peer's state.
             assertTrue(failure.getMessage().matches(".*State of rank ([01]): rank \\1 .*"), failure.getMessage());
             assertTrue(failure.getMessage().contains("receive of 1 int64 from rank 0")
                     || failure.getMessage().contains("all_reduce of 100 int64, sum"), failure.getMessage());
@@ -220,7 +220,8 @@ class TypedFailuresTest extends EngineFixture {
                 left.countDown();
             } else {
                 assertTrue(left.await(EngineGroup.TIMEOUT_SECONDS, TimeUnit.SECONDS));
-                // Rank 0 has sent its data. Until its failure is known here, this rank could complete the operation.
+                // Rank 0 has sent its data. This rank could complete the operation until it learns that rank 0 has
+                // failed.
                 while (communicator.asyncError().isEmpty()) {
                     Thread.onSpinWait();
                 }

@@ -72,7 +72,8 @@ class TypedOperationsTest extends EngineFixture {
                 buffer.clear();
                 assertEquals(List.of(7, 3, 8, 9),
                         List.of(buffer.getInt(0), buffer.getInt(4), buffer.getInt(8), buffer.getInt(12)));
-                // the address is not a multiple of an element's size, and the buffer has bytes only
+                // the INT32 operand begins at an address that is no multiple of 4, in a buffer that has only bytes as
+                // elements
                 buffer.position(3).limit(8);
                 buffer.put(3, (byte) communicator.rank());
                 await(communicator.broadcast(Operand.of(buffer, DataType.INT8), 1, stream));
@@ -294,7 +295,8 @@ class TypedOperationsTest extends EngineFixture {
     }
 
     /**
-     * An operation reuses the device memory that the previous operation used for its array. The communicator frees it.
+     * Operations copy an array into device memory. An operation reuses the device memory that the previous operation
+     * used for its array. The communicator frees this memory.
      */
     @Test
     void memoryForArraysIsUsedAgain() throws Exception {

@@ -55,7 +55,10 @@ class VirtualRanksTest {
         }
     }
 
-    /** Runs operations of three ranks, and then of two threads per rank, each with its own communicator. */
+    /**
+     * First, three ranks run operations. Then two threads per rank run operations, and each thread has its own
+     * communicator.
+     */
     public static void main(String[] args) throws Exception {
         int size = 3;
         try (ExecutorService ranks = Executors.newVirtualThreadPerTaskExecutor()) {

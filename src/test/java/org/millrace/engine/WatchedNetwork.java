@@ -18,8 +18,9 @@ import org.millrace.net.shm.ShmNetwork;
 import org.millrace.net.shm.ShmOptions;
 
 /**
- * Shared memory that counts payload bytes, separately for memory that programs registered and for all other memory. If
- * flushes are enabled, a payload arrives in a hidden copy of its destination, and only a flush copies it there.
+ * A shared-memory network that counts payload bytes. It counts memory that programs registered separately from all
+ * other memory. If flushes are enabled, a payload arrives in a hidden copy of its destination. Only a flush copies the
+ * payload to the destination.
  */
 final class WatchedNetwork implements Network {
 
@@ -29,7 +30,7 @@ final class WatchedNetwork implements Network {
     static final AtomicLong RECEIVED_BY_SLOTS = new AtomicLong();
     static final AtomicLong FLUSHED = new AtomicLong();
     static final AtomicLong CONNECTIONS = new AtomicLong();
-    /** Runs in a receiving proxy between the proxy's checks and its write to memory that a program registered. */
+    /** Action that a receiving proxy runs between its checks and its write to memory that a program registered. */
     static volatile Runnable beforeUserMemory = () -> {};
 
     private final Network network;
