@@ -40,7 +40,10 @@ final class AbiProbe {
         layout.fields().forEach(field -> field(name, field));
     }
 
-    /** Asks for a constant's value, and whether C and Java give it the same type. */
+    /**
+     * Adds a constant. The program prints the constant's value, and shows whether its type in C equals its type in
+     * Java.
+     */
     void constant(String name, Number value) {
         ask("sizeof " + name, "sizeof(" + name + ")", size(value));
         ask("kind " + name, "KIND(" + name + ")", isReal(value) ? REAL : INTEGER);

@@ -29,7 +29,7 @@ class AbiProofTest {
     private static final String REMEDY = "each declaration of headers/ must be named in jextract/*.includes and be"
             + " generated (mvn -Pjextract -Djextract.update); a struct without a use in Java is in layouts.txt instead";
 
-    /** Tables that only the plugin's C code uses. {@link NcclHeadersTest} compares them with NCCL's. */
+    /** Tables that only the plugin's C code uses. {@link NcclHeadersTest} compares these tables with NCCL's tables. */
     private static final Pattern OF_C_ALONE = Pattern.compile("(ncclCollNet|ncclNetSGE)_v\\d+_t(\\..*)?");
 
     private static HeaderScan declared;
@@ -110,7 +110,7 @@ class AbiProofTest {
         assertEquals(0, check.waitFor(), output);
     }
 
-    /** Returns the layouts of all structs and unions: of generated classes, and recorded ones. */
+    /** Returns the layouts of all structs and unions, both from generated classes and from the recorded layouts. */
     static SortedMap<String, Layout> layouts() throws Exception {
         HeaderScan headers = HeaderScan.of(HEADERS);
         SortedMap<String, Layout> layouts = new TreeMap<>(Layout.recorded());

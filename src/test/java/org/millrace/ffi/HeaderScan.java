@@ -14,8 +14,8 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 /**
- * The declarations of {@code headers/}, read without jextract. It parses only the headers' own style, and throws for
- * anything else, so it skips nothing.
+ * The declarations of {@code headers/}, read without jextract. The parser accepts only the style of these headers. It
+ * throws for anything else, so no declaration is skipped.
  */
 final class HeaderScan {
     private static final Pattern COMMENT = Pattern.compile("/\\*.*?\\*/", Pattern.DOTALL);
@@ -125,7 +125,10 @@ final class HeaderScan {
         return names;
     }
 
-    /** Records a function pointer. A variadic one is not recorded, because jextract generates nothing for it. */
+    /**
+     * Records a function pointer. A variadic function pointer is not recorded, because jextract generates nothing for
+     * it.
+     */
     private void functionPointer(String name, String declaration, String parameters) {
         if (!parameters.contains("...")) {
             functionPointers.put(name, new Function(declaration, count(parameters)));

@@ -20,7 +20,7 @@ import java.util.TreeSet;
  *
  * @param bytes     its size
  * @param alignment its alignment in bytes
- * @param fields    its fields, each followed by the fields of its type, and of an array by its first and last element
+ * @param fields    its fields; each is followed by the fields of its type, and an array by its first and last element
  */
 record Layout(long bytes, long alignment, List<Field> fields) {
 
@@ -42,7 +42,10 @@ record Layout(long bytes, long alignment, List<Field> fields) {
     record Field(String path, long offset, long bytes, int kind) {
     }
 
-    /** Returns the layouts in the resource: a line for each type, then one for each field. */
+    /**
+     * Returns the layouts in the resource. For each type the resource has a line for the type, then one line for each
+     * field.
+     */
     static SortedMap<String, Layout> recorded() throws IOException {
         SortedMap<String, Layout> all = new TreeMap<>();
         try (InputStream file = Layout.class.getResourceAsStream(FILE)) {
@@ -90,7 +93,7 @@ record Layout(long bytes, long alignment, List<Field> fields) {
         if (member instanceof GroupLayout nested) {
             addMembers(path + ".", nested, offset, fields);
         } else if (member instanceof SequenceLayout array) {
-            // The first element proves the array's offset, the last one its length and stride.
+            // The first element proves the array's offset. The last element proves the array's length and stride.
             long stride = array.elementLayout().byteSize();
             for (long index : new TreeSet<>(List.of(0L, array.elementCount() - 1))) {
                 add(path + "[" + index + "]", array.elementLayout(), offset + index * stride, fields);

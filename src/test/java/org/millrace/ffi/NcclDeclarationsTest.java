@@ -21,8 +21,9 @@ import org.millrace.Operation;
 import org.millrace.ffi.nccl.nccl_h;
 
 /**
- * The declarations of {@code nccl.h} of 2.30.7, compared with the bound ones. The list beside this test was generated
- * from that header. {@link NcclHeadersTest} compares the two where NCCL's source is available.
+ * The declarations of release 2.30.7's {@code nccl.h} are compared with the declarations that Millrace binds. The list
+ * beside this test was generated from that header. If NCCL's source is available, {@link NcclHeadersTest} compares the
+ * list with the header.
  */
 class NcclDeclarationsTest {
 
@@ -40,7 +41,10 @@ class NcclDeclarationsTest {
     private static final Map<String, String> NOT_TYPED =
             Map.of("ncclBcast", "deprecated by NCCL: NcclCommunicator.broadcast with one buffer for both",
                     "ncclResetDebugInit", "deprecated by NCCL: not supported, and to be removed");
-    /** Declarations that are spelled differently here. {@link AbiProofTest} compares their values. */
+    /**
+     * Declarations with another spelling in Millrace's headers than in NCCL's. {@link AbiProofTest} compares their
+     * values.
+     */
     private static final Map<String, String> OTHERWISE =
             Map.of("ncclMaxRedOp", "enumerator ncclRedOp_t ncclMaxRedOp = 0x7fffffff>>(32-8*sizeof(ncclRedOp_dummy_t))",
                     "NCCL_CONFIG_UNDEF_INT", "macro NCCL_CONFIG_UNDEF_INT = INT_MIN");
@@ -52,8 +56,8 @@ class NcclDeclarationsTest {
     }
 
     /**
-     * Returns all declarations of a header without the names that begin with {@code pnccl}. Profilers use those as
-     * second names of NCCL's functions.
+     * Returns all declarations of a header, except the names that begin with {@code pnccl}. Such a name is a second
+     * name of an NCCL function, for profilers.
      */
     static List<String> declared(String header) {
         SortedMap<String, String> all = HeaderDeclarations.of(header);
@@ -96,7 +100,7 @@ class NcclDeclarationsTest {
         assertTrue(names.size() > 160, "too few declarations to judge: " + names.size());
     }
 
-    /** Compares two declarations. A number is the same in every base. */
+    /** Returns whether two declarations are equal. Numbers are compared by value, so their base is irrelevant. */
     private static boolean same(String theirs, String ours) {
         return theirs.equals(ours) || value(theirs).equals(value(ours))
                 && theirs.replaceFirst("=.*", "").equals(ours.replaceFirst("=.*", ""));

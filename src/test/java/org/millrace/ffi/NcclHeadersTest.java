@@ -22,8 +22,9 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.millrace.CCompiler;
 
 /**
- * Compares the declarations in {@code headers/} with NCCL's and CUDA's own headers, if a property names these. The
- * following command names checkouts of NCCL's repository, for any number of releases, and the folder of CUDA's headers:
+ * Compares the declarations in {@code headers/} with NCCL's and CUDA's own headers, if a property names NCCL's headers.
+ * The following command names checkouts of NCCL's repository, for any number of releases, and the folder of CUDA's
+ * headers:
  *
  * <pre>{@code
  * mvn test -Dtest=NcclHeadersTest -Dmillrace.nccl.sources=nccl-2.28.9:nccl-2.29.7:nccl-2.30.7 -Dmillrace.cuda.headers=/usr/local/cuda/include
@@ -35,7 +36,8 @@ import org.millrace.CCompiler;
  * headers.
  *
  * <p>
- * Names that these headers do not know (ours, or another release's) are omitted and printed.
+ * Millrace's headers have names that are missing in NCCL's headers. Such names are Millrace's own, or belong to another
+ * release. The test prints these names and does not compare them.
  */
 class NcclHeadersTest {
     private static final Pattern INCLUDE = Pattern.compile("(?m)^#\\s*include\\s+[\"<](.+?)[\">]");
@@ -46,12 +48,18 @@ class NcclHeadersTest {
     private static final List<String> PUBLIC = List.of("nccl.h", "cuda_runtime_api.h");
     private static final List<String> INTERNAL =
             List.of("nccl.h", "comm.h", "nccl_net.h", "nccl_tuner.h", "device/network/unpack/unpack_defs.h");
-    /** GIN's descriptors, in the headers of releases that have them. */
+    /** Headers of GIN's descriptors, for releases that have such descriptors. */
     private static final List<String> GIN = List.of("nccl_device/gin/proxy/gin_proxy_device_host_common.h");
-    /** Compiler options. The linker accepts symbols that only NCCL's own sources define, because nothing calls them. */
+    /**
+     * Compiler options. The linker accepts unresolved symbols. Only NCCL's own sources define these symbols, and the
+     * program never uses them.
+     */
     private static final List<String> FLAGS =
             List.of("-std=gnu++17", "-w", "-DNCCL_OS_LINUX", "-no-pie", "-Wl,--unresolved-symbols=ignore-all");
-    /** Structs and unions that have a name here and none in NCCL, where their members belong to the outer struct. */
+    /**
+     * Structs and unions that have a name in Millrace's headers and none in NCCL's. In NCCL's headers their members
+     * belong to the outer struct.
+     */
     private static final Pattern UNNAMED = Pattern.compile("\\.(words|piece|schedule|event)(?=[.\\[]|$)");
     /** Padding, and bytes or words in place of bit-fields: C cannot compute the offset of a bit-field. */
     private static final Pattern UNADDRESSABLE =
@@ -61,12 +69,15 @@ class NcclHeadersTest {
     /** The release that has the device structs of {@code headers/}. */
     private static final String OLDEST = "NCCL 2.28.9";
     /**
-     * Structs that later releases changed. A difference is no error, because only the emulated device uses them, and
-     * the takeover reads none of them.
+     * Structs that later releases changed. Such a difference is no error, because only the emulated device uses these
+     * structs. The takeover does not read them.
      */
     private static final Pattern CHANGED = Pattern.compile("(\\w+ )?(ncclDevWorkColl|ncclDevWorkCollReg|ncclRing"
             + "|ncclDevChannel|ncclKernelComm\\.isAllNvlink)(\\W.*)?");
-    /** Functions with a last argument of v4: the struct is the same, but its name differs from NCCL's. */
+    /**
+     * Functions with a v4 struct as the last argument. Millrace's struct is the same, but its name differs from NCCL's
+     * name.
+     */
     private static final Set<String> ALIKE =
             Set.of("ncclProfiler_v5_t.recordEventState", "ncclProfiler_v6_t.recordEventState");
 
@@ -153,7 +164,8 @@ class NcclHeadersTest {
     }
 
     /**
-     * A compiler refuses a function that is declared twice with different types, and so compares the two declarations.
+     * Declares each function a second time, with Millrace's types. A compiler refuses a second declaration with
+     * different types.
      */
     @ParameterizedTest
     @MethodSource("sources")
@@ -200,7 +212,7 @@ class NcclHeadersTest {
         String theirs = UNNAMED.matcher(field).replaceAll("");
         for (String word : theirs.substring(theirs.indexOf('.') + 1).split("[.\\[\\]]+")) {
             if (!known.contains(word) && !word.matches("\\d*")) {
-                unknown.add(theirs); // a field of another release
+                unknown.add(theirs); // this field exists only in other releases
                 return "";
             }
         }
@@ -220,7 +232,7 @@ class NcclHeadersTest {
         return text.toString();
     }
 
-    /** Collects the words of a header and of its includes, which are all names that the compiler knows. */
+    /** Collects the words of a header and of its includes. These words include all names that the compiler knows. */
     private void collectWords(Path file, Set<Path> seen) throws IOException {
         if (file == null || !seen.add(file)) {
             return;

@@ -71,7 +71,7 @@ record NcclSource(String name, List<Path> includes) {
         return new NcclSource(name.toString(), includes);
     }
 
-    /** Returns the file on the include path; null if it is not there. */
+    /** Returns the file on the include path; null if no directory of the path has the file. */
     Path find(String header) {
         return includes.stream().map(path -> path.resolve(header)).filter(Files::exists).findFirst().orElse(null);
     }
