@@ -27,7 +27,8 @@ class HiddenProcessTest {
 
     private static final Path SHARED = Path.of("/dev/shm");
     /**
-     * Shell script that starts a process which other processes of its user may not inspect, and one that ends at once.
+     * Shell script that starts two processes. Other processes of the same user may not inspect the first process. The
+     * second process ends at once.
      */
     private static final String TWO = String.join(" ", OtherUser.as(OtherUser.FIRST, "+net_raw"))
             + " sleep 1000 & export HIDDEN=$!; true & export GONE=$!; wait $GONE\n"
@@ -41,8 +42,8 @@ class HiddenProcessTest {
     }
 
     /**
-     * In each case {@code /proc} shows all processes, hides some, is empty, or belongs to another namespace. A dead
-     * process is recognized only if process numbers are meaningful.
+     * Depending on the case, {@code /proc} shows all processes, hides some processes, is empty, or belongs to another
+     * namespace. A dead process is recognized only if process numbers are meaningful.
      */
     @ParameterizedTest
     @CsvSource(
@@ -55,7 +56,7 @@ class HiddenProcessTest {
         List<String> command = new ArrayList<>(OwnNamespace.after(TWO, proc));
         command.addAll(OtherUser.as(OtherUser.FIRST));
         Path java = Path.of(System.getProperty("java.home"));
-        // without this path, the dynamic linker would look for its libraries through /proc
+        // Without this path, the dynamic linker would read /proc to find Java's libraries.
         Collections.addAll(command, "env", "LD_LIBRARY_PATH=" + java.resolve("lib"),
                 java.resolve("bin").resolve("java").toString(), "-Xint", "--enable-native-access=ALL-UNNAMED", "-cp",
                 System.getProperty("java.class.path"), Child.class.getName());

@@ -9,8 +9,8 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.List;
 
 /**
- * Runs programs as users other than root, which only root can do. The programs may read all files, because the class
- * path may be readable only for root. They write only files of their own user.
+ * Runs programs as users other than root. Only root can start such programs. The programs may read all files, because
+ * the class path may be readable only for root. They write only files of their own user.
  */
 public final class OtherUser {
 
@@ -34,7 +34,7 @@ public final class OtherUser {
                 "--inh-caps=-all," + capabilities, "--ambient-caps=" + capabilities);
     }
 
-    /** Skips a test that this process's user cannot run. */
+    /** Skips the calling test if this process's user cannot run programs as other users. */
     public static void assumePossible() throws Exception {
         assumeTrue(User.ID == 0, "it takes root to run a program as another user");
         OwnNamespace.assumePossible(as(FIRST));

@@ -10,7 +10,10 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 class ProcessIdentityTest {
 
-    /** The content of /proc/PID/task/THREAD/status for a thread without a core when its process was killed. */
+    /**
+     * The content of /proc/PID/task/THREAD/status. The process was killed while the thread had no core, so the thread
+     * has not ended yet.
+     */
     @ParameterizedTest
     @CsvSource({"0000000000000100, true", "0000000000000000, false", "0000000000004200, false",
             "ffffffffffffffff, true"})

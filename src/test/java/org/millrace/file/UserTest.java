@@ -39,8 +39,8 @@ class UserTest {
     }
 
     /**
-     * Prints the user according to native code, the user without native access, and the owner of a created file. Then
-     * prints whether the process considers the file its own.
+     * Prints the user that native code returns, then the user that Java determines without native code. Then prints the
+     * owner of a created file, and whether the process considers the file its own.
      */
     static final class Child {
 
