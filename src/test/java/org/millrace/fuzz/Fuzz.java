@@ -13,13 +13,13 @@ import java.util.Random;
 
 /**
  * Mutated inputs for one surface (code that reads untrusted data), derived from recorded inputs. By default the tests
- * run some hundreds or thousands of inputs, always the same. {@code -Dmillrace.fuzz.seconds=3600} runs new inputs for
- * that time. {@code -Dmillrace.fuzz.inputs} sets the number of inputs, and {@code -Dmillrace.fuzz.seed} the seed. A
- * failure reports the seed and the bytes.
+ * run some hundreds or thousands of inputs, which are the same in each run. {@code -Dmillrace.fuzz.seconds=3600} runs
+ * new inputs for the given time. {@code -Dmillrace.fuzz.inputs} sets the number of inputs, and
+ * {@code -Dmillrace.fuzz.seed} the seed. A failure reports the seed and the bytes.
  */
 public final class Fuzz {
 
-    /** Code that takes an input, and throws an exception only if it has found a bug. */
+    /** Code that takes an input. The code throws an exception only if the input reveals a bug. */
     @FunctionalInterface
     public interface Surface {
         void take(byte[] input) throws Exception;
@@ -28,7 +28,9 @@ public final class Fuzz {
     private static final long[] ODD = {0, 1, -1, 2, 7, 8, 63, 64, 65, 127, 128, 255, 256, 4095, 4096, 4097, 65535,
             65536, Integer.MAX_VALUE, Integer.MIN_VALUE, 1L << 30, (1L << 30) + 1, 1L << 31, 1L << 32, (1L << 32) - 1,
             Long.MAX_VALUE, Long.MIN_VALUE, Long.MAX_VALUE - 63, -64, -4096};
-    /** Maximum number of allocated bytes for an input, regardless of the lengths in it. */
+    /**
+     * Maximum number of bytes that the code may allocate for an input, regardless of the lengths that the input states.
+     */
     private static final long MAX_ALLOCATED_BYTES = 16 << 20;
     private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
     private static final int MAX_MUTATIONS = 4;
@@ -92,7 +94,7 @@ public final class Fuzz {
                 int bytes = random.nextInt(input.length - at + 1);
                 input = join(input, 0, input.length, input, at, Math.min(bytes, LONGEST - input.length));
             }
-            case 7 -> { // the beginning of this input and the end of another
+            case 7 -> { // the beginning of this input and the end of another input
                 byte[] other = pick(recorded, random);
                 int from = random.nextInt(other.length + 1);
                 input = join(input, 0, at, other, from, other.length - from);
@@ -101,7 +103,7 @@ public final class Fuzz {
                 int bytes = random.nextInt(input.length - at + 1);
                 input = join(input, 0, at, input, at + bytes, input.length - at - bytes);
             }
-            case 9, 10 -> { // a word of another input, valid there
+            case 9, 10 -> { // a word that was valid in another input
                 byte[] other = pick(recorded, random);
                 int to = at & -Long.BYTES;
                 int from = random.nextInt(other.length + 1) & -Long.BYTES;
