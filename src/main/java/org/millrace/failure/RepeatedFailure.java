@@ -33,8 +33,8 @@ public final class RepeatedFailure {
     /**
      * Repeats a failure like {@link #of}, with the operation in progress.
      *
-     * @param what description of the operation in progress; null if there is none; ignored if the reason already names
-     *             an operation
+     * @param what description of the operation in progress; null without an operation; ignored if the reason already
+     *             names an operation
      */
     public static MillraceException during(String text, Throwable reason, @Nullable String what) {
         Throwable origin = origin(reason);
