@@ -42,7 +42,7 @@ public final class ProcessTrace {
     /** Index of a trace without a block: see {@link #rehearsal}. */
     private static final int NO_BLOCK = -1;
 
-    private static volatile @Nullable ProcessTrace current;
+    static volatile @Nullable ProcessTrace current;
     private static boolean opened;
     private static volatile @Nullable Recorder recorder;
 

@@ -8,16 +8,16 @@ import java.net.ServerSocket;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
-import java.util.Objects;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
 import org.millrace.file.ProcessIdentity;
-import org.millrace.file.SharedDirectory;
 import org.millrace.trace.Hang;
-import org.millrace.trace.ProcessTrace;
+import org.millrace.trace.OwnTrace;
 import org.millrace.trace.TraceReader;
 import org.millrace.trace.Verdict;
 
@@ -25,12 +25,18 @@ import org.millrace.trace.Verdict;
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class HangingJoinTest {
 
+    @TempDir
     private Path directory;
+    private OwnTrace trace;
 
     @BeforeEach
-    void trace() {
-        ProcessTrace.open(SharedDirectory.usual(), false);
-        directory = Objects.requireNonNull(ProcessTrace.current()).path().getParent();
+    void trace() throws IOException {
+        trace = new OwnTrace(directory);
+    }
+
+    @AfterEach
+    void usualTrace() {
+        trace.close();
     }
 
     private static FutureTask<ControlPlane> joining(String rendezvous, int rank, int size) {

@@ -1,0 +1,23 @@
+package org.millrace.trace;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A trace of this process for one test. The usual trace may have no room, because tests before leave connections open.
+ */
+public final class OwnTrace implements AutoCloseable {
+
+    private final @Nullable ProcessTrace usual = ProcessTrace.current;
+
+    /** Lets this process write a new trace in a directory. */
+    public OwnTrace(Path directory) throws IOException {
+        ProcessTrace.current = new ProcessTrace(TraceFile.create(directory), false);
+    }
+
+    @Override
+    public void close() {
+        ProcessTrace.current = usual;
+    }
+}
