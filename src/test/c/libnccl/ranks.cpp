@@ -65,12 +65,9 @@ void printStack(int) {
   backtrace_symbols_fd(frames, backtrace(frames, 64), STDERR_FILENO);
 }
 
-/** Prints the stacks of all threads one after the other. A JVM prints its own threads on SIGQUIT. */
+/** Prints the stacks of all threads one after the other. */
 [[noreturn]] void reportHang() {
   fprintf(stderr, "rank %d: no progress for %d s in %s\n", rank, HANG_SECONDS, state.c_str());
-  struct sigaction quit;
-  sigaction(SIGQUIT, nullptr, &quit);
-  if (quit.sa_handler != SIG_DFL) kill(getpid(), SIGQUIT);
   signal(SIGUSR1, printStack);
   for (auto &thread : std::filesystem::directory_iterator("/proc/self/task")) {
     fprintf(stderr, "rank %d, thread %s\n", rank, thread.path().filename().c_str());
@@ -653,6 +650,7 @@ void endInEveryOrder() {
 
 int main(int count, char **arguments) {
   if (count < 6) return 2;
+  setlinebuf(stdout); // The ranks write to one file.
   idFile = arguments[1];
   rank = atoi(arguments[2]);
   ranks = atoi(arguments[3]);

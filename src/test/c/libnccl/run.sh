@@ -6,8 +6,9 @@
 # run.sh LIBNCCL RANKS HOSTS life SCENARIO
 # run.sh LIBNCCL bench SCRIPT ARGUMENT...
 #
-# ranks.cpp describes the arguments. The ranks report the names of HOSTS different hosts to NCCL. All variables of NCCL
-# and of the plugin apply. The exit status is 0 if all elements are right. The last form runs a script of bench/gpu whose
+# ranks.cpp describes the arguments. The ranks report the names of HOSTS different hosts to NCCL. The plugin of this
+# checkout takes the connections over; NCCL_NET_PLUGIN=none selects NCCL's own network. All variables of NCCL and of the
+# plugin apply. The exit status is 0 if all elements are right. The last form runs a script of bench/gpu whose
 # program has no kernels. CUDA_HOME (default: /usr/local/cuda) has CUDA's headers.
 if [ $# -lt 4 ]; then sed -n '2,/^if/s/^# \{0,1\}//p' "$0"; exit 2; fi
 built=$(cd "$(dirname "$0")/../../../.." && pwd)/target/libnccl
@@ -28,6 +29,11 @@ if [ "$2" = bench ]; then
   shift 2
   exec "$@"
 fi
+native=${built%/*}/classes/META-INF/native
+export NCCL_NET_PLUGIN="${NCCL_NET_PLUGIN:-$native/linux-$(uname -m)/libnccl-net-millrace.so}"
+# NCCL fails without this network. Otherwise it would use its own if the plugin cannot start.
+[ "$NCCL_NET_PLUGIN" = none ] || export NCCL_NET=Millrace MILLRACE_TAKEOVER="${MILLRACE_TAKEOVER:-1}"
+export MILLRACE_JAR="${MILLRACE_JAR:-$built/classes.jar}"
 ranks=$2 hosts=$3
 shift 3
 directory=$(mktemp -d)
@@ -42,6 +48,7 @@ while [ "$rank" -lt "$ranks" ]; do
 done
 status=0
 for process in $started; do
-  wait "$process" || [ $? = 137 ] || status=1 # The scenario kill ends one rank by SIGKILL.
+  # The scenario kill ends one rank by SIGKILL.
+  wait "$process" || { [ $? = 137 ] && [ "$1 $2" = "life kill" ]; } || status=1
 done
 exit $status
