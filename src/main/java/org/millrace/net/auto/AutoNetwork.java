@@ -299,7 +299,8 @@ final class AutoNetwork implements Network {
      * <p>
      * The host is 0 if the listener has no shared memory. The address does not contain the ID and the secret of the
      * shared-memory listener. Both processes compute this ID and this secret from a hash of the socket network's
-     * address. The socket network's address contains a secret, so other processes cannot compute the hash.
+     * address. The socket network's address contains a secret, so a process without this address cannot compute the
+     * hash.
      *
      * @param socket the address for the socket network
      * @param host   see {@link SharedMemory#thisHost}; 0 for none

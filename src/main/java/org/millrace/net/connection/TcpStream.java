@@ -100,9 +100,9 @@ public final class TcpStream {
     }
 
     /**
-     * Returns whether this stream has received something in the last four seconds. Safe from any thread. An owner of
-     * several streams to one peer reports silent links only on streams for which the result is true. The operating
-     * system probes only idle streams, so it does not detect the loss of a stream that has unanswered data.
+     * Returns whether this stream was silent for less than four seconds at the latest check. Safe from any thread. An
+     * owner of several streams to one peer reports silent links only on streams for which the result is true. The
+     * operating system probes only idle streams, so it does not detect the loss of a stream that has unanswered data.
      */
     public boolean isHeard() {
         return heard;

@@ -16,9 +16,9 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A TCP stream under TLS. The stream reads and writes like a non-blocking channel, and performs the handshake in these
- * calls. A {@link ChallengeResponse} precedes TLS. Until the peer has passed the challenge, the stream has neither an
- * engine nor a buffer. Used by one thread at a time, but any thread may close it. The JDK's engine allocates memory
- * during use.
+ * calls. A {@link ChallengeResponse} precedes TLS. Until this exchange has succeeded, the stream has neither an engine
+ * nor a buffer. Used by one thread at a time, but any thread may close it. The JDK's engine allocates memory during
+ * use.
  *
  * <p>
  * Encrypted bytes that the operating system has not accepted count as not written. The caller offers the same bytes

@@ -32,7 +32,7 @@ import org.millrace.net.plugin.PluginLibrary.Session;
  * <p>
  * A plugin may report the loss of a peer earlier than TCP, and even before this side has read all frames that have
  * arrived. A failure of the plugin is therefore thrown only after this side has waited one second for the plugin
- * without interruption. If the peer's process has ended without a shutdown message, the failure is thrown at once. No
+ * without interruption. If the TCP connection has ended without a shutdown message, the failure is thrown at once. No
  * new request begins after a failure.
  */
 final class PluginConnection extends ConnectionState {

@@ -32,8 +32,8 @@ abstract class PluginEnd<C extends PluginComm> extends ConnectionEnd {
     /** Frames that the owner has offered or accepted, and that are not complete. */
     final InFlight window = new InFlight(FrameSizes.FRAMES_IN_FLIGHT);
     /**
-     * For each slot, the ordinal of the last piece of the frame's payload; -1 if the payload is in the message with the
-     * header.
+     * For each slot, the ordinal of the last piece of the frame's payload; -1 if the frame has no payload, or if the
+     * payload is in the message with the header.
      */
     final long[] lastPieces = new long[FrameSizes.FRAMES_IN_FLIGHT];
 

@@ -19,9 +19,10 @@ import org.millrace.library.BundledLibrary;
  * lines until this class fetches them.
  *
  * <p>
- * The message of a failed call includes the newest warning that is not logged yet, from whichever plugin it comes. The
- * included warning is logged separately only at level DEBUG, because plugins also log warnings when a peer closes the
- * connection normally. Other lines are logged by this class after a second.
+ * The message of a failed call includes the newest warning that is not logged yet, from whichever plugin it comes. This
+ * warning and all other lines that are not logged yet are then logged only at level DEBUG. The reason is that plugins
+ * also log warnings when a peer closes the connection normally. Without a failed call, this class logs a line after a
+ * second.
  */
 final class PluginLog {
 

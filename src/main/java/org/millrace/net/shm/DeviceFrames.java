@@ -42,8 +42,8 @@ final class DeviceFrames {
     private final long[] ends = new long[LIMIT];
     private final InFlight window = new InFlight(LIMIT);
     /**
-     * Number of copies that have begun since the creation of this object. The copies of the other frames begin when the
-     * device has room.
+     * Number of frames since the creation of this object whose copies have begun. The copies of the other frames begin
+     * when the device has room.
      */
     private long copying;
     private long submitted;
@@ -71,7 +71,7 @@ final class DeviceFrames {
      * Adds the frame with the header that was skipped most recently. The copy of the frame's payload to the device
      * begins when the device has room for another copy.
      *
-     * @param from offset of the payload in the sender's device memory
+     * @param from offset of the payload in the device memory that the ticket in the frame's location line describes
      * @return false if this process cannot map the sender's device memory. The sender is then asked to copy this
      *         payload and all later payloads of device memory to the ring's file.
      */

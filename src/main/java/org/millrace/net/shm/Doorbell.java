@@ -267,7 +267,8 @@ public final class Doorbell implements AutoCloseable {
         /**
          * Minimum and maximum of the sleeping period that begins with a long yield, in nanoseconds. During this period
          * the thread sleeps at once instead of yielding. Computing threads delay the end of a yield, but not the end of
-         * a sleep. Another long yield within twice the maximum doubles the period.
+         * a sleep. If a long yield begins within twice the maximum after the previous long yield, the period doubles.
+         * Otherwise the period is the minimum.
          */
         private static final long LEAST_AVOIDANCE_NANOS = 10_000_000;
         private static final long MAX_AVOIDANCE_NANOS = 100_000_000;

@@ -39,9 +39,9 @@ import org.millrace.net.FrameHeader;
  * <p>
  * The receiver reads the payload at the address, and then releases the header and the location line. If the sender
  * needs its memory before this release, the sender copies the payload to the ring's file, behind the ring's data. The
- * sender stores the copied payload's position in {@code moved}, which was 0, and executes a full fence before the
- * memory changes. The receiver reads the payload, executes an acquire fence, and then reads {@code moved}. The two
- * fences pair. If {@code moved} is not 0, the receiver discards the data and reads the payload from the file.
+ * sender stores the payload's offset in the file in {@code moved}, which was 0. The sender then executes a full fence
+ * before the memory changes. The receiver reads the payload, executes an acquire fence, and then reads {@code moved}.
+ * The two fences pair. If {@code moved} is not 0, the receiver discards the data and reads the payload from the file.
  */
 final class FrameLayout {
 

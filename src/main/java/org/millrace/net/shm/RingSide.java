@@ -126,9 +126,9 @@ abstract sealed class RingSide {
 
         /**
          * Copies to the ring's file a payload that has stayed in the sender's memory. Stores in the location line the
-         * payload's position in the file. The consumer then stops reading the sender's memory, or discards the data
-         * that it has read. Called only if, by the last known position of the consumer, the consumer has not released
-         * the frame. The location line then still belongs to the frame.
+         * payload's offset in the file. The consumer then stops reading the sender's memory, or discards the data that
+         * it has read. Called only if, by the last known position of the consumer, the consumer has not released the
+         * frame. The location line then still belongs to the frame.
          *
          * @param place offset of the location line in the file
          * @param end   position after the frame

@@ -339,8 +339,8 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
         }
 
         /**
-         * Sets pages. A page outside the memory causes an {@link IndexOutOfBoundsException} when data is copied to the
-         * page.
+         * Sets pages. A page outside the memory causes an {@link IndexOutOfBoundsException} when a piece for this page
+         * is received.
          */
         void set(MemorySegment to, Pages over, int first) {
             memory = to;

@@ -298,7 +298,7 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
         private int devicesCount;
         /**
          * Host memory into which the device copies a payload before this side moves the payload to the ring's file;
-         * null if no payload is being copied.
+         * null if there is no such copy.
          */
         private @Nullable Arena copyArena;
         private MemorySegment copy = MemorySegment.NULL;

@@ -19,7 +19,8 @@ import org.millrace.net.connection.SilentLink;
  *
  * <p>
  * A shutdown message is a header without a payload. Its words are 0, or name a lost process ({@link LostPeerName}). The
- * receiving end of a connection may also send a shutdown message. The receiving end sends no other header.
+ * receiving end of a connection sends no header. Its own messages, including its shutdown message, have the format
+ * {@link PieceFormat.Ack}.
  */
 final class HeaderFormat {
 

@@ -81,8 +81,8 @@ abstract sealed class PieceWindow permits SendWindow, ReceiveWindow {
     }
 
     /**
-     * Returns the number of frames that have a destination. At the sender, the newest acknowledgement reports this
-     * number.
+     * Returns the number of frames that have a destination. At the sender, this is the largest number that an
+     * acknowledgement has reported.
      */
     final long accepted() {
         return accepted;

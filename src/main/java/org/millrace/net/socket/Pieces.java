@@ -16,16 +16,16 @@ package org.millrace.net.socket;
  * @param stagedBytes       maximum number of copied bytes that the sender keeps for each stream
  * @param acknowledgedAfter maximum number of pieces that arrive on a stream before the receiver acknowledges them
  * @param acknowledgedBytes the same limit in bytes. This limit plus the longest copied payload is less than
- *                          {@code stagedBytes}. The receiver therefore acknowledges data before the sender's staging
- *                          buffer is full
+ *                          {@code stagedBytes}. Otherwise the sender could wait, with a full staging buffer, for an
+ *                          acknowledgement that the receiver does not send
  */
 record Pieces(int bytes, int unaccepted, int inFlight, int window, int stagedBytes, int acknowledgedAfter,
         int acknowledgedBytes) {
 
     private static final int LARGEST_BYTES = 1 << 20;
     /**
-     * Number of pieces in flight whose frames have no destination. Pieces of 128 KiB then occupy 4 MiB. A network of
-     * 400 Gb/s delivers 4 MiB in 80 us.
+     * Number by which {@code unaccepted} exceeds {@code inFlight}. With 128 KiB each, this number of pieces occupies 4
+     * MiB. A network of 400 Gb/s delivers 4 MiB in 80 us.
      */
     private static final int UNACCEPTED = 32;
     /**

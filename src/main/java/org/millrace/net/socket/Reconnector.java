@@ -382,8 +382,9 @@ public final class Reconnector implements Runnable {
         private long begin = System.nanoTime();
         private long pause = FIRST_PAUSE_NANOS;
         /**
-         * Time limit of the next handshake; doubled after a failure. The first limit is short, because TCP resends data
-         * that was lost in a cut of the network only after seconds.
+         * Time limit of the next handshake. Each failed attempt doubles the limit, up to the handshake deadline of the
+         * options. The first limit is short because of cuts of the network. TCP resends data that was lost in a cut
+         * only after seconds, so a new attempt succeeds earlier.
          */
         private long patience = FIRST_HANDSHAKE_NANOS;
         private ByteBuffer question = ResumeFormat.emptyQuestion();

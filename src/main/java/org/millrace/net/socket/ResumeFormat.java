@@ -54,8 +54,8 @@ final class ResumeFormat {
     /** Answer: the connection is known. */
     static final int KNOWN = 1;
     /**
-     * Answer: the connection is unknown. A sender closed it with frames in flight, or it was lost, or it belongs to
-     * another process.
+     * Answer: the connection is unknown. It was lost, or this process has not established it yet, or it belongs to
+     * another process. A closed connection is also unknown, unless the answer is {@link #CLOSED}.
      */
     static final int GONE = 2;
     /** Answer: the new stream replaces the lost stream. */

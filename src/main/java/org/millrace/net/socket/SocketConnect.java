@@ -54,8 +54,8 @@ final class SocketConnect extends OutgoingConnection {
     private long attempt;
     private boolean beganAgain;
     /**
-     * Reason why the host was unreachable in the latest attempt; null before an attempt finds it unreachable. The next
-     * two fields contain the time of the first failure and the time of the next attempt, by {@link System#nanoTime}.
+     * Reason of the latest attempt that found the host unreachable; null before such an attempt. The next two fields
+     * contain the time of the first failure and the time of the next attempt, by {@link System#nanoTime}.
      */
     private @Nullable NoRouteException noRoute;
     private long noWaySince;

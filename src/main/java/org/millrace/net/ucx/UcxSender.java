@@ -49,8 +49,9 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
     private long received;
 
     /**
-     * Exception that reported the close or the loss of the setup connection; null before the report. The exception is
-     * thrown when UCX has completed the posted frames, but at the latest {@link #FLUSH_NANOS} after the report.
+     * Exception that reported that the peer closed the setup connection while posted frames were incomplete; null
+     * before the report. The exception is thrown when UCX has completed the posted frames, but at the latest
+     * {@link #FLUSH_NANOS} after the report.
      */
     private @Nullable ConnectionException foundEnd;
     private long foundEndAt;

@@ -31,8 +31,8 @@ public final class CommunicatorLosses {
     /** Minimum time that a device must be busy after a loss to count as waiting for the lost peer. */
     private static final Duration BUSY = Duration.ofMillis(500);
     /**
-     * Time after a loss during which no report is made about a peer that closed with a shutdown message. Perhaps all
-     * processes close on purpose, and this process closes next.
+     * Time after the first loss during which no report is made about a peer that closed with a shutdown message.
+     * Perhaps all processes close on purpose, and this process closes next.
      */
     private static final Duration AFTER_ORDERLY_END = Duration.ofMillis(500);
 

@@ -22,8 +22,8 @@ public interface ProxyConnection {
     boolean drained();
 
     /**
-     * Completes the transfers in flight that need no further action of the peer. The connection's memory is about to be
-     * freed. Called repeatedly while the connection is not drained.
+     * Completes transfers in flight without the peer, if that is possible, because the connection's memory is about to
+     * be freed. Called repeatedly while the connection is not drained.
      */
     default void settle() {
         // by default, a connection can only wait for its peer
@@ -31,8 +31,8 @@ public interface ProxyConnection {
 
     /**
      * {@return whether data would be lost if the peer closed the connection now} In one case, this side's device has
-     * posted data that may not have arrived at the peer. In the other case, this side's device has not received data
-     * from the peer.
+     * posted data that may not have arrived at the peer. In the other case, there is data from the peer that this
+     * side's device has not received.
      */
     default boolean owesData() {
         return !drained();
