@@ -146,7 +146,9 @@ public final class HelpedAgent implements Agent, IdleStrategy {
         return work;
     }
 
-    /** Called on the own thread: after each of its passes, and instead of a pass if another thread has the turn. */
+    /**
+     * Called on the own thread: after each of its passes, and instead of a pass while another thread runs the passes.
+     */
     @Override
     public void idle(int workCount) {
         if (helped) {

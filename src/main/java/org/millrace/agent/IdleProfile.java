@@ -50,8 +50,8 @@ public enum IdleProfile {
     /**
      * Returns a strategy for a proxy thread that serves libnccl's connections. A pass may serve one connection or
      * hundreds. The strategy therefore measures time, and counts passes only if the user sets a count. The proxy thread
-     * need not spin until the next operation of a training step. A thread that enqueues an operation wakes the proxy
-     * thread, and so does a thread that waits for the proxy thread.
+     * need not spin until the next operation of a training step, because other threads wake it. A thread that enqueues
+     * an operation wakes the proxy thread, and so does a thread that waits for the proxy thread.
      *
      * @param ownCore      whether no other thread needs the core meanwhile. On a shared core the thread yields at once,
      *                     like the program's own threads that wait for a GPU.

@@ -63,8 +63,8 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
     private static final long MAX_HOLD_MILLIS = 1000;
     private static final int HOLD_FACTOR = 10;
     /**
-     * Time after a group's failure during which rank 0 still accepts connections. Ranks that connect in this time
-     * receive the reason of the failure at once.
+     * Time during which rank 0 still accepts connections when it leaves a group that failed before all ranks arrived.
+     * Ranks that connect in this time receive the reason of the failure at once.
      */
     private static final Duration LATECOMERS = Duration.ofSeconds(1);
     /**

@@ -137,8 +137,8 @@ public final class Elements {
         /**
          * Rounds the bits of a binary32 as {@link #ofFloat} does. The result is in the upper half; the lower half is
          * undefined. If the binary32 is a NaN, the lower half of its bits must be zero. The rounding then carries
-         * nothing into the upper half, and the result is a NaN. Two kinds of NaN have such a lower half: a converted
-         * bfloat16, and the result of an invalid operation.
+         * nothing into the upper half, and the result is a NaN. A converted bfloat16 that is a NaN, and the NaN of an
+         * invalid operation, have such a lower half.
          */
         static int round(int bits) {
             return bits + 0x7fff + (bits >>> Short.SIZE & 1);
@@ -212,8 +212,8 @@ public final class Elements {
          * again from the product, which binary64 represents exactly.
          *
          * @param extraBits number of fraction bits that binary32 has and the 16-bit format lacks
-         * @param least     least magnitude of a sum that need not always be computed again. Below this magnitude, the
-         *                  16-bit format has fewer fraction bits, or binary32 cannot represent the product
+         * @param least     magnitude below which a sum is always computed again. Below this magnitude, the 16-bit
+         *                  format has fewer fraction bits, or binary32 cannot represent the product
          */
         static float scaleAdd(float x, float s, float y, int extraBits, float least) {
             float sum = Math.fma(x, s, y);

@@ -172,8 +172,8 @@ record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepN
      * Options of memory shared between ranks of one host, and of transports of other jars.
      *
      * @param others         whether transports of other jars precede Millrace's own ({@code NCCL_MY_TRANSPORT_ENABLE})
-     * @param refusal        setting that forbids shared memory, because each step must be a frame of a network; empty
-     *                       if ranks may share memory
+     * @param refusal        reason why ranks must not share memory, as text: a setting requires that each step is a
+     *                       frame of a network. Empty if ranks may share memory
      * @param p2pDisabled    value of {@code NCCL_P2P_DISABLE}
      * @param p2pCopies      whether the sender's proxy copies over P2P, instead of its device
      * @param shmDisabled    value of {@code NCCL_SHM_DISABLE}

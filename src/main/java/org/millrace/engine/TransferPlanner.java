@@ -16,9 +16,10 @@ import org.millrace.engine.PlannedOperation.SendOrReceive;
 import org.millrace.engine.Registrations.UserRegions;
 
 /**
- * Plans the work of sends and receives. Each peer has separate connections for transfers, so that a transfer that waits
- * for one peer does not delay transfers with other peers. A connection is made at its first use. A transfer's bytes are
- * divided into parts, one for each of the first channels, from channel 0 on.
+ * Plans the work of sends and receives. Transfers do not use the connections of collectives. Each peer has separate
+ * connections for transfers, so that a transfer that waits for one peer does not delay transfers with other peers. A
+ * connection is made at its first use. A transfer's bytes are divided into parts, one for each of the first channels,
+ * from channel 0 on.
  */
 final class TransferPlanner {
 

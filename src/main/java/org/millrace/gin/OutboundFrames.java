@@ -82,8 +82,9 @@ final class OutboundFrames {
     }
 
     /**
-     * Offers readable entries, oldest first. Then lets the sender make progress, and completes the entries that the
-     * network has sent. Returns the amount of work done.
+     * Offers entries, oldest first, up to the first entry that is not readable or that the network does not accept now.
+     * Then lets the sender make progress, and completes the entries that the network has sent. Returns the amount of
+     * work done.
      */
     int progress() {
         int work = 0;

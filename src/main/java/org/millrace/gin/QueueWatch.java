@@ -67,7 +67,7 @@ final class QueueWatch {
     /**
      * Drains the queues that contain a descriptor. Returns the amount of work done.
      *
-     * @param quiet whether the agent's last passes had no work. If so, this pass checks all idle queues.
+     * @param quiet whether the communicator's last passes had no work. If so, this pass checks all idle queues.
      */
     int pull(boolean quiet) {
         pass++;

@@ -5,7 +5,7 @@ import org.millrace.gin.InboundFrames.InboundFrame;
 
 /**
  * Descriptors of this rank for itself: copies between this rank's own windows. The descriptors take effect in the order
- * of their begin, like the frames of a peer.
+ * in which they begin, like the frames of a peer.
  */
 final class SelfPath extends Path {
 

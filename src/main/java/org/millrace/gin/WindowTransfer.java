@@ -127,9 +127,9 @@ public final class WindowTransfer {
     }
 
     /**
-     * Sets the sequence of this transfer's copy. The copy is then ordered only relative to copies of the same sequence.
-     * Without this call, the copy is ordered relative to all other copies. Must be called before the transfer is
-     * opened.
+     * Sets the sequence of this transfer's copy. The copy is then ordered only relative to copies of the same sequence
+     * and to copies without a sequence. Without this call, the copy is ordered relative to all other copies. Must be
+     * called before the transfer is opened.
      *
      * @param number  number of the sequence, 0 or more, the same for all puts of one context to one peer
      * @param ordered whether the copy must be made after all earlier copies of the sequence

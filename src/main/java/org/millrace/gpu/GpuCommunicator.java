@@ -343,8 +343,9 @@ final class GpuCommunicator implements Communicator, CallerCheck.Checked {
     /**
      * Stops the watch and frees NCCL's communicator.
      *
-     * @param together whether the other ranks also leave now. If true, NCCL's communicator is destroyed, and NCCL waits
-     *                 for the other ranks. If false, NCCL's communicator is aborted
+     * @param together whether the other ranks also leave now. Only then may NCCL's communicator be destroyed, because
+     *                 NCCL waits for the other ranks. The communicator is aborted if false, after a failure, or if the
+     *                 watch is still in an NCCL call
      */
     private void tearDown(boolean together) {
         boolean isQuiet = watch.stop();

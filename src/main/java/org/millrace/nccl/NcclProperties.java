@@ -60,7 +60,7 @@ public record NcclProperties(int rank, int size, int cudaDevice, int managedDevi
             MemorySegment out = ncclCommProperties_t.allocate(arena);
             ncclCommProperties_t.size(out, ncclCommProperties_t.sizeof());
             ncclCommProperties_t.magic(out, nccl_h.MILLRACE_NCCL_CONFIG_MAGIC());
-            // A release refuses a version that is newer than itself. The struct has not changed since this version.
+            // A release refuses a version that is newer than its own. The struct has not changed since SINCE.
             ncclCommProperties_t.version(out, Math.min(library.version(), nccl_h.NCCL_VERSION_CODE()));
             communicator.enter(NcclFunction.COMM_QUERY_PROPERTIES,
                     handle -> nccl_h.ncclCommQueryProperties(handle, out));

@@ -96,9 +96,9 @@ final class Disagreement extends HangingGroup {
 
     /**
      * Compares collectives of the same number that ranks remember. A rank is wrong if several other ranks remember
-     * another collective. If only one other rank remembers the number, a rank that is behind all other ranks is wrong,
-     * because the other ranks have completed the collective of that one rank. If only two ranks report collectives, the
-     * verdict names the first of these two ranks.
+     * another collective. If only one other rank remembers the number, a rank that is behind all other ranks is wrong.
+     * The reason is that the other ranks have completed the collective of that one rank. If only two ranks report
+     * collectives, the verdict names the first of these two ranks.
      */
     private @Nullable Verdict remembered(List<Link> waiting) {
         List<TracedRank> knowing = links.members().stream().filter(TracedRank::knowsCollectives).toList();

@@ -383,8 +383,7 @@ final class MachineChecks {
 
     /**
      * Checks that the variables of several launchers do not contradict each other. A process may have the variables of
-     * two launchers. In this case, one launcher was started in a shell, or by a rank, that belongs to the other
-     * launcher.
+     * two launchers, for instance if a shell or a rank of one launcher started the other launcher.
      */
     static CheckResult launcher(Map<String, String> environment) {
         List<String> found = new ArrayList<>();

@@ -198,8 +198,7 @@ final class TopView {
     }
 
     /**
-     * Returns a connection's network. If the connection does not serve collectives, also returns the connection's
-     * purpose.
+     * Returns a connection's network. If the connection serves sends and receives, also returns this purpose.
      */
     private static String network(ConnectionIdentity identity) {
         return identity.network() + (identity.kind() == 1 ? " p2p" : "");

@@ -24,11 +24,11 @@ import org.millrace.agent.Waiting;
  *
  * <p>
  * One warp reads the commands. This warp makes a few short copies, because it is faster than a worker. Workers (the
- * kernel's other blocks) make the other copies, many at once. All copies of one sequence go to the same worker, which
- * keeps the order of the strict copies. After {@link #COPIES_BEFORE_SPREADING} relaxed copies without a strict copy,
- * further relaxed copies of a worker's sequences are spread over all workers. A later strict copy of such a sequence is
- * posted only after the spread copies are complete. A copy that must follow all other copies is posted only after all
- * workers' copies are complete.
+ * kernel's other blocks) make the other copies, many at once. Each sequence has one worker, which makes the sequence's
+ * strict copies in their order. After a strict copy, this worker also makes the next {@link #COPIES_BEFORE_SPREADING}
+ * relaxed copies of its sequences. All other relaxed copies are spread over all workers. A strict copy is posted only
+ * after the spread copies of its sequence are complete. A copy that must follow all other copies is posted only after
+ * all workers' copies are complete.
  *
  * <p>
  * Commands are posted one after another and then sealed together. A kernel can leave at any time, so a posted command
