@@ -120,7 +120,7 @@ final class Announcer {
         shares.add(new Share(connector, part.equals(before) ? before : part));
     }
 
-    /** Returns the description of the requests that the steps of a channel make to a network that reduces. */
+    /** Returns the description of a channel's requests to a network that reduces data. */
     private ProxyOp.CollNetOp windows(int channel, PlannedCollective planned) {
         int number = planned.function();
         return FunctionTable.STANDARD.collective(FunctionNumber.operation(number), FunctionNumber.algorithm(number))

@@ -40,7 +40,7 @@ import org.millrace.transport.PeerInfo;
 final class CollNet {
 
     private static final Logger LOG = LogManager.getLogger(CollNet.class);
-    /** Operations that a network that reduces supports. */
+    /** Operations that can run on a network that reduces data. */
     public static final Set<Operation> OPERATIONS =
             Set.of(Operation.ALL_REDUCE, Operation.ALL_GATHER, Operation.REDUCE_SCATTER);
 

@@ -43,7 +43,7 @@ public final class OperationGroup {
     private static final long WAIT_NANOS = 20_000;
 
     private final Map<Object, Part> parts = new LinkedHashMap<>();
-    /** Reason why a part could not be launched, by the part's owner. */
+    /** Reasons of failed launches. The key is the owner of the part. */
     private final Map<Object, Throwable> failures = new HashMap<>();
     private final List<Runnable> afterwards = new ArrayList<>();
 

@@ -1,7 +1,7 @@
 /**
  * State that the public API shares with the implementations of communicators and devices: the open group of a thread,
- * stages for conditions, memory for copies of operands, and the calling thread. Not exported, because programs use none
- * of it.
+ * completion stages, memory for copies of operands, and the calling thread. Not exported, because programs use none of
+ * it.
  */
 @NullMarked
 package org.millrace.operation;

@@ -14,9 +14,10 @@ import org.millrace.proxy.spi.ProxyException;
  *
  * <p>
  * At most eight steps are in flight. When slice {@code n} is announced to the kernel, the kernel has therefore consumed
- * slice {@code n - 8}. The kernel does not use the lists of later slices yet. Their numbers of pieces are kept at 0 for
- * aborted kernels. An aborted kernel processes the rest of its slices without waiting, and uses 0 as the number of
- * pages for each warp. With an old number of pieces the kernel would search for the end of the list forever.
+ * slice {@code n - 8}. The kernel does not use the lists of later slices yet. The number of pieces in these lists is
+ * kept at 0, because of aborted kernels. An aborted kernel processes the rest of its slices without waiting, and
+ * distributes 0 pieces to each warp. If a list still had an old number of pieces, the kernel would search for the end
+ * of the list forever.
  */
 public final class SliceLists {
 

@@ -43,7 +43,7 @@ public final class RunJson {
         return settings;
     }
 
-    /** Converts a value. Sizes become bytes, times seconds, and an unset value null. */
+    /** Converts a value: a size to bytes, a time to seconds, and an unset value to null. */
     private static @Nullable Object value(Object value) {
         return switch (value) {
             case Boolean truth -> truth;

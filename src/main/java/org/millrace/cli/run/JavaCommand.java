@@ -29,7 +29,7 @@ public final class JavaCommand {
 
     private JavaCommand() {}
 
-    /** Returns the command, with the Java, the options, the class path and the main class of this process. */
+    /** Returns the command. It has the same Java, options, class path and main class as this process. */
     public static List<String> of(List<String> arguments) {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());

@@ -40,7 +40,7 @@ public final class GinDeviceCommunicators {
         return all.getFirst();
     }
 
-    /** Creates one block's handles of all contexts of all device communicators. */
+    /** Creates the handles of one block: a handle for each context of each device communicator. */
     public HostGin[] hold() {
         return all.stream()
                 .flatMap(each -> IntStream.range(0, each.contexts()).mapToObj(context -> new HostGin(each, context)))

@@ -71,7 +71,10 @@ public final class GinPlugin {
     private final GinResources resources;
     private final LossWatch losses;
     private final BooleanSupplier netTakesDeviceMemory;
-    /** Losses of communicators without a context: NCCL 2.28 passes no context after the first communicator. */
+    /**
+     * Lost connections of the communicators for which NCCL passes no context. NCCL 2.28 passes a context only for the
+     * first communicator.
+     */
     private final CommunicatorLosses withoutContext;
     /** Version of GIN's table, which determines the format of descriptors; 0 until NCCL has asked for properties. */
     private volatile int tableVersion;

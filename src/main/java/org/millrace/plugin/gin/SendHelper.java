@@ -115,8 +115,8 @@ final class SendHelper implements Agent, AutoCloseable {
         /** Capacity of the queue in frames, a power of two. */
         private static final int QUEUE = 256;
         /**
-         * Minimum number of payload bytes in one pass for which the agent wakes the helper. If a pass has fewer bytes,
-         * the agent itself can write them before the helper is awake.
+         * Minimum number of payload bytes in one pass for which the agent wakes the helper. The agent writes a smaller
+         * number of bytes itself, because this takes less time than the wake-up of the helper.
          */
         private static final long MANY_BYTES = 128 << 10;
 
