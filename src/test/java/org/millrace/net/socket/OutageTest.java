@@ -8,7 +8,6 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
-import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import jdk.jfr.Recording;
 import jdk.jfr.consumer.RecordingFile;
@@ -16,13 +15,12 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.millrace.file.ProcessIdentity;
-import org.millrace.file.SharedDirectory;
 import org.millrace.net.Connected;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Warnings;
 import org.millrace.trace.Hang;
-import org.millrace.trace.ProcessTrace;
+import org.millrace.trace.OwnTrace;
 import org.millrace.trace.TraceReader;
 import org.millrace.trace.TracedProcess;
 import org.millrace.trace.Verdict;
@@ -37,8 +35,7 @@ class OutageTest {
     Path directory;
 
     private List<TracedProcess> traces() throws IOException {
-        Path of = Objects.requireNonNull(ProcessTrace.current()).path().getParent();
-        return TraceReader.readAll(of, (file, problem) -> {})
+        return TraceReader.readAll(directory, (file, problem) -> {})
                 .stream()
                 .filter(each -> each.identity().pid() == ProcessIdentity.CURRENT.pid())
                 .toList();
@@ -58,10 +55,9 @@ class OutageTest {
 
     @Test
     void itsBeginningAndItsEndAreTold() throws IOException {
-        // uses the usual directory, because the test's own directory is deleted before the process ends
-        ProcessTrace.open(SharedDirectory.usual(), false);
         Path events = directory.resolve("recording.jfr");
-        try (SocketNetwork network = new SocketNetwork(SocketOptions.defaults().withAddresses("lo", null, null));
+        try (OwnTrace _ = new OwnTrace(directory);
+                SocketNetwork network = new SocketNetwork(SocketOptions.defaults().withAddresses("lo", null, null));
                 Connected ends = Connected.make(network, network);
                 Warnings warnings = new Warnings(Reconnector.Outage.class.getCanonicalName());
                 Recording recording = new Recording()) {
