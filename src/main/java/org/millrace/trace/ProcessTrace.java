@@ -42,6 +42,7 @@ public final class ProcessTrace {
     /** Index of a trace without a block: see {@link #rehearsal}. */
     private static final int NO_BLOCK = -1;
 
+    /** The trace of this process; null if it has none. Tests replace it by a trace of their own. */
     static volatile @Nullable ProcessTrace current;
     private static boolean opened;
     private static volatile @Nullable Recorder recorder;
