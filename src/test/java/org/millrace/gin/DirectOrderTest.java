@@ -43,7 +43,7 @@ class DirectOrderTest {
                 devices[rank] = new StagedMemory(memory[rank], staged[rank]);
                 pair.communicators[rank].register(devices[rank]);
                 contexts[rank] = pair.newContext(rank, 0, FORMAT, 8, 4, 0);
-                pair.communicators[rank].add(contexts[rank].agentSide);
+                pair.add(rank, contexts[rank]);
             }
             if (direct) {
                 devices[0].reach(1, memory[1]);
@@ -102,7 +102,7 @@ class DirectOrderTest {
                 devices[rank] = new StagedMemory(memory[rank], staged[rank]);
                 pair.communicators[rank].register(devices[rank]);
                 contexts[rank] = pair.newContext(rank, 0, FORMAT, 8, 4, 0);
-                pair.communicators[rank].add(contexts[rank].agentSide);
+                pair.add(rank, contexts[rank]);
             }
             devices[0].reach(1, memory[1]);
             staged[0].holding = true;

@@ -44,7 +44,7 @@ class GinAllocationTest {
                 MemorySegment memory = pair.arena.allocate(4096, 64);
                 pair.communicators[rank].register(HostWindowMemory.register(new NoNetwork(), memory));
                 contexts[rank] = new GinPair.Context(pair.arena, 0, format, 16, 4, -1000);
-                pair.communicators[rank].add(contexts[rank].agentSide);
+                pair.add(rank, contexts[rank]);
             }
             run(pair, contexts[0], format);
             long before = threads.getCurrentThreadAllocatedBytes();
@@ -76,7 +76,7 @@ class GinAllocationTest {
                 pair.communicators[rank]
                         .register(HostWindowMemory.register(new NoNetwork(), pair.arena.allocate(4096, 64)));
                 contexts[rank] = pair.newContext(rank, 0, format, 16, 4, -1000);
-                pair.communicators[rank].add(contexts[rank].agentSide);
+                pair.add(rank, contexts[rank]);
             }
             runOthers(pair, contexts[0], format);
             long before = threads.getCurrentThreadAllocatedBytes();

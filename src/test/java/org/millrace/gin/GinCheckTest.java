@@ -28,7 +28,7 @@ class GinCheckTest {
                 memory[rank] = pair.arena.allocate(4096, 64);
                 pair.communicators[rank].register(HostWindowMemory.register(new NoNetwork(), memory[rank]));
                 contexts[rank] = new GinPair.Context(pair.arena, 0, FORMAT, 16, 4, 0);
-                pair.communicators[rank].add(contexts[rank].agentSide);
+                pair.add(rank, contexts[rank]);
             }
             put(contexts[0]);
             while (contexts[0].cis.acquire(1) != contexts[0].pis[1]) {
@@ -63,7 +63,7 @@ class GinCheckTest {
                 MemorySegment memory = pair.arena.allocate(4096, 64);
                 pair.communicators[rank].register(HostWindowMemory.register(new NoNetwork(), memory));
                 contexts[rank] = new GinPair.Context(pair.arena, 0, FORMAT, 16, 4, 0);
-                pair.communicators[rank].add(contexts[rank].agentSide);
+                pair.add(rank, contexts[rank]);
                 source = rank == 0 ? memory : source;
             }
             for (int value = 0; value < 4; value++) {

@@ -133,6 +133,7 @@ class GinFuzzTest {
                 agent.doWork();
             }
         }
+        GinPair.remove(communicator, context);
         return communicator.failure();
     }
 }

@@ -122,7 +122,7 @@ class GinOrderTest {
                 windows[rank] = pair.communicators[rank].register(devices[rank]);
                 for (int c = 0; c < CONTEXTS; c++) {
                     contexts[rank][c] = pair.newContext(rank, c, format, 8, 4, (int) seed - 6);
-                    pair.communicators[rank].add(contexts[rank][c].agentSide);
+                    pair.add(rank, contexts[rank][c]);
                 }
             }
             if (direct) {

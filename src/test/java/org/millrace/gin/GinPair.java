@@ -66,6 +66,8 @@ final class GinPair implements AutoCloseable {
     final MemoryFrames back;
     final GinCommunicator[] communicators = new GinCommunicator[2];
     private final SignalMemory[] shared = new SignalMemory[2];
+    /** Ends each context's service, so that its trace ends too. */
+    private final List<Runnable> removals = new ArrayList<>();
     final GinAgent[] agents = {new GinAgent("rank 0"), new GinAgent("rank 1")};
 
     /** Stalls that the communicators have reported. */
@@ -135,6 +137,18 @@ final class GinPair implements AutoCloseable {
         return context;
     }
 
+    /** Adds a context to a rank until {@link #close}. */
+    void add(int rank, Context context) {
+        communicators[rank].add(context.agentSide);
+        removals.add(() -> remove(communicators[rank], context));
+    }
+
+    /** Removes a context of a communicator whose agent makes no more passes. */
+    static void remove(GinCommunicator communicator, Context context) {
+        communicator.servedBy(null);
+        communicator.remove(context.agentSide);
+    }
+
     int work() {
         return agents[0].doWork() + agents[1].doWork();
     }
@@ -146,6 +160,7 @@ final class GinPair implements AutoCloseable {
 
     @Override
     public void close() {
+        removals.forEach(Runnable::run);
         arena.close();
     }
 }

@@ -26,7 +26,7 @@ class GinServedTest {
                         .register(HostWindowMemory.register(new NoNetwork(), pair.arena.allocate(4096, 64)));
                 for (int number = 0; number < 2; number++) {
                     GinPair.Context context = new GinPair.Context(pair.arena, number, FORMAT, 64, 4, 0);
-                    pair.communicators[rank].add(context.agentSide);
+                    pair.add(rank, context);
                     if (rank == 0) {
                         contexts[number] = context;
                     }

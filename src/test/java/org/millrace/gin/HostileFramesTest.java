@@ -203,6 +203,7 @@ class HostileFramesTest {
                     assertEquals(0x77, guarded.get(ValueLayout.JAVA_BYTE, 2 * WINDOW + at), "seed " + seed);
                 }
                 refused += failure == null ? 0 : 1;
+                GinPair.remove(communicator, context);
             }
         }
         assertTrue(refused > 100 && refused < 2900, refused + " were refused");
@@ -297,6 +298,7 @@ class HostileFramesTest {
                 assertEquals(List.of(failure), heard);
             }
             assertEquals(failure == null ? 0 : 1, communicator.errorFlag().get(ValueLayout.JAVA_INT, 0));
+            GinPair.remove(communicator, context);
             return failure;
         }
     }

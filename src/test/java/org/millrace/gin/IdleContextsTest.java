@@ -82,7 +82,7 @@ class IdleContextsTest {
         for (int rank = 0; rank < 2; rank++) {
             for (int number = 0; number < CONTEXTS; number++) {
                 GinPair.Context context = new GinPair.Context(pair.arena, number, FORMAT, 8, 4, 0);
-                pair.communicators[rank].add(context.agentSide);
+                pair.add(rank, context);
                 contexts[number] = rank == 0 ? context : contexts[number];
             }
         }

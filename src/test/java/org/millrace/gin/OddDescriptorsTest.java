@@ -42,7 +42,7 @@ class OddDescriptorsTest {
                 memory[rank] = pair.arena.allocate(WINDOW, 64);
                 pair.communicators[rank].register(HostWindowMemory.register(new NoNetwork(), memory[rank]));
                 contexts[rank] = new GinPair.Context(pair.arena, 0, format, QUEUE, 4, 0);
-                pair.communicators[rank].add(contexts[rank].agentSide);
+                pair.add(rank, contexts[rank]);
             }
             long[] words = contexts[0].words;
             format.begin(words, GinOp.VA_SIGNAL | GinOp.SIGNAL_ADD, 3 * CHUNK);
@@ -78,7 +78,7 @@ class OddDescriptorsTest {
                     pair.communicators[rank]
                             .register(HostWindowMemory.register(new NoNetwork(), guarded[rank].asSlice(GUARD, WINDOW)));
                     contexts[rank] = new GinPair.Context(pair.arena, 0, format, QUEUE, 4, 0);
-                    pair.communicators[rank].add(contexts[rank].agentSide);
+                    pair.add(rank, contexts[rank]);
                 }
                 int peer = random.nextInt(2);
                 post(random, format, contexts[0].words);

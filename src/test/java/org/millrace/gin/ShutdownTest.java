@@ -48,6 +48,7 @@ class ShutdownTest {
 
     @AfterEach
     void close() {
+        GinPair.remove(communicator, context);
         arena.close();
     }
 

@@ -67,7 +67,7 @@ class StagingAfterFailureTest {
                 }
                 pair.communicators[rank].register(new StagedMemory(memory[rank], devices[rank]));
                 contexts[rank] = new GinPair.Context(arena, 0, FORMAT, 2 * OPERATIONS, 4, 0);
-                pair.communicators[rank].add(contexts[rank].agentSide);
+                pair.add(rank, contexts[rank]);
             }
         }
 

@@ -100,7 +100,7 @@ class StagingPressureTest {
             staged[rank] = new StagedDevice(pair.arena.allocate((long) buffers * CHUNK, 64), buffers, null);
             pair.communicators[rank].register(new StagedMemory(memory[rank], staged[rank]));
             contexts[rank] = new GinPair.Context(pair.arena, 0, FORMAT, 2 * Integer.highestOneBit(OPERATIONS), 4, -7);
-            pair.communicators[rank].add(contexts[rank].agentSide);
+            pair.add(rank, contexts[rank]);
         }
         return pair;
     }

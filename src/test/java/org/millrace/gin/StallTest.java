@@ -33,7 +33,7 @@ class StallTest {
                 devices[rank] = new StagedDevice(pair.arena.allocate((long) BUFFERS * CHUNK, 64), BUFFERS, null);
                 pair.communicators[rank].register(new StagedMemory(pair.arena.allocate(2 * CHUNK, 64), devices[rank]));
                 contexts[rank] = new GinPair.Context(pair.arena, 0, FORMAT, 8, 4, 0);
-                pair.communicators[rank].add(contexts[rank].agentSide);
+                pair.add(rank, contexts[rank]);
             }
             work(pair, PASSES);
             assertEquals(List.of(), pair.stalls, "nothing is under way");
