@@ -98,6 +98,11 @@ final class GroupedConnections {
                 }
 
                 @Override
+                public String describe() {
+                    return pending.describe();
+                }
+
+                @Override
                 public void close() {
                     giveUp();
                 }

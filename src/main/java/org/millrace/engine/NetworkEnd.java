@@ -19,6 +19,7 @@ import org.millrace.net.Listener;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.Pending;
+import org.millrace.net.connection.TracedPending;
 import org.millrace.proxy.AbstractProxy;
 import org.millrace.proxy.BouncePages;
 import org.millrace.proxy.OperationQueue;
@@ -94,7 +95,7 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
     @Override
     public boolean proxyConnect(byte[] peer) {
         if (pending == null) {
-            pending = begin(peer);
+            pending = new TracedPending<>(begin(peer), request.settings().communicator(), request.here().rank());
         }
         end = pending.poll();
         if (end == null) {

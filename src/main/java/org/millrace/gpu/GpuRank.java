@@ -30,6 +30,7 @@ import org.millrace.nccl.NcclCommunicator;
 import org.millrace.nccl.NcclLibrary;
 import org.millrace.nccl.UniqueId;
 import org.millrace.plugin.InProcessPlugin;
+import org.millrace.trace.JoinTrace;
 
 /**
  * A rank that has joined the other ranks: its libraries, control plane, GPU and NCCL communicator.
@@ -106,9 +107,12 @@ record GpuRank(Libraries libraries, ControlPlane control, GroupFailure failure, 
             UniqueId id = UniqueId.of(letter.bytes("an id", UniqueId.BYTES));
             letter.end();
             GroupFailure failure = new GroupFailure(control);
-            NcclCommunicator nccl = bounded("ncclCommInitRank of rank " + rank, patience, failure,
-                    () -> libraries.nccl().join(device, id, size, rank));
-            return new GpuRank(libraries, control, failure, device, nccl, patience);
+            try (JoinTrace trace = JoinTrace.connecting(0, rank, System.nanoTime())) {
+                trace.activity("ncclCommInitRank waits for the other ranks of " + rendezvous);
+                NcclCommunicator nccl = bounded("ncclCommInitRank of rank " + rank, patience, failure,
+                        () -> libraries.nccl().join(device, id, size, rank));
+                return new GpuRank(libraries, control, failure, device, nccl, patience);
+            }
         } catch (RuntimeException | Error thrown) {
             control.fail(thrown);
             control.close();

@@ -19,6 +19,11 @@ public interface Pending<T> extends AutoCloseable {
     @Nullable
     T poll();
 
+    /** {@return a sentence about the connection and the event that it awaits} */
+    default String describe() {
+        return this + " waits for its other end";
+    }
+
     /** Cancels the establishment. A connection that {@link #poll} has returned is not affected. */
     @Override
     void close();
@@ -31,6 +36,11 @@ public interface Pending<T> extends AutoCloseable {
             public @Nullable R poll() {
                 T made = pending.poll();
                 return made == null ? null : function.apply(made);
+            }
+
+            @Override
+            public String describe() {
+                return pending.describe();
             }
 
             @Override

@@ -22,6 +22,7 @@ import org.millrace.net.FrameEnd;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Pending;
+import org.millrace.net.connection.TracedPending;
 import org.millrace.plugin.host.CallingLibrary;
 import org.millrace.plugin.host.HandleTable;
 import org.millrace.plugin.host.NativeEnvironment;
@@ -129,7 +130,8 @@ final class NetPlugin {
         /** Begins or continues the attempt to connect to a peer. Returns null while the attempt is in progress. */
         DataPath.@Nullable Connection connect(PeerHandle peer, int maxRecvs) {
             Connecting begun = connecting.computeIfAbsent(peer.key(),
-                    key -> new Connecting(in.endpoint.network().connect(peer.address(), key),
+                    key -> new Connecting(
+                            new TracedPending<>(in.endpoint.network().connect(peer.address(), key), communicator, -1),
                             new ConnectionNumber(key, connects.getAndIncrement())));
             FrameSender sender = null;
             boolean goesOn = false;
@@ -139,6 +141,7 @@ final class NetPlugin {
             } finally {
                 if (!goesOn) {
                     connecting.remove(peer.key());
+                    begun.pending.close(); // ends its trace; the connection itself stays open
                 }
             }
             return sender == null ? null
@@ -329,8 +332,9 @@ final class NetPlugin {
         List<Pending<FrameReceiver>> streams = IntStream.range(1, now.path.streams())
                 .mapToObj(stream -> now.endpoint.listener().expect(stream(key, stream)))
                 .toList();
-        Listening listening = new Listening(now.endpoint.listener().expect(key), streams, of,
-                new ConnectionNumber(key, of.listens.getAndIncrement()), new AtomicBoolean());
+        Listening listening =
+                new Listening(new TracedPending<>(now.endpoint.listener().expect(key), of.communicator, -1), streams,
+                        of, new ConnectionNumber(key, of.listens.getAndIncrement()), new AtomicBoolean());
         new PeerHandle(now.path.id(), key, now.endpoint.listener().address()).write(handle);
         PeerHandle.putNumber(handle, now.path.maxRecvs());
         NativeMemory.putLong(listener, handles.add(listening));

@@ -67,6 +67,7 @@ public final class Hang extends HangingGroup {
                 verdicts.add(verdict);
             }
         }
+        verdicts.addAll(JoiningGroup.connections(processes, states, quiet, verdicts));
         verdicts.addAll(JoiningGroup.verdicts(processes, states, quiet));
         for (TracedProcess process : processes) {
             if (process.alive()) {

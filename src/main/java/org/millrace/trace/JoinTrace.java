@@ -5,7 +5,7 @@ import java.util.BitSet;
 import org.jspecify.annotations.Nullable;
 import org.millrace.trace.TraceLayout.JoinFields;
 
-/** Trace of a rank that joins a group, until the group is complete or the join has failed. Safe from any thread. */
+/** Trace of a join or of a connection that is being made, until its completion or failure. Safe from any thread. */
 public final class JoinTrace implements AutoCloseable {
 
     /** Object for a rank that is not joining. It stores nothing. */
@@ -27,7 +27,15 @@ public final class JoinTrace implements AutoCloseable {
     /** Opens the trace of a rank that joins a group at a rendezvous. */
     public static JoinTrace open(int rank, int size, String where) {
         ProcessTrace process = ProcessTrace.current();
-        return process == null ? NONE : process.join(rank, size, where);
+        return process == null ? NONE : process.join(0, rank, size, System.nanoTime(), where);
+    }
+
+    /**
+     * Opens the trace of a connection that is being made since a time. The communicator's hash may be 0, the rank -1.
+     */
+    public static JoinTrace connecting(long communicator, int rank, long since) {
+        ProcessTrace process = ProcessTrace.current();
+        return process == null ? NONE : process.join(communicator, rank, 0, since, "");
     }
 
     /** Stores the ranks that have not joined. */
@@ -41,7 +49,7 @@ public final class JoinTrace implements AutoCloseable {
         }
     }
 
-    /** Stores the present activity of the rank, as the predicate of a sentence. */
+    /** Stores the rank's present activity as the predicate of a sentence, or the connection's description. */
     public synchronized void activity(String predicate) {
         if (process != null) {
             TraceMemory.text(base + JoinFields.ACTIVITY_OFFSET, JoinFields.ACTIVITY_BYTES, predicate);

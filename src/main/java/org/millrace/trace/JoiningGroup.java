@@ -6,6 +6,7 @@ import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.StringJoiner;
 import java.util.TreeMap;
 import java.util.function.Function;
@@ -28,7 +29,7 @@ final class JoiningGroup {
         Map<List<Object>, Map<TracedJoin, TracedRank>> groups = new LinkedHashMap<>();
         for (TracedProcess process : processes) {
             for (TracedJoin join : process.joins()) {
-                if (process.alive() && join.state() == TracedState.OPEN) {
+                if (process.alive() && join.state() == TracedState.OPEN && join.size() != 0) {
                     groups.computeIfAbsent(List.of(join.where(), join.size()),
                             _ -> new TreeMap<>(Comparator.comparingInt(TracedJoin::rank)))
                             .put(join, new TracedRank(process, states.apply(process), 0, join.rank(), null));
@@ -69,6 +70,42 @@ final class JoiningGroup {
         return new Verdict(Cause.NOT_JOINED, 0, culprit, joined.isEmpty() || of == culprit ? null : of, null, null,
                 Verdict.capital(sentence), null, first.withMissing(missing), first.since(), Duration.ofNanos(still),
                 group.values().stream().map(each -> each.process().identity().pid()).collect(Collectors.toSet()));
+    }
+
+    /**
+     * Returns a verdict for each rank with a connection that was not made for a time, as in a hang of
+     * {@code ncclCommInitRank}: about its oldest connection. Leaves out communicators with other verdicts.
+     */
+    static List<Verdict> connections(List<TracedProcess> processes, Function<TracedProcess, ProcessState> states,
+            Duration quiet, List<Verdict> told) {
+        Map<List<Object>, Verdict> oldest = new LinkedHashMap<>();
+        processes.stream()
+                .filter(TracedProcess::alive)
+                .flatMap(process -> process.joins()
+                        .stream()
+                        .filter(each -> each.state() == TracedState.OPEN && each.size() == 0)
+                        .sorted(Comparator.comparingLong(TracedJoin::since))
+                        .map(each -> connection(process, states.apply(process), each)))
+                .filter(verdict -> verdict.still().compareTo(quiet) >= 0
+                        && told.stream().noneMatch(other -> other.hash() == verdict.hash()))
+                .forEach(verdict -> oldest.putIfAbsent(List.of(verdict.members(), verdict.hash(), verdict.rank()),
+                        verdict));
+        return List.copyOf(oldest.values());
+    }
+
+    private static Verdict connection(TracedProcess process, ProcessState state, TracedJoin join) {
+        int number = join.rank() >= 0 ? join.rank()
+                : process.communicators()
+                        .stream()
+                        .filter(each -> each.hash() == join.hash())
+                        .mapToInt(TracedCommunicator::rank)
+                        .findFirst()
+                        .orElse(process.rank());
+        TracedRank rank = new TracedRank(process, state, join.hash(), number, null);
+        return new Verdict(Cause.NOT_CONNECTED, join.hash(), rank, null, null, null,
+                Verdict.capital(rank.words()) + " has not connected: " + join.activity(), null, join, join.since(),
+                Duration.ofNanos((rank.isHere() ? process.read() : process.heartbeat()) - join.since()),
+                Set.of(process.identity().pid()));
     }
 
     /** Returns "ranks 0 to 2, 5". */

@@ -294,14 +294,14 @@ public final class ProcessTrace {
         return link(System.nanoTime(), SilenceFields.CUT, "", peer, what);
     }
 
-    synchronized JoinTrace join(int rank, int size, String where) {
-        int index = blocks.take(TraceLayout.JOIN, 0, rank);
+    synchronized JoinTrace join(long communicator, int rank, int size, long since, String where) {
+        int index = blocks.take(TraceLayout.JOIN, communicator, rank);
         if (index < 0) {
             return JoinTrace.NONE;
         }
         long at = blocks.address(index);
         TraceMemory.set(at + JoinFields.SIZE_OFFSET, size);
-        TraceMemory.set(at + JoinFields.SINCE_OFFSET, System.nanoTime());
+        TraceMemory.set(at + JoinFields.SINCE_OFFSET, since);
         TraceMemory.text(at + JoinFields.WHERE_OFFSET, JoinFields.WHERE_BYTES, where);
         show(index);
         return new JoinTrace(this, index, at, size);

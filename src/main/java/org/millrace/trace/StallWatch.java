@@ -180,7 +180,8 @@ public final class StallWatch {
         /**
          * Returns whether the traces of other processes must be read, for one of three reasons. First, a failed
          * connection has made no progress for {@code nanos}, or an open connection with posted or unconsumed data has
-         * made none. Second, no connection at all has made progress for {@code nanos}. Third, a link is silent.
+         * made none. Second, no connection at all has made progress for {@code nanos}. Third, a link is silent, or a
+         * rank joins or connects.
          */
         static boolean of(ProcessTrace trace, long nanos) {
             long now = System.nanoTime();
@@ -190,7 +191,7 @@ public final class StallWatch {
                 long at = blocks.get(i);
                 int state = TraceMemory.getInt(at + TraceLayout.STATE_OFFSET);
                 int type = TraceMemory.getInt(at + TraceLayout.TYPE_OFFSET);
-                if (type == TraceLayout.SILENCE && state == TraceLayout.OPEN) {
+                if ((type == TraceLayout.SILENCE || type == TraceLayout.JOIN) && state == TraceLayout.OPEN) {
                     return true;
                 }
                 if (type != TraceLayout.CONNECTION || state != TraceLayout.OPEN && state != TraceLayout.FAILED) {

@@ -452,7 +452,8 @@ public final class TraceLayout {
 
     /**
      * The block of a rank that joins a group. It is open until the group is complete, or until the join has failed. The
-     * ring has one bit for each rank that has not joined, in words of 64.
+     * ring has one bit for each rank that has not joined, in words of 64. A connection that is being made has such a
+     * block with the size 0, and with its description as the activity.
      *
      * <pre>
      *   28     64       72         128     192          288        512

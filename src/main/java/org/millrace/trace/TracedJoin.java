@@ -5,19 +5,22 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.trace.TraceLayout.JoinFields;
 
 /**
- * A rank that joins a group.
+ * A rank that joins a group, or a connection that is being made.
  *
+ * @param hash     hash of the connection's communicator; 0 for a group
  * @param state    open while the rank waits
  * @param since    time when a rank last joined, or when this rank began, in nanoseconds of the host's clock
+ * @param size     0 for a connection; its rank may be -1 if it is unknown
  * @param where    rendezvous of the group
- * @param activity present activity of a rank that rank 0 has not admitted, as the predicate of a sentence
+ * @param activity present activity of a rank that rank 0 has not admitted, as the predicate of a sentence, or
+ *                 description of the connection
  * @param missing  ranks that have not joined, as this rank knows; contains this rank until rank 0 has admitted it
  */
-public record TracedJoin(TracedState state, int rank, int size, long since, String where, String activity,
+public record TracedJoin(TracedState state, long hash, int rank, int size, long since, String where, String activity,
         BitSet missing) {
 
     TracedJoin withMissing(BitSet ranks) {
-        return new TracedJoin(state, ranks.nextSetBit(0), size, since, where, activity, ranks);
+        return new TracedJoin(state, hash, ranks.nextSetBit(0), size, since, where, activity, ranks);
     }
 
     static @Nullable TracedJoin parse(TraceBytes block) {
@@ -29,8 +32,9 @@ public record TracedJoin(TracedState state, int rank, int size, long since, Stri
             long word = block.longAt(TraceLayout.RECORD_BYTES + each / Long.SIZE * Long.BYTES);
             missing.set(each, (word >>> each & 1) != 0);
         }
-        return state == null || rank < 0 ? null
-                : new TracedJoin(state, rank, size, block.longAt(JoinFields.SINCE_OFFSET),
+        return state == null || rank < 0 && size != 0 ? null
+                : new TracedJoin(state, block.longAt(TraceLayout.COMMUNICATOR_OFFSET), rank, size,
+                        block.longAt(JoinFields.SINCE_OFFSET),
                         block.textAt(JoinFields.WHERE_OFFSET, JoinFields.WHERE_BYTES),
                         block.textAt(JoinFields.ACTIVITY_OFFSET, JoinFields.ACTIVITY_BYTES), missing);
     }

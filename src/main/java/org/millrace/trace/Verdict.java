@@ -19,7 +19,7 @@ import org.millrace.trace.TracedCommunicator.Operation;
  * @param peer      rank at the other end of the connection; null if unknown, or if the verdict concerns no connection
  * @param operation awaited operation, if any rank reports it; otherwise null
  * @param silence   silent link; null if none is silent
- * @param join      incomplete group, with the ranks that have not joined; null if the verdict concerns no join
+ * @param join      incomplete group with the ranks that have not joined, or connection that is not made; or null
  * @param since     time of the last progress, by the host's clock
  * @param still     time without progress
  * @param members   numbers of the processes with the communicator's ranks
@@ -50,7 +50,9 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
         /** A rank's communicator has failed for another reason. */
         FAILED,
         /** A rank has not joined its group, and the other ranks wait in the join. */
-        NOT_JOINED;
+        NOT_JOINED,
+        /** A rank waits for a connection that is not made. */
+        NOT_CONNECTED;
 
         public String label() {
             return name().toLowerCase(Locale.ROOT).replace('_', ' ');
@@ -120,7 +122,7 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
                     + (operation == null || operation.peer() >= 0 ? other() : "the others") + " on what they run: "
                     + detail;
             case FAILED -> "The communicator of " + subjectWords + " has failed: " + detail;
-            case NOT_JOINED -> detail;
+            case NOT_JOINED, NOT_CONNECTED -> detail;
         } + (still.isZero() ? "" : ". Nothing has " + (silence == null ? "moved" : "come") + " for " + seconds(still));
     }
 
@@ -183,8 +185,9 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
         json.put("sequence", operation == null ? null : known(operation.sequence()));
         json.put("size", operation == null ? null : known(operation.bytes()));
         json.put("local", silence == null ? null : silence.local());
-        json.put("remote", silence != null ? silence.remote() : join == null ? null : join.where());
-        json.put("missing", join == null ? null : join.missing().stream().boxed().toList());
+        json.put("remote", silence != null ? silence.remote() : cause == Cause.NOT_JOINED ? join.where() : null);
+        json.put("missing", cause == Cause.NOT_JOINED ? join.missing().stream().boxed().toList() : null);
+        json.put("connection", cause == Cause.NOT_CONNECTED ? join.activity() : null);
         json.put("still_sec", still.toMillis() / 1000.0);
         json.put("sentence", sentence());
         return json;

@@ -85,6 +85,11 @@ public final class StubLibrary {
         }
     }
 
+    /** Makes calls that hang return. */
+    public void unblock() {
+        call("stub_unblock", FunctionDescriptor.ofVoid());
+    }
+
     public void awaitBlocked() {
         call("stub_await_blocked", FunctionDescriptor.ofVoid());
     }

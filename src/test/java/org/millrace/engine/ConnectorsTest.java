@@ -7,10 +7,14 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
 import java.lang.foreign.Arena;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -31,14 +35,20 @@ import org.millrace.abi.KernelChannel;
 import org.millrace.abi.Protocol;
 import org.millrace.bootstrap.ControlPlane;
 import org.millrace.bootstrap.GroupFailure;
+import org.millrace.config.Configuration;
 import org.millrace.config.Settings.PayloadCheck;
 import org.millrace.device.DeviceCommunicator;
 import org.millrace.device.SendPort;
 import org.millrace.engine.Connector.State;
 import org.millrace.engine.TransportConnections.PeerMessages;
 import org.millrace.net.ConnectionException;
+import org.millrace.plugin.path.NetEndpoint;
 import org.millrace.proxy.ProxyAgent;
 import org.millrace.proxy.spi.ProxyOp;
+import org.millrace.trace.Hang;
+import org.millrace.trace.OwnTrace;
+import org.millrace.trace.TraceReader;
+import org.millrace.trace.Verdict;
 import org.millrace.transport.Availability;
 import org.millrace.transport.EndRequest;
 import org.millrace.transport.EndSettings;
@@ -68,6 +78,8 @@ class ConnectorsTest {
     private volatile int freed;
     private volatile Thread maker;
     private final Arena arena = Arena.ofShared();
+    /** Network of the sending ends, which is also the peer's network; null for ends without a network. */
+    private volatile NetEndpoint network;
     private ControlPlane control;
     private GroupFailure failure;
     private ConnectorService service;
@@ -92,7 +104,8 @@ class ConnectorsTest {
 
         @Override
         public TransportEnd send(EndRequest request) {
-            return new End();
+            return network == null ? new End()
+                    : new NetTransport(network.network(), network.listener(), null).send(request);
         }
 
         @Override
@@ -151,7 +164,10 @@ class ConnectorsTest {
 
         @Override
         public byte[] receive(int peer, long tag) {
-            return arrived.contains((long) peer) ? new byte[] {4, 'F', 'A', 'K', 'E'} : null;
+            byte[] name = {4, 'F', 'A', 'K', 'E'};
+            byte[] address = network == null ? new byte[0] : network.listener().address();
+            return !arrived.contains((long) peer) ? null
+                    : ByteBuffer.allocate(name.length + address.length).put(name).put(address).array();
         }
     }
 
@@ -231,6 +247,40 @@ class ConnectorsTest {
         assertEquals("FAKE", connector.transport());
         assertTrue(maker.getName().contains("connect-0"), maker.getName());
         assertSame(connector, connectors.send(1, 0, KernelChannel.COLLECTIVE));
+    }
+
+    /** The peer has begun the connection, too, and its process does not accept it. */
+    @Test
+    void aConnectionThatTheNetworkDoesNotMakeIsExplained() throws IOException {
+        Path traces = Files.createDirectory(directory.resolve("traces"));
+        try (OwnTrace _ = new OwnTrace(traces);
+                NetEndpoint endpoint = NetEndpoint.open(
+                        Configuration.ofPlugin(Map.of("MILLRACE_NET", "socket", "NCCL_SOCKET_IFNAME", "lo")::get))) {
+            network = endpoint;
+            Connector<SendPort> connector = connectors.send(1, 0, KernelChannel.COLLECTIVE);
+            await(connector, State.SETTING_UP);
+            assertEquals(List.of(), sentences(traces), "the peer has not begun the connection");
+            arrived.add(1L);
+            await(connector, State.CONNECTING);
+            List<String> sentences = List.of();
+            while (sentences.isEmpty()) {
+                assertEquals(State.CONNECTING, connector.state());
+                sentences = sentences(traces);
+            }
+            String sentence =
+                    "Rank 0 \\(pid \\d+ on [^ ]+, running\\) has not connected: socket connection \\S+ to port "
+                            + "\\d+ of 127.0.0.1 waits for the listener's answer\\. Nothing has moved for \\d+\\.\\d s";
+            assertTrue(sentences.size() == 1 && sentences.getFirst().matches(sentence), sentences.toString());
+            assertTrue(connectors.stop(TIMEOUT));
+            assertEquals(List.of(), sentences(traces), "given up");
+        }
+    }
+
+    private static List<String> sentences(Path traces) throws IOException {
+        return Hang.verdicts(() -> TraceReader.readAll(traces, (file, problem) -> {}), Duration.ZERO)
+                .stream()
+                .map(Verdict::sentence)
+                .toList();
     }
 
     @Test

@@ -45,6 +45,10 @@ import org.millrace.cuda.NativeBuild;
 import org.millrace.cuda.OwnClassLoader;
 import org.millrace.cuda.StubLibrary;
 import org.millrace.plugin.loss.LostConnection;
+import org.millrace.trace.Hang;
+import org.millrace.trace.OwnTrace;
+import org.millrace.trace.TraceReader;
+import org.millrace.trace.Verdict;
 
 /**
  * Communicators over the stubs of libnccl and libcudart. The stubs have two GPUs, on which every operation completes at
@@ -529,6 +533,38 @@ class GpuCommunicatorTest {
             }
         }).getFirst();
         assertNull(thrown);
+        assertFalse(names().contains("stub_never_freed"));
+    }
+
+    @Test
+    void aRankThatHangsInNcclsInitIsExplained() throws Exception {
+        nccl.block("ncclCommInitRank");
+        try (OwnTrace _ = new OwnTrace(directory)) {
+            Thread joining = Thread.ofPlatform().daemon().start(() -> {
+                try {
+                    run(1, configuration(), communicator -> {});
+                } catch (Exception e) {
+                    throw new AssertionError(e);
+                }
+            });
+            nccl.awaitBlocked();
+            List<String> sentences = List.of();
+            while (sentences.isEmpty()) {
+                assertTrue(joining.isAlive());
+                sentences = Hang.verdicts(() -> TraceReader.readAll(directory, (file, problem) -> {}), Duration.ZERO)
+                        .stream()
+                        .map(Verdict::sentence)
+                        .toList();
+            }
+            String sentence =
+                    "Rank 0 \\(pid \\d+ on [^ ]+, running\\) has not connected: ncclCommInitRank waits for the "
+                            + "other ranks of file:\\S+group\\. Nothing has moved for \\d+\\.\\d s";
+            assertTrue(sentences.size() == 1 && sentences.getFirst().matches(sentence), sentences.toString());
+            nccl.unblock();
+            assertTrue(joining.join(TIMEOUT));
+            assertEquals(List.of(),
+                    Hang.verdicts(() -> TraceReader.readAll(directory, (file, problem) -> {}), Duration.ZERO));
+        }
         assertFalse(names().contains("stub_never_freed"));
     }
 

@@ -214,6 +214,11 @@ final class AutoNetwork implements Network {
         }
 
         @Override
+        public synchronized String describe() {
+            return current.describe();
+        }
+
+        @Override
         public synchronized void close() {
             closed = true;
             current.close();
@@ -281,6 +286,11 @@ final class AutoNetwork implements Network {
                 overUcx.close();
             }
             overSocket.close();
+        }
+
+        @Override
+        public String toString() {
+            return overSocket.toString();
         }
     }
 

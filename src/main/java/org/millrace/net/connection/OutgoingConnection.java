@@ -115,6 +115,13 @@ public abstract class OutgoingConnection implements Pending<FrameSender> {
         }
     }
 
+    /** {@inheritDoc} Advice behind the event is omitted. */
+    @Override
+    public final synchronized String describe() {
+        return name + " waits for " + (pause == 0 || unanswered == null ? waitingFor().split("; ", 2)[0]
+                : "its next attempt: " + unanswered.getMessage());
+    }
+
     private @Nullable FrameSender attempt() {
         if (pause != 0) {
             if (System.nanoTime() - pause < 0) {

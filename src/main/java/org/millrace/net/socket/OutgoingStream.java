@@ -96,7 +96,8 @@ public final class OutgoingStream {
         try {
             if (hello.hasRemaining()) {
                 channel.write(hello);
-                waitingFor = "the listener's answer";
+                // A TLS channel accepts no byte before its handshake is complete.
+                waitingFor = hello.hasRemaining() ? "the TLS handshake" : "the listener's answer";
             }
             int read = channel.read(received);
             accepted = HandshakeReply.accepts(listener, format, received, read < 0);

@@ -321,7 +321,7 @@ final class SocketConnect extends OutgoingConnection {
                         .filter(stream -> !stream.isAccepted())
                         .map(OutgoingStream::waitingFor)
                         .findFirst()
-                        .orElseThrow();
+                        .orElse("the rest of the listener's answer");
         return what + "; is the peer alive and accepting, and does a firewall let it through?";
     }
 

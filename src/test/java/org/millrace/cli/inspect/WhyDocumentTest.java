@@ -66,8 +66,10 @@ class WhyDocumentTest {
         BitSet missing = new BitSet();
         missing.set(2, 4);
         TracedJoin join = cause == Cause.NOT_JOINED
-                ? new TracedJoin(TracedState.OPEN, 2, 5, 0, "tcp:10.0.0.1:29500", "connects", missing)
-                : null;
+                ? new TracedJoin(TracedState.OPEN, 0, 2, 5, 0, "tcp:10.0.0.1:29500", "connects", missing)
+                : cause == Cause.NOT_CONNECTED
+                        ? new TracedJoin(TracedState.OPEN, 0xfeed, 2, 0, 0, "", "a connection waits", new BitSet())
+                        : null;
         return new Verdict(cause, 0xfeedL, ranks().get(2), ranks().get(0), null, operation, "; a detail", silence, join,
                 0, Duration.ofMillis(1500), Set.of(10L, 11L));
     }
@@ -92,6 +94,7 @@ class WhyDocumentTest {
                 List.of(verdict.get("verdict"), verdict.get("communicator"), verdict.get("rank"), verdict.get("peer"),
                         verdict.get("sequence"), verdict.get("size"), verdict.get("still_sec")));
         assertEquals(cause == Cause.NOT_JOINED ? List.of(2L, 3L) : null, verdict.get("missing"));
+        assertEquals(cause == Cause.NOT_CONNECTED ? "a connection waits" : null, verdict.get("connection"));
         Map<?, ?> alone = (Map<?, ?>) Json.read(Json.write(WhyDocument.of(verdict(cause))));
         check(schema, (Map<?, ?>) ((Map<?, ?>) schema.get("$defs")).get("verdict"), alone, "stall");
         assertEquals(1L, alone.get("schema"));

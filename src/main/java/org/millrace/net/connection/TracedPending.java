@@ -1,0 +1,50 @@
+package org.millrace.net.connection;
+
+import org.jspecify.annotations.Nullable;
+import org.millrace.net.Pending;
+import org.millrace.trace.JoinTrace;
+
+/** A pending connection that appears in the process's trace if it is not made within 100 ms. Safe from any thread. */
+public final class TracedPending<T> implements Pending<T> {
+
+    private static final long PERIOD_NANOS = 100_000_000;
+
+    private final Pending<T> pending;
+    private final long communicator;
+    private final int rank;
+    /** Time of the first poll, by {@link System#nanoTime}; 0 before it. */
+    private long begun;
+    /** Time from which a poll stores the description again. */
+    private long next;
+    private JoinTrace trace = JoinTrace.NONE;
+
+    /** The communicator and the rank have the same meaning as in {@link JoinTrace#connecting}. */
+    public TracedPending(Pending<T> pending, long communicator, int rank) {
+        this.pending = pending;
+        this.communicator = communicator;
+        this.rank = rank;
+    }
+
+    /** {@inheritDoc} If this method throws, the caller has to call {@link #close}. */
+    @Override
+    public synchronized @Nullable T poll() {
+        long now = System.nanoTime();
+        begun = begun == 0 ? now : begun;
+        if (now - begun >= PERIOD_NANOS && now - next >= 0) {
+            next = now + PERIOD_NANOS;
+            trace = trace == JoinTrace.NONE ? JoinTrace.connecting(communicator, rank, begun) : trace;
+            trace.activity(pending.describe());
+        }
+        T made = pending.poll();
+        if (made != null) {
+            trace.close();
+        }
+        return made;
+    }
+
+    @Override
+    public synchronized void close() {
+        pending.close();
+        trace.close();
+    }
+}
