@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -59,15 +60,10 @@ struct Graph {
 struct Event {
   std::mutex lock;
   std::condition_variable changed;
-  uint64_t requested = 0;
-  uint64_t reached = 0;
+  std::atomic<uint64_t> requested = 0;
+  std::atomic<uint64_t> reached = 0;
   std::chrono::steady_clock::time_point time; /* of the newest record that was reached */
   std::weak_ptr<Graph> capture; /* graph of the newest record; empty if that record was not captured */
-
-  uint64_t request() {
-    std::lock_guard<std::mutex> guard(lock);
-    return ++requested;
-  }
 
   void reach(uint64_t record) {
     std::lock_guard<std::mutex> guard(lock);
@@ -76,40 +72,25 @@ struct Event {
     changed.notify_all();
   }
 
-  uint64_t newest() {
-    std::lock_guard<std::mutex> guard(lock);
-    return requested;
-  }
-
   void await(uint64_t record) {
     std::unique_lock<std::mutex> guard(lock);
     changed.wait(guard, [&] { return reached >= record; });
   }
 
-  bool complete() {
-    std::lock_guard<std::mutex> guard(lock);
-    return reached == requested;
-  }
+  bool complete() const { return reached == requested; }
 };
 
 class Stream {
 public:
-  Stream() : worker([this] { work(); }) {
+  Stream() : worker([this](std::stop_token end) { work(end); }) {
     std::lock_guard<std::mutex> guard(allLock);
     all.insert(this);
   }
 
+  /** Ends the tasks first. */
   ~Stream() {
-    {
-      std::lock_guard<std::mutex> guard(allLock);
-      all.erase(this);
-    }
-    {
-      std::lock_guard<std::mutex> guard(lock);
-      closed = true;
-    }
-    changed.notify_all();
-    worker.join();
+    std::lock_guard<std::mutex> guard(allLock);
+    all.erase(this);
   }
 
   /** Returns the graph that captures this stream; null if none. */
@@ -156,11 +137,9 @@ private:
   inline static std::set<Stream *> &all = *new std::set<Stream *>; /* remains when the process ends */
 
   /** Runs the tasks. A task stays in the queue until it has ended. */
-  void work() {
+  void work(std::stop_token end) {
     std::unique_lock<std::mutex> guard(lock);
-    for (;;) {
-      changed.wait(guard, [&] { return closed || !tasks.empty(); });
-      if (tasks.empty()) return;
+    while (changed.wait(guard, end, [&] { return !tasks.empty(); })) {
       std::function<void()> task = std::move(tasks.front());
       guard.unlock();
       task();
@@ -172,11 +151,10 @@ private:
   }
 
   std::mutex lock;
-  std::condition_variable changed;
+  std::condition_variable_any changed;
   std::deque<std::function<void()>> tasks;
   std::weak_ptr<Graph> captured;
-  bool closed = false;
-  std::thread worker;
+  std::jthread worker; /* The last member, so that it ends first. */
 };
 
 /** Returns the stream of a handle. The handles 0 to 2 name the default stream; it exists until the process ends. */
@@ -239,8 +217,6 @@ template <typename T, typename V> int store(T *result, V value) {
   return SUCCESS;
 }
 
-void writeBusId(char *text, int size, int device) { snprintf(text, size, "0000:%02x:00.0", device + 1); }
-
 int attribute(int *value, int attribute) {
   switch (attribute) {
   case 16: *value = 132; break;              // multiprocessors
@@ -272,14 +248,7 @@ API cudaRuntimeGetVersion(int *version) { return cudaDriverGetVersion(version); 
 API cudaDeviceGetAttribute(int *value, int name, int) { return attribute(value, name); }
 
 API cudaDeviceGetPCIBusId(char *text, int size, int device) {
-  writeBusId(text, size, device);
-  return SUCCESS;
-}
-
-API cudaDeviceGetByPCIBusId(int *device, const char *text) {
-  unsigned domain, bus;
-  if (sscanf(text, "%x:%x", &domain, &bus) != 2 || bus < 1 || bus > DEVICES) return result(INVALID_VALUE);
-  *device = bus - 1;
+  snprintf(text, size, "0000:%02x:00.0", device + 1);
   return SUCCESS;
 }
 
@@ -376,13 +345,9 @@ API cudaMemset(void *target, int value, size_t size) {
   return SUCCESS;
 }
 
-API cudaMemPoolCreate(void **pool, const void *) { return store(pool, new char); }
-
-API cudaMemPoolDestroy(char *pool) {
-  delete pool;
-  return SUCCESS;
-}
-
+/** The handle of a pool has no meaning. */
+API cudaMemPoolCreate(void **pool, const void *) { return store(pool, &currentDevice); }
+API cudaMemPoolDestroy(void *) { return SUCCESS; }
 API cudaMemPoolSetAttribute(void *, int, void *) { return SUCCESS; }
 API cudaMallocFromPoolAsync(void **pointer, size_t size, void *, Stream *) { return allocate(pointer, size, false); }
 
@@ -395,7 +360,7 @@ API cudaFreeAsync(void *pointer, Stream *on) {
 
 API cudaStreamCreateWithFlags(Stream **created, unsigned) { return store(created, new Stream); }
 
-/** Ends the stream's tasks first. CUDA returns at once instead. */
+/** CUDA returns at once instead, and ends the stream's tasks later. */
 API cudaStreamDestroy(Stream *handle) {
   delete handle;
   return SUCCESS;
@@ -417,9 +382,9 @@ API cudaStreamWaitEvent(Stream *handle, Event *event, unsigned flags) {
   if (graph != nullptr && graph->capturing) {
     stream(handle).capture(graph);
   } else if (flags == EXTERNAL) {
-    stream(handle).add([=] { event->await(event->newest()); });
+    stream(handle).add([=] { event->await(event->requested); });
   } else {
-    uint64_t record = event->newest();
+    uint64_t record = event->requested;
     stream(handle).add([=] { event->await(record); });
   }
   return SUCCESS;
@@ -436,7 +401,7 @@ API cudaEventCreate(Event **created) { return cudaEventCreateWithFlags(created, 
 
 /** Ends after the event's records. CUDA returns at once instead. */
 API cudaEventDestroy(Event *event) {
-  event->await(event->newest());
+  event->await(event->requested);
   delete event;
   return SUCCESS;
 }
@@ -445,7 +410,7 @@ API cudaEventRecord(Event *event, Stream *on) {
   auto graph = stream(on).capture();
   event->capture = graph;
   if (graph != nullptr) return SUCCESS;
-  uint64_t record = event->request();
+  uint64_t record = ++event->requested;
   stream(on).add([=] { event->reach(record); });
   return SUCCESS;
 }
@@ -453,7 +418,7 @@ API cudaEventRecord(Event *event, Stream *on) {
 API cudaEventQuery(Event *event) { return event->complete() ? SUCCESS : NOT_READY; }
 
 API cudaEventSynchronize(Event *event) {
-  event->await(event->newest());
+  event->await(event->requested);
   return SUCCESS;
 }
 
@@ -503,7 +468,7 @@ API cudaGraphAddDependencies(Graph *, const void *, const void *, const void *, 
 
 API cudaGraphAddEventRecordNode(void **node, Graph *graph, const void *, size_t, Event *event) {
   *node = graph;
-  graph->tasks.push_back([=] { event->reach(event->request()); });
+  graph->tasks.push_back([=] { event->reach(++event->requested); });
   return SUCCESS;
 }
 

@@ -12,8 +12,6 @@
 
 #include <algorithm>
 #include <map>
-#include <mutex>
-#include <string>
 #include <thread>
 #include <vector>
 
@@ -170,6 +168,18 @@ template <class F> void await(const Communicator *communicator, F condition) {
     else usleep(20);
   }
 }
+
+/** Threads of a kernel. The destructor waits for their end. */
+struct Threads : std::vector<std::jthread> {
+  template <class F> void start(F function) {
+    emplace_back([=] {
+      try {
+        function();
+      } catch (const Aborted &) {
+      }
+    });
+  }
+};
 
 // ---- Primitives ----
 
@@ -534,22 +544,15 @@ void moveMessage(const Communicator *communicator, int number, const P2pWork *wo
 
 /** Runs the sends and receives of a batch at the same time, because each can depend on any other. */
 void moveMessages(const Communicator *communicator, int number, const std::vector<const char *> &works) {
-  std::vector<std::thread> threads;
+  Threads threads;
   for (const char *bytes : works) {
     auto *work = reinterpret_cast<const P2pWork *>(bytes);
     if (work->sendRank == communicator->rank) {
       if (((number - work->channelBase) & (work->channels - 1)) == 0) memmove(work->recv, work->send, work->sendBytes);
       continue;
     }
-    for (bool send : {true, false})
-      threads.emplace_back([=] {
-        try {
-          moveMessage(communicator, number, work, send);
-        } catch (const Aborted &) {
-        }
-      });
+    for (bool send : {true, false}) threads.start([=] { moveMessage(communicator, number, work, send); });
   }
-  for (std::thread &thread : threads) thread.join();
 }
 
 /** Runs broadcasts with different roots. The chunks of all broadcasts take turns in the same ring. */
@@ -632,18 +635,10 @@ void setFunctionTable(const int *ids, size_t count) {
 void runKernel(const char *kernel, const void *block) {
   if (strstr(kernel, "ncclDevKernel") == nullptr) unsupported("kernel %s", kernel);
   auto *arguments = static_cast<const Arguments *>(block);
-  std::vector<std::thread> threads;
-  for (int number = 0, block = 0; number < 64; number++) {
-    if ((arguments->channelMask >> number & 1) == 0) continue;
-    threads.emplace_back([=] {
-      try {
-        runBlock(arguments, block, number);
-      } catch (const Aborted &) {
-      }
-    });
-    block++;
-  }
-  for (std::thread &thread : threads) thread.join();
+  Threads threads;
+  for (int number = 0, blocks = 0; number < 64; number++)
+    if (arguments->channelMask >> number & 1)
+      threads.start([=, block = blocks++] { runBlock(arguments, block, number); });
 }
 
 void reduceOnOneRank(const char *kernel, const OneRankReduction &work) {

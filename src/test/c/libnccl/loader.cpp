@@ -20,7 +20,6 @@
 #include <unistd.h>
 
 #include <map>
-#include <string>
 #include <utility>
 
 namespace {
@@ -63,21 +62,15 @@ void writeJump(char *entry, const void *target) {
 }
 
 /** Makes the library's code writable or executable. */
-void protect(const link_map *library, int protection) {
-  auto change = [](dl_phdr_info *info, size_t, void *context) {
-    auto [library, protection] = *static_cast<std::pair<const link_map *, int> *>(context);
-    if (info->dlpi_addr != library->l_addr) return 0;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-      const ElfW(Phdr) &part = info->dlpi_phdr[i];
-      if (part.p_type != PT_LOAD || !(part.p_flags & PF_X)) continue;
-      uintptr_t begin = (info->dlpi_addr + part.p_vaddr) & ~uintptr_t(getpagesize() - 1);
-      size_t size = info->dlpi_addr + part.p_vaddr + part.p_memsz - begin;
-      if (mprotect(reinterpret_cast<void *>(begin), size, protection) != 0) unsupported("mprotect failed: %m");
-    }
-    return 1;
-  };
-  std::pair<const link_map *, int> context(library, protection);
-  dl_iterate_phdr(change, &context);
+void protect(const link_map *library, const char *file, int protection) {
+  auto *header = reinterpret_cast<const ElfW(Ehdr) *>(file);
+  auto *parts = reinterpret_cast<const ElfW(Phdr) *>(file + header->e_phoff);
+  for (int i = 0; i < header->e_phnum; i++) {
+    if (parts[i].p_type != PT_LOAD || !(parts[i].p_flags & PF_X)) continue;
+    uintptr_t begin = (library->l_addr + parts[i].p_vaddr) & ~uintptr_t(getpagesize() - 1);
+    size_t size = library->l_addr + parts[i].p_vaddr + parts[i].p_memsz - begin;
+    if (mprotect(reinterpret_cast<void *>(begin), size, protection) != 0) unsupported("mprotect failed: %m");
+  }
 }
 
 /** Replaces the functions of one library whose file is mapped at the given address. */
@@ -90,7 +83,7 @@ void replace(const link_map *library, const char *file) {
   if (table == nullptr) unsupported("%s has no symbol table", library->l_name);
   auto *symbols = reinterpret_cast<const ElfW(Sym) *>(file + table->sh_offset);
   const char *names = file + sections[table->sh_link].sh_offset;
-  protect(library, PROT_READ | PROT_WRITE | PROT_EXEC);
+  protect(library, file, PROT_READ | PROT_WRITE | PROT_EXEC);
   bool functionTable = false;
   for (size_t i = 0; i < table->sh_size / sizeof *symbols; i++) {
     const ElfW(Sym) &symbol = symbols[i];
@@ -109,7 +102,7 @@ void replace(const link_map *library, const char *file) {
     writeJump(address, cudaFunction(name));
   }
   if (!functionTable) unsupported("%s has no ncclDevFuncRowToId", library->l_name);
-  protect(library, PROT_READ | PROT_EXEC);
+  protect(library, file, PROT_READ | PROT_EXEC);
 }
 
 __attribute__((constructor)) void load() {
@@ -152,11 +145,7 @@ const char *functionName(const void *function) {
 }
 
 void *cudaFunction(const char *name) {
-  static void *self = [] {
-    Dl_info info;
-    dladdr(reinterpret_cast<void *>(unsupported), &info);
-    return dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD);
-  }();
+  static void *self = dlopen("libcuda-on-cpu.so", RTLD_NOW | RTLD_NOLOAD);
   if (void *function = dlsym(self, name)) return function;
   if (absentCount == FUNCTIONS) unsupported("more than %zu functions are not implemented", FUNCTIONS);
   absentNames[absentCount] = strdup(name);

@@ -17,16 +17,12 @@ typedef struct {
 } PciInfo;
 
 int nvmlInit_v2(void) { return SUCCESS; }
-int nvmlInit(void) { return SUCCESS; }
-int nvmlShutdown(void) { return SUCCESS; }
 const char *nvmlErrorString(int error) { return error == NOT_SUPPORTED ? "not supported" : "error"; }
 
 int nvmlDeviceGetCount_v2(unsigned *count) {
   *count = DEVICES;
   return SUCCESS;
 }
-
-int nvmlDeviceGetCount(unsigned *count) { return nvmlDeviceGetCount_v2(count); }
 
 int nvmlDeviceGetHandleByIndex(unsigned index, Device *device) {
   *device = index + 1;
@@ -38,11 +34,6 @@ int nvmlDeviceGetHandleByPciBusId(const char *id, Device *device) {
   unsigned domain, bus;
   if (sscanf(id, "%x:%x", &domain, &bus) != 2 || bus < 1 || bus > DEVICES) return NOT_FOUND;
   *device = bus;
-  return SUCCESS;
-}
-
-int nvmlDeviceGetIndex(Device device, unsigned *index) {
-  *index = (unsigned) device - 1;
   return SUCCESS;
 }
 
@@ -79,15 +70,3 @@ int nvmlDeviceGetCurrPcieLinkWidth(Device device, unsigned *width) {
   *width = 16;
   return SUCCESS;
 }
-
-#define ABSENT(name) \
-  int name(void) { return NOT_SUPPORTED; }
-ABSENT(nvmlDeviceGetNvLinkState)
-ABSENT(nvmlDeviceGetNvLinkRemotePciInfo)
-ABSENT(nvmlDeviceGetNvLinkCapability)
-ABSENT(nvmlDeviceGetFieldValues)
-ABSENT(nvmlDeviceGetPciInfoExt)
-ABSENT(nvmlDeviceGetGpuFabricInfoV)
-ABSENT(nvmlDeviceGetPlatformInfo)
-ABSENT(nvmlSystemGetConfComputeState)
-ABSENT(nvmlSystemGetConfComputeSettings)

@@ -13,35 +13,22 @@ enum Operator { SUM, PROD, MIN_MAX, PRE_MUL_SUM, SUM_POST_DIV };
 enum Phase { BEFORE, COMBINE, AFTER };
 
 /** A 16-bit floating-point number of IEEE 754. */
-struct Half {
-  uint16_t bits;
-  operator float() const {
-    _Float16 value;
-    memcpy(&value, &bits, sizeof bits);
-    return value;
-  }
-  static Half of(float value) {
-    _Float16 rounded = value;
-    Half half;
-    memcpy(&half.bits, &rounded, sizeof half.bits);
-    return half;
-  }
-};
+using Half = _Float16;
 
 /** The upper half of a float. */
 struct Bfloat16 {
   uint16_t bits;
+  Bfloat16() = default;
+  explicit Bfloat16(float value) {
+    uint32_t whole;
+    memcpy(&whole, &value, sizeof whole);
+    bits = isnan(value) ? 0x7fff : (whole + 0x7fff + (whole >> 16 & 1)) >> 16;
+  }
   operator float() const {
     uint32_t whole = uint32_t(bits) << 16;
     float value;
     memcpy(&value, &whole, sizeof value);
     return value;
-  }
-  static Bfloat16 of(float value) {
-    uint32_t whole;
-    memcpy(&whole, &value, sizeof whole);
-    if (isnan(value)) return {0x7fff};
-    return {uint16_t((whole + 0x7fff + (whole >> 16 & 1)) >> 16)};
   }
 };
 
@@ -51,22 +38,21 @@ struct Bfloat16 {
  */
 template <int MANTISSA, int BIAS, int LARGEST, int NOT_A_NUMBER> struct Float8 {
   uint8_t bits;
+  Float8() = default;
+  explicit Float8(float exact) {
+    float value = Half(exact), size = fabsf(value);
+    int exponent = std::max(size == 0 ? 1 - BIAS : ilogbf(size), 1 - BIAS);
+    // The number of units in the last place, rounded to even. A carry enters the exponent.
+    int units = size > 65504 ? LARGEST + 1 : int(nearbyintf(ldexpf(size, MANTISSA - exponent)));
+    int code = size > 65504 ? units : units + ((exponent + BIAS - 1) << MANTISSA);
+    bits = isnan(value) ? NOT_A_NUMBER : (signbit(value) ? 0x80 : 0) | std::min(code, LARGEST);
+  }
   operator float() const {
     int exponent = (bits & 0x7f) >> MANTISSA, mantissa = bits & ((1 << MANTISSA) - 1);
     float value = exponent == 0 ? ldexpf(mantissa, 1 - BIAS - MANTISSA)
         : ldexpf(mantissa + (1 << MANTISSA), exponent - BIAS - MANTISSA);
     if ((bits & 0x7f) > LARGEST) value = MANTISSA == 2 && (bits & 3) == 0 ? INFINITY : NAN;
     return bits & 0x80 ? -value : value;
-  }
-  static Float8 of(float exact) {
-    float value = Half::of(exact), size = fabsf(value);
-    uint8_t sign = signbit(value) ? 0x80 : 0;
-    if (isnan(value)) return {NOT_A_NUMBER};
-    int exponent = std::max(size == 0 ? 1 - BIAS : ilogbf(size), 1 - BIAS);
-    // The number of units in the last place, rounded to even. A carry enters the exponent.
-    int units = size > 65504 ? LARGEST + 1 : int(nearbyintf(ldexpf(size, MANTISSA - exponent)));
-    int code = size > 65504 ? units : units + ((exponent + BIAS - 1) << MANTISSA);
-    return {uint8_t(sign | std::min(code, LARGEST))};
   }
 };
 
@@ -84,7 +70,7 @@ template <class T> T fromArgument(uint64_t argument) {
 /** Integers and native floating-point numbers are computed as they are, the others in floats. */
 template <class T, class F> T compute(T a, T b, F function) {
   if constexpr (std::is_arithmetic_v<T>) return function(a, b);
-  else return T::of(function(float(a), float(b)));
+  else return T(function(float(a), float(b)));
 }
 
 template <class T> T combine(int operation, uint64_t argument, T a, T b) {

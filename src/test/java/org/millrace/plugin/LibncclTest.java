@@ -89,7 +89,7 @@ class LibncclTest {
         assumeTrue(path != null, "no libnccl: -Dmillrace.nccl names the libnccl.so.2 of NCCL 2.30.7");
         nccl = Path.of(path).toRealPath();
         Files.createDirectories(BUILT);
-        List<String> options = new ArrayList<>(List.of("-std=c++17", "-O2", "-Wall", "-Werror", "-fPIC", "-shared",
+        List<String> options = new ArrayList<>(List.of("-std=c++20", "-O2", "-Wall", "-Werror", "-fPIC", "-shared",
                 "-pthread", "-fvisibility=hidden", "-Wl,-soname,libcuda-on-cpu.so", "-o", CUDA.toString()));
         for (String source : List.of("loader.cpp", "cuda.cpp", "kernels.cpp")) {
             options.add(SOURCES.resolve(source).toString());
@@ -98,7 +98,7 @@ class LibncclTest {
         CCompiler.cPlusPlus(options);
         CCompiler.c(List.of("-std=gnu11", "-Wall", "-Werror", "-fPIC", "-shared", "-o",
                 BUILT.resolve("libnvidia-ml.so.1").toString(), SOURCES.resolve("nvml.c").toString()));
-        CCompiler.cPlusPlus(List.of("-std=c++17", "-O2", "-Wall", "-Werror", "-pthread", "-rdynamic", "-I", "headers",
+        CCompiler.cPlusPlus(List.of("-std=c++20", "-O2", "-Wall", "-Werror", "-pthread", "-rdynamic", "-I", "headers",
                 "-o", BUILT.resolve("ranks").toString(), SOURCES.resolve("ranks.cpp").toString(), CUDA.toString(),
                 nccl.toString()));
         jar = WholeJar.write(BUILT.resolve("classes.jar").toAbsolutePath());
