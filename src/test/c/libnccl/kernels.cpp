@@ -23,7 +23,7 @@ enum Protocol { LL, LL128, SIMPLE };
 enum Algorithm { TREE, RING, COLLNET_DIRECT, COLLNET_CHAIN, NVLS, NVLS_TREE, PAT };
 enum Collective { SEND_RECV, ALL_GATHER, BROADCAST, ALL_GATHER_V, ALL_REDUCE, REDUCE, REDUCE_SCATTER };
 constexpr int STEPS = 8;
-constexpr int OFFSET_MODE = 1;
+enum Mode { NORMAL_MODE, OFFSET_MODE };
 
 struct FifoEntry { // ncclConnFifo
   int mode, offset;
@@ -224,7 +224,10 @@ public:
 private:
   char *slot(const Connection *c) const {
     int slot = c->step % STEPS;
-    if (c->fifo != nullptr && c->fifo[slot].mode == OFFSET_MODE) return c->buffers[SIMPLE] + c->fifo[slot].offset;
+    int mode = c->fifo == nullptr ? NORMAL_MODE : c->fifo[slot].mode;
+    if (mode == OFFSET_MODE) return c->buffers[SIMPLE] + c->fifo[slot].offset;
+    // NCCL defines a mode of pointers, but neither its host code nor its kernels use the mode.
+    if (mode != NORMAL_MODE) unsupported("mode %d in ncclConnFifo", mode);
     return c->buffers[SIMPLE] + slot * (c->stepSize != 0 ? c->stepSize : stepBytes);
   }
 
