@@ -26,12 +26,12 @@ extern "C" {
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
+#include <fstream>
 #include <list>
 #include <numeric>
 #include <random>
@@ -103,13 +103,9 @@ uint64_t encode(double value, int exponentBits, int mantissaBits) {
 }
 
 uint64_t bitsOf(int type, double value) {
-  if (type == FLOAT16) return encode(value, 5, 10);
-  if (type == FLOAT32) return encode(value, 8, 23);
-  if (type == FLOAT64) return encode(value, 11, 52);
-  if (type == BFLOAT16) return encode(value, 8, 7);
-  if (type == E4M3) return encode(value, 4, 3);
-  if (type == E5M2) return encode(value, 5, 2);
-  return uint64_t(value);
+  constexpr int EXPONENT_BITS[] = {5, 8, 11, 8, 4, 5}, MANTISSA_BITS[] = {10, 23, 52, 7, 3, 2};
+  if (type < FLOAT16) return uint64_t(value);
+  return encode(value, EXPONENT_BITS[type - FLOAT16], MANTISSA_BITS[type - FLOAT16]);
 }
 
 uint64_t mix(uint64_t a, uint64_t b, uint64_t c) {
@@ -324,6 +320,12 @@ struct Operation {
           NAMES[collective].c_str(), state.c_str());
     operations++;
     wrong += bad;
+  }
+
+  /** Clears the result of an operation that is not in place. */
+  void clear() { memset(memory[1], 0x55, end + GUARD - memory[1]); }
+
+  void release() {
     for (char *buffer : memory)
       if (buffer != nullptr) CHECK(cudaFree(buffer));
     if (scalar != nullptr) CHECK(cudaFree(scalar));
@@ -339,15 +341,12 @@ ncclUniqueId shareId(bool first) {
   ncclUniqueId id;
   if (first) {
     CHECK(ncclGetUniqueId(&id));
-    FILE *file = fopen((path + ".part").c_str(), "w");
-    if (file == nullptr || fwrite(&id, sizeof id, 1, file) != 1 || fclose(file) != 0) exit(2);
+    if (!std::ofstream(path + ".part").write(reinterpret_cast<char *>(&id), sizeof id)) exit(2);
     rename((path + ".part").c_str(), path.c_str());
     return id;
   }
-  FILE *file;
-  while ((file = fopen(path.c_str(), "r")) == nullptr) usleep(1000);
-  if (fread(&id, sizeof id, 1, file) != 1) exit(2);
-  fclose(file);
+  while (access(path.c_str(), F_OK) != 0) usleep(1000);
+  if (!std::ifstream(path).read(reinterpret_cast<char *>(&id), sizeof id)) exit(2);
   return id;
 }
 
@@ -446,16 +445,25 @@ private:
     CHECK(ncclGroupEnd());
   }
 
-  /** Runs a group as a graph, which is launched several times. */
+  /** Compares the results of a launch of a graph, and clears them before the next launch. */
+  static void compareLaunch(void *operations) {
+    for (Operation *operation : *static_cast<std::vector<Operation *> *>(operations)) {
+      operation->compare();
+      operation->clear();
+    }
+  }
+
+  /** Runs a group as a graph, which is launched several times without a wait. */
   void captured() {
     Communicator &on = any();
+    std::vector<Operation *> operations;
     cudaGraph_t graph;
     cudaGraphExec_t executable;
     if (on.present()) CHECK(cudaStreamBeginCapture(on.stream, cudaStreamCaptureModeGlobal));
     CHECK(ncclGroupStart());
     for (int i = draw(3); i >= 0; i--) {
-      Operation &operation = drawn(on, false);
-      if (on.present()) operation.start();
+      operations.push_back(&drawn(on, false));
+      if (on.present()) operations.back()->start();
     }
     CHECK(ncclGroupEnd());
     int launches = draw(4);
@@ -463,7 +471,11 @@ private:
       CHECK(cudaStreamEndCapture(on.stream, &graph));
       CHECK(cudaGraphInstantiateWithFlags(&executable, graph, 0));
       CHECK(cudaGraphDestroy(graph));
-      for (int i = 0; i <= launches; i++) CHECK(cudaGraphLaunch(executable, on.stream));
+      for (int i = 0; i < launches; i++) {
+        CHECK(cudaGraphLaunch(executable, on.stream));
+        CHECK(cudaLaunchHostFunc(on.stream, compareLaunch, &operations));
+      }
+      CHECK(cudaGraphLaunch(executable, on.stream));
     }
     finish();
     if (on.present()) CHECK(cudaGraphExecDestroy(executable));
@@ -471,7 +483,10 @@ private:
 
   void finish() {
     for (Communicator &communicator : communicators) communicator.synchronize();
-    for (Operation &operation : pending) operation.compare();
+    for (Operation &operation : pending) {
+      operation.compare();
+      operation.release();
+    }
     pending.clear();
   }
 
@@ -488,18 +503,16 @@ private:
       ncclConfig_t config = configuration(share);
       CHECK(ncclCommSplit(parent.handle, colors[parent.rank], keys[parent.rank], &handle, &config));
     }
-    std::vector<int> parents = parent.members;
-    bool family = share || parent.family;
     for (int color = 0; color < 2; color++) {
       std::vector<std::pair<int, int>> chosen;
       for (size_t r = 0; r < colors.size(); r++)
         if (colors[r] == color) chosen.emplace_back(keys[r], r);
       std::sort(chosen.begin(), chosen.end());
       std::vector<int> members;
-      for (auto [key, r] : chosen) members.push_back(parents[r]);
+      for (auto [key, r] : chosen) members.push_back(parent.members[r]);
       if (members.empty()) continue;
       communicators.emplace_back(members);
-      communicators.back().family = family;
+      communicators.back().family = share || parent.family;
       if (communicators.back().present()) communicators.back().handle = handle;
     }
     limit();
@@ -558,6 +571,7 @@ void run(Communicator &on, int collective, size_t count, int type, int operation
   o.start();
   on.synchronize();
   o.compare();
+  o.release();
 }
 
 void runAll(Communicator &on, char **counts, const std::vector<std::string> &names) {
@@ -577,9 +591,15 @@ void runAll(Communicator &on, char **counts, const std::vector<std::string> &nam
 // ---- Life of communicators ----
 
 void startAllReduce(std::list<Operation> &started, Communicator &on) {
-  started.push_back({&on, operations, ALL_REDUCE, 300001, FLOAT32, SUM, 0, false, 0});
+  started.push_back({&on, operations + started.size(), ALL_REDUCE, 300001, FLOAT32, SUM, 0, false, 0});
   started.back().allocate();
   started.back().start();
+}
+
+/** Runs each collective, and ends the communicator. */
+void useAndClose(Communicator on) {
+  for (size_t collective = 0; collective < NAMES.size(); collective++) run(on, collective, 30001, FLOAT32, SUM);
+  on.close(true);
 }
 
 /** Waits until all ranks are here. */
@@ -591,7 +611,10 @@ void meet() {
     while (access((prefix + std::to_string(r)).c_str(), F_OK) != 0) usleep(1000);
 }
 
-/** Aborts while all-reduces run, of which one rank has started only some. Then the ranks meet again. */
+/**
+ * Aborts while all-reduces run, of which one rank has started only some. The all-reduces that were complete before have
+ * right results. Then the ranks use a new communicator.
+ */
 void abortInFlight() {
   for (int cycle = 0; cycle < 3; cycle++) {
     Communicator on = create(allRanks());
@@ -608,7 +631,13 @@ void abortInFlight() {
     CHECK(ncclCommAbort(on.handle));
     CHECK(cudaStreamDestroy(on.stream));
     CHECK(cudaEventDestroy(event));
+    int complete = cycle + 1;
+    for (Operation &operation : started) {
+      if (complete-- > 0) operation.compare();
+      operation.release();
+    }
   }
+  useAndClose(create(allRanks()));
 }
 
 /** The last rank is killed among operations. The others shrink the communicator and use the rest. */
@@ -623,9 +652,7 @@ void killOne() {
   ncclResult_t error = ncclSuccess;
   while (ncclCommGetAsyncError(on.handle, &error) == ncclSuccess && error == ncclSuccess) sched_yield();
   printf("rank %d: NCCL reports error %d\n", rank, error);
-  Communicator rest = shrink(on, {ranks - 1}, false, 1);
-  for (size_t collective = 0; collective < NAMES.size(); collective++) run(rest, collective, 30001, FLOAT32, SUM);
-  rest.close(true);
+  useAndClose(shrink(on, {ranks - 1}, false, 1));
   CHECK(ncclCommAbort(on.handle));
 }
 
