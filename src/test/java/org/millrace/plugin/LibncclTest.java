@@ -23,6 +23,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.CCompiler;
 import org.millrace.net.ucx.Ucx;
+import org.opentest4j.TestAbortedException;
 
 /**
  * An unmodified libnccl on a machine without a GPU, with its own proxy and with the plugin. CUDA and NCCL's kernels run
@@ -89,6 +90,15 @@ class LibncclTest {
         assumeTrue(path != null, "no libnccl: -Dmillrace.nccl names the libnccl.so.2 of NCCL 2.30.7");
         nccl = Path.of(path).toRealPath();
         Files.createDirectories(BUILT);
+        try {
+            compile();
+        } catch (TestAbortedException noCompiler) {
+            fail("the tests of libnccl need compilers: " + noCompiler.getMessage(), noCompiler);
+        }
+        jar = WholeJar.write(BUILT.resolve("classes.jar").toAbsolutePath());
+    }
+
+    private static void compile() throws Exception {
         List<String> options = new ArrayList<>(List.of("-std=c++20", "-O2", "-Wall", "-Werror", "-fPIC", "-shared",
                 "-pthread", "-fvisibility=hidden", "-Wl,-soname,libcuda-on-cpu.so", "-o", CUDA.toString()));
         for (String source : List.of("loader.cpp", "cuda.cpp", "kernels.cpp")) {
@@ -101,7 +111,6 @@ class LibncclTest {
         CCompiler.cPlusPlus(List.of("-std=c++20", "-O2", "-Wall", "-Werror", "-pthread", "-rdynamic", "-I", "headers",
                 "-o", BUILT.resolve("ranks").toString(), SOURCES.resolve("ranks.cpp").toString(), CUDA.toString(),
                 nccl.toString()));
-        jar = WholeJar.write(BUILT.resolve("classes.jar").toAbsolutePath());
     }
 
     private static Outcome run(Map<String, String> environment, int ranks, int hosts, String... arguments)
