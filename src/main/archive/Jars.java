@@ -48,8 +48,8 @@ final class Jars {
             + "|META-INF/(MANIFEST\\.MF|INDEX\\.LIST|[^/]+\\.(SF|DSA|RSA))|.*/");
     /** Files that are joined, because several jars have them. */
     private static final Pattern JOINED = Pattern.compile("META-INF/(services/.*|NOTICE)");
-    /** Gson's annotations for compilers. */
-    private static final String UNUSED = "error_prone_annotations";
+    /** Gson's annotations for compilers, and Chronicle Bytes, which only programs use. */
+    private static final Pattern UNUSED = Pattern.compile("error_prone_annotations|net/openhft|org/slf4j");
 
     private final Map<String, byte[]> entries = new LinkedHashMap<>();
 
@@ -58,7 +58,7 @@ final class Jars {
         Path library = target.resolve(args[1] + ".jar");
         Path classes = target.resolve("classes");
         Path module = target.resolve("module");
-        run("javac", "--release", RELEASE, "-Xlint:all", "-Werror", "-d", module.toString(), "-p", args[4],
+        run("javac", "--release", RELEASE, "-Xlint:all,-path", "-Werror", "-d", module.toString(), "-p", args[4],
                 "--patch-module", "org.millrace=" + classes, "src/main/module/module-info.java");
         run("jar", "--update", "--date", args[3], "--file", library.toString(), "--module-version", args[2], "-C",
                 module.toString(), "module-info.class");
@@ -66,7 +66,7 @@ final class Jars {
         all.addJar(library);
         all.addClasses(classes);
         for (String part : args[4].split(File.pathSeparator)) {
-            if (part.endsWith(".jar") && !part.contains(UNUSED)) {
+            if (part.endsWith(".jar") && !UNUSED.matcher(part).find()) {
                 all.addJar(Path.of(part));
             }
         }

@@ -1,12 +1,15 @@
 /** NCCL for Java, and NCCL's network proxy in Java. */
+@SuppressWarnings("requires-automatic") // Chronicle Bytes has no module descriptor
 module org.millrace {
     requires java.management;
     requires jdk.net;
     requires static jdk.jfr;
     requires org.apache.logging.log4j;
     requires static org.jspecify;
+    requires static chronicle.bytes;
 
     exports org.millrace.abi;
+    exports org.millrace.chronicle;
     exports org.millrace.collnet;
     exports org.millrace.cuda;
     exports org.millrace.device.gin;

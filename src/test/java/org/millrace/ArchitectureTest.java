@@ -60,6 +60,7 @@ class ArchitectureTest {
             2 cuda:             ., driver
             1 abi:              ., gin, kernel
             1 agent:            .
+            1 chronicle:        .
             1 element:          .
             1 failure:          .
             1 library:          .
@@ -272,6 +273,18 @@ class ArchitectureTest {
         assertEquals(Set.of("Agreement", "AlgorithmChoice", "CollNet", "EngineOptions", "EngineProvider", "EngineTrace",
                 "Fault", "GinRank", "JoinOptions", "LinkTable", "NetworkOptions", "Networks", "ProtocolChoice",
                 "Recording", "SharedMemoryOptions", "TlsIdentity", "TransferOptions"), readers);
+    }
+
+    /** A type that is absent at run time, or in a user's compilation, must not appear in other signatures. */
+    @Test
+    void onlyThePackageChronicleUsesChronicleBytes() {
+        Set<String> users = classes.stream()
+                .filter(javaClass -> javaClass.getDirectDependenciesFromSelf()
+                        .stream()
+                        .anyMatch(dependency -> dependency.getTargetClass().getName().startsWith("net.openhft.")))
+                .map(JavaClass::getPackageName)
+                .collect(Collectors.toCollection(TreeSet::new));
+        assertEquals(Set.of(ROOT + ".chronicle"), users);
     }
 
     @Test

@@ -51,8 +51,8 @@ class DocsTest {
     private static final Pattern FILE = Pattern.compile("(?:src|bench|headers|jextract)/[\\w./-]+");
     private static final Pattern DECLARATION = Pattern
             .compile("\\b(?:class|interface|enum|record)\\s+([A-Z]\\w*)|^\\s+([A-Z]\\w*)[(,;]", Pattern.MULTILINE);
-    private static final List<String> OF_THE_JDK =
-            List.of("java.lang.", "java.lang.foreign.", "java.lang.invoke.", "java.util.", "java.util.concurrent.");
+    private static final List<String> OF_LIBRARIES = List.of("java.lang.", "java.lang.foreign.", "java.lang.invoke.",
+            "java.util.", "java.util.concurrent.", "net.openhft.chronicle.bytes.");
 
     private static final Set<String> classes = new HashSet<>();
 
@@ -208,7 +208,7 @@ class DocsTest {
     private static boolean isKnown(String quoted) {
         Matcher name = CLASS.matcher(quoted);
         if (name.matches()) {
-            return classes.contains(name.group(1)) || isOfTheJdk(name.group(1));
+            return classes.contains(name.group(1)) || isOfALibrary(name.group(1));
         }
         if (PACKAGE.matcher(quoted).matches()) {
             String folder = quoted.replace('.', '/');
@@ -218,8 +218,8 @@ class DocsTest {
         return !FILE.matcher(quoted).matches() || Files.exists(Path.of(quoted));
     }
 
-    private static boolean isOfTheJdk(String name) {
-        return OF_THE_JDK.stream().anyMatch(prefix -> {
+    private static boolean isOfALibrary(String name) {
+        return OF_LIBRARIES.stream().anyMatch(prefix -> {
             try {
                 Class.forName(prefix + name, false, DocsTest.class.getClassLoader());
                 return true;

@@ -14,6 +14,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
@@ -22,6 +23,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.spi.ToolProvider;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -146,6 +148,44 @@ class ExamplesTest {
                 library + File.pathSeparator + jars, "--patch-module", "org.millrace=target/classes"));
         arguments.addAll(sources);
         compile(arguments.toArray(String[]::new));
+    }
+
+    /** The library works without its optional dependency Chronicle Bytes, as on the page getting-started.md. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void theFirstProgramNeedsOnlyTheDependenciesOfItsPage(boolean isModule, @TempDir Path directory) throws Exception {
+        String all = System.getProperty("java.class.path");
+        String jars = Arrays.stream(all.split(File.pathSeparator))
+                .filter(jar -> jar.matches(".*/(log4j-api|log4j-core|jspecify)-[^/]*"))
+                .collect(Collectors.joining(File.pathSeparator));
+        String out = directory.resolve("out").toString();
+        String program = Path.of("src", "examples", "java", "com", "example", "millrace", "AllReduce.java").toString();
+        List<String> run = new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"));
+        if (isModule) {
+            String library = directory.resolve("library").toString();
+            String patch = "org.millrace=target/classes";
+            compile("-d", library, "-p", all, "--patch-module", patch, "src/main/module/module-info.java");
+            Path module = Files.writeString(directory.resolve("module-info.java"),
+                    "module program { requires org.millrace; }");
+            String path = library + File.pathSeparator + jars;
+            compile("-Xlint:all", "-Werror", "-d", out, "-p", path, "--patch-module", patch, program,
+                    module.toString());
+            run.addAll(List.of("--enable-native-access=org.millrace", "-p", out + File.pathSeparator + path,
+                    "--patch-module", patch, "-m", "program/" + AllReduce.class.getName()));
+        } else {
+            String path = "target/classes" + File.pathSeparator + jars;
+            compile("-Xlint:all", "-Werror", "-d", out, "-cp", path, program);
+            run.addAll(List.of("--enable-native-access=ALL-UNNAMED", "-cp", out + File.pathSeparator + path,
+                    AllReduce.class.getName()));
+        }
+        run.addAll(List.of("file:" + directory.resolve("g"), "0", "1"));
+        ProcessBuilder builder = new ProcessBuilder(run).redirectErrorStream(true);
+        builder.environment().put("MILLRACE_DEVICE", "host");
+        Process rank = builder.start();
+        String printed = new String(rank.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        assertTrue(rank.waitFor(30, TimeUnit.SECONDS), printed);
+        assertEquals("rank 0 on emulated device 0: element 7 is 7.0\n", printed);
     }
 
     private static void compile(String... arguments) {

@@ -1,0 +1,49 @@
+package org.millrace.chronicle;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.ref.Reference;
+import net.openhft.chronicle.bytes.Bytes;
+import net.openhft.chronicle.bytes.BytesStore;
+import org.millrace.DataType;
+import org.millrace.Operand;
+
+/**
+ * Creates operands of native stores. The emulated device uses the memory of a store in place, if its address is a
+ * multiple of the element size; a GPU copies it. The program owns the store: an operand only keeps the store reachable.
+ * The program must not release or resize the store before all operations on the operand are complete.
+ */
+public final class ChronicleOperands {
+
+    private ChronicleOperands() {}
+
+    /** {@return the bytes of a store, as {@link DataType#INT8}} See {@link #of(BytesStore, DataType)}. */
+    public static Operand of(BytesStore<?, ?> store) {
+        return of(store, DataType.INT8);
+    }
+
+    /**
+     * {@return the elements of a store, without a copy: from the read position to the read limit of a {@code Bytes}, or
+     * all of another store} To receive elements into an empty {@code Bytes}, first set its write position behind them.
+     * Callable from any thread that may use the store.
+     *
+     * @param type element type
+     * @throws IllegalArgumentException if the store is released, on the heap or elastic, if it has no readable bytes,
+     *                                  or if their number is not a multiple of the element size
+     */
+    @SuppressWarnings("restricted") // the address and size are those of the store
+    public static Operand of(BytesStore<?, ?> store, DataType type) {
+        String problem = store.refCount() <= 0 ? "is released: reserve it until all operations on it are complete"
+                : !store.isDirectMemory() ? "is not in native memory: use BytesStore.nativeStoreWithFixedCapacity"
+                        : store instanceof Bytes<?> bytes && bytes.capacity() > bytes.realCapacity()
+                                ? "is elastic and moves its memory when it grows: use Bytes.allocateDirect(capacity)"
+                                : store.readRemaining() == 0 ? "has no readable bytes: set its write position" : "";
+        if (!problem.isEmpty()) {
+            throw new IllegalArgumentException("the " + store.getClass().getSimpleName() + " " + problem);
+        }
+        // The captured reference keeps the store reachable, because Chronicle frees the memory of unreachable stores.
+        MemorySegment memory = MemorySegment.ofAddress(store.addressForRead(store.readPosition()))
+                .reinterpret(store.readRemaining(), Arena.ofAuto(), _ -> Reference.reachabilityFence(store));
+        return Operand.ofHost(store.readWrite() ? memory : memory.asReadOnly(), type);
+    }
+}
