@@ -64,7 +64,7 @@ public class ObjectGatherBenchmark {
 
     private final ExecutorService other = Executors.newSingleThreadExecutor();
     private final List<Communicator> ranks = new ArrayList<>();
-    private final Book book = new Book();
+    final Book book = new Book();
     private Serializer<Book> serializer;
 
     /** Serializer of a {@link Book}. */

@@ -18,8 +18,9 @@ class ObjectGatherBenchmarkTest {
         benchmark.orders = ORDERS;
         benchmark.way = way;
         benchmark.setUp();
-        List<ObjectGatherBenchmark.Order> expected = benchmark.alone().orders();
+        List<ObjectGatherBenchmark.Order> expected = benchmark.book.orders();
         assertEquals(ORDERS, expected.size());
+        assertEquals(expected, benchmark.alone().orders());
         assertEquals(List.of(expected, expected),
                 benchmark.allGather().stream().map(ObjectGatherBenchmark.Book::orders).toList());
         benchmark.tearDown();
