@@ -163,16 +163,20 @@ class ExamplesTest {
         List<String> run = new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"));
         if (isModule) {
-            String library = directory.resolve("library").toString();
-            String patch = "org.millrace=target/classes";
-            compile("-d", library, "-p", all, "--patch-module", patch, "src/main/module/module-info.java");
+            String descriptor = directory.resolve("descriptor").toString();
+            String library = directory.resolve("millrace.jar").toString();
+            compile("-d", descriptor, "-p", all, "--patch-module", "org.millrace=target/classes",
+                    "src/main/module/module-info.java");
+            call("jar", "--create", "--no-compress", "--file", library, "-C", "target/classes", ".", "-C", descriptor,
+                    "module-info.class");
             Path module = Files.writeString(directory.resolve("module-info.java"),
                     "module program { requires org.millrace; }");
             String path = library + File.pathSeparator + jars;
-            compile("-Xlint:all", "-Werror", "-d", out, "-p", path, "--patch-module", patch, program,
+            // Without a class path, the compiler would use the class path of this JVM.
+            compile("-Xlint:all", "-Werror", "-d", out, "-cp", directory.toString(), "-p", path, program,
                     module.toString());
-            run.addAll(List.of("--enable-native-access=org.millrace", "-p", out + File.pathSeparator + path,
-                    "--patch-module", patch, "-m", "program/" + AllReduce.class.getName()));
+            run.addAll(List.of("--enable-native-access=org.millrace", "-p", out + File.pathSeparator + path, "-m",
+                    "program/" + AllReduce.class.getName()));
         } else {
             String path = "target/classes" + File.pathSeparator + jars;
             compile("-Xlint:all", "-Werror", "-d", out, "-cp", path, program);
@@ -189,10 +193,13 @@ class ExamplesTest {
     }
 
     private static void compile(String... arguments) {
+        call("javac", arguments);
+    }
+
+    private static void call(String tool, String... arguments) {
         StringWriter said = new StringWriter();
-        int status = ToolProvider.findFirst("javac")
-                .orElseThrow()
-                .run(new PrintWriter(said), new PrintWriter(said), arguments);
+        int status =
+                ToolProvider.findFirst(tool).orElseThrow().run(new PrintWriter(said), new PrintWriter(said), arguments);
         assertEquals(0, status, said.toString());
     }
 
