@@ -236,10 +236,13 @@ public record TracedRank(TracedProcess process, ProcessState state, long hash, i
          * @param mounted directory of the mounted hierarchies
          */
         static boolean isFrozen(List<String> cgroups, Path mounted) throws IOException {
+            // If both versions are mounted, systemd mounts version 2 in a directory beside the hierarchies of version
+            // 1.
+            String second = Files.isDirectory(mounted.resolve("unified")) ? "unified" : ".";
             for (String line : cgroups) {
                 String[] fields = line.split(":", 3);
                 boolean unified = fields[1].isEmpty();
-                Path file = mounted.resolve(unified ? "." : "freezer")
+                Path file = mounted.resolve(unified ? second : "freezer")
                         .resolve(fields[2].substring(1))
                         .resolve(unified ? "cgroup.events" : "freezer.state");
                 if ((unified || fields[1].equals("freezer")) && Files.isReadable(file)

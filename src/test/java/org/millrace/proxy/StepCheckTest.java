@@ -208,9 +208,12 @@ class StepCheckTest {
 
     private static NetEndpoint open(String name) {
         Ucx.assumeUsable(name);
-        Map<String, String> settings = name.equals("tls")
-                ? Map.of("MILLRACE_NET", "socket", "MILLRACE_TLS", "1", "MILLRACE_SECRET", "of the test")
-                : Map.of("MILLRACE_NET", name);
+        Map<String, String> settings = switch (name) {
+            case "tls" -> Map.of("MILLRACE_NET", "socket", "MILLRACE_TLS", "1", "MILLRACE_SECRET", "of the test");
+            case "link" -> Map.of("MILLRACE_NET", "socket", "NCCL_HOSTID", "x", "MILLRACE_LINK",
+                    "x-x: rate=10Gbit,delay=10us,jitter=10us,loss=0.1%; down");
+            default -> Map.of("MILLRACE_NET", name);
+        };
         return NetEndpoint.open(Configuration.ofPlugin(settings::get));
     }
 
@@ -250,7 +253,8 @@ class StepCheckTest {
 
     @ParameterizedTest
     @CsvSource({"shm, SLOT", "shm, FRAME", "shm, DESTINATION", "socket, SLOT", "socket, FRAME", "socket, DESTINATION",
-            "tls, SLOT", "tls, FRAME", "tls, DESTINATION", "ucx, SLOT", "ucx, FRAME", "ucx, DESTINATION"})
+            "tls, SLOT", "tls, FRAME", "tls, DESTINATION", "ucx, SLOT", "ucx, FRAME", "ucx, DESTINATION", "link, SLOT",
+            "link, FRAME", "link, DESTINATION"})
     void aChangedPayloadIsFoundAndNamed(String network, Place place) {
         try (NetEndpoint endpoint = open(network)) {
             for (int fault = 0; fault < FAULTS; fault++) {
@@ -271,7 +275,7 @@ class StepCheckTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"shm", "socket", "tls", "ucx"})
+    @ValueSource(strings = {"shm", "socket", "tls", "ucx", "link"})
     void anUnchangedPayloadIsNotReported(String network) {
         int steps = Integer.getInteger("millrace.test.steps", 5_000);
         try (NetEndpoint endpoint = open(network);

@@ -165,6 +165,9 @@ class HangTest {
         Files.writeString(unified, "populated 1\nfrozen 0\n");
         Files.writeString(freezer, "FROZEN\n");
         assertTrue(ProcessState.isFrozen(cgroups, mounted));
+        Path hybrid = Files.createDirectories(mounted.resolve("unified/a/b")).resolve("cgroup.events");
+        Files.writeString(hybrid, "populated 1\nfrozen 1\n");
+        assertTrue(ProcessState.isFrozen(List.of("0::/a/b"), mounted), "both versions are mounted");
     }
 
     private static TracedProcess gin(int rank, long taken, long completed, long lastChange) {

@@ -1,0 +1,87 @@
+package org.millrace.plugin;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.millrace.trace.Hang;
+import org.millrace.trace.TraceReader;
+import org.millrace.trace.TracedProcess;
+import org.millrace.trace.Verdict.Cause;
+import org.millrace.trace.Verdict;
+
+/** A rank that a signal stops is reported as stopped, not as lost, and its job continues with it. */
+@Tag("slow")
+@Timeout(value = 300, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class StoppedRankTest {
+
+    private static final int RANKS = 3;
+    private static final int VICTIM = 1;
+    private static final int OPERATION = 5;
+    private static final Duration STOPPED = Duration.ofSeconds(15);
+
+    @TempDir
+    private Path directory;
+    private Process ranks;
+
+    private String output() throws IOException {
+        assertTrue(ranks.isAlive());
+        return Files.readString(directory.resolve("output"));
+    }
+
+    private List<TracedProcess> read() throws IOException {
+        return TraceReader.readAll(directory, (file, problem) -> {});
+    }
+
+    private String awaitLine(String pattern) throws IOException {
+        Matcher found = Pattern.compile(pattern).matcher(output());
+        while (!found.find()) {
+            Thread.onSpinWait();
+            found = Pattern.compile(pattern).matcher(output());
+        }
+        return found.group(1);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"shm", "socket", "ucx"})
+    void aStoppedRankIsReportedAndTheJobContinues(String network) throws Exception {
+        ranks = HostProgram.compile("stall_host", "-DNET_VERSION=11")
+                .withNetwork(network)
+                .with("MILLRACE_TRACE_DIRECTORY", directory.toString())
+                .start(directory.resolve("output"), HostProgram.library(), "stop", RANKS, 1, VICTIM, OPERATION, "ring");
+        try {
+            String pid = awaitLine("rank " + VICTIM + " is pid (\\d+)\n");
+            String words = "Rank " + VICTIM + " \\(pid " + pid + " on [^ ]+\\) is stopped \\(SIGCONT continues it\\)";
+            for (int rank : new int[] {0, 2}) {
+                awaitLine("millrace: rank " + rank + ", pid \\d+ on [^ ]+: nothing moves\\. (" + words + ")");
+            }
+            List<Verdict> verdicts = List.of();
+            while (verdicts.isEmpty() || verdicts.getFirst().still().compareTo(STOPPED) < 0) {
+                assertTrue(ranks.isAlive());
+                verdicts = Hang.verdicts(this::read, Duration.ofSeconds(1));
+            }
+            assertEquals(List.of(Cause.STOPPED), verdicts.stream().map(Verdict::cause).toList(), verdicts::toString);
+            assertEquals(pid, verdicts.getFirst().json().get("pid").toString());
+            assertEquals(0, new ProcessBuilder("kill", "-CONT", pid).start().waitFor());
+            while (!read().stream().allMatch(each -> each.communicators().getFirst().enqueued() > OPERATION + 20)) {
+                assertTrue(ranks.isAlive());
+            }
+            assertTrue(read().stream().noneMatch(TracedProcess::failed), output());
+        } finally {
+            ranks.getOutputStream().close();
+            ranks.waitFor();
+        }
+    }
+}
