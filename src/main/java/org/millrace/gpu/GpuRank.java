@@ -107,8 +107,8 @@ record GpuRank(Libraries libraries, ControlPlane control, GroupFailure failure, 
             UniqueId id = UniqueId.of(letter.bytes("an id", UniqueId.BYTES));
             letter.end();
             GroupFailure failure = new GroupFailure(control);
-            try (JoinTrace trace = JoinTrace.connecting(0, rank, System.nanoTime())) {
-                trace.activity("ncclCommInitRank waits for the other ranks of " + rendezvous);
+            try (JoinTrace _ = JoinTrace.connecting(0, rank, System.nanoTime(),
+                    "ncclCommInitRank waits for the other ranks of " + rendezvous)) {
                 NcclCommunicator nccl = bounded("ncclCommInitRank of rank " + rank, patience, failure,
                         () -> libraries.nccl().join(device, id, size, rank));
                 return new GpuRank(libraries, control, failure, device, nccl, patience);

@@ -27,15 +27,15 @@ public final class JoinTrace implements AutoCloseable {
     /** Opens the trace of a rank that joins a group at a rendezvous. */
     public static JoinTrace open(int rank, int size, String where) {
         ProcessTrace process = ProcessTrace.current();
-        return process == null ? NONE : process.join(0, rank, size, System.nanoTime(), where);
+        return process == null ? NONE : process.join(0, rank, size, System.nanoTime(), where, "");
     }
 
     /**
      * Opens the trace of a connection that is being made since a time. The communicator's hash may be 0, the rank -1.
      */
-    public static JoinTrace connecting(long communicator, int rank, long since) {
+    public static JoinTrace connecting(long communicator, int rank, long since, String description) {
         ProcessTrace process = ProcessTrace.current();
-        return process == null ? NONE : process.join(communicator, rank, 0, since, "");
+        return process == null ? NONE : process.join(communicator, rank, 0, since, "", description);
     }
 
     /** Stores the ranks that have not joined. */

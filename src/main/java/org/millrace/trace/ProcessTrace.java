@@ -294,7 +294,7 @@ public final class ProcessTrace {
         return link(System.nanoTime(), SilenceFields.CUT, "", peer, what);
     }
 
-    synchronized JoinTrace join(long communicator, int rank, int size, long since, String where) {
+    synchronized JoinTrace join(long communicator, int rank, int size, long since, String where, String activity) {
         int index = blocks.take(TraceLayout.JOIN, communicator, rank);
         if (index < 0) {
             return JoinTrace.NONE;
@@ -303,6 +303,7 @@ public final class ProcessTrace {
         TraceMemory.set(at + JoinFields.SIZE_OFFSET, size);
         TraceMemory.set(at + JoinFields.SINCE_OFFSET, since);
         TraceMemory.text(at + JoinFields.WHERE_OFFSET, JoinFields.WHERE_BYTES, where);
+        TraceMemory.text(at + JoinFields.ACTIVITY_OFFSET, JoinFields.ACTIVITY_BYTES, activity);
         show(index);
         return new JoinTrace(this, index, at, size);
     }

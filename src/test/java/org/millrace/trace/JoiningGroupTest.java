@@ -31,7 +31,7 @@ class JoiningGroupTest {
     }
 
     private JoinTrace join(int rank, int size, int... missing) {
-        JoinTrace join = trace.join(0, rank, size, System.nanoTime(), WHERE);
+        JoinTrace join = trace.join(0, rank, size, System.nanoTime(), WHERE, "");
         join.missing(IntStream.of(missing).collect(BitSet::new, BitSet::set, BitSet::or));
         return join;
     }

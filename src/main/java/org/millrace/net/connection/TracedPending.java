@@ -14,8 +14,7 @@ public final class TracedPending<T> implements Pending<T> {
     private final int rank;
     /** Time of the first poll, by {@link System#nanoTime}; 0 before it. */
     private long begun;
-    /** Time from which a poll stores the description again. */
-    private long next;
+    private long nextStore;
     private JoinTrace trace = JoinTrace.NONE;
 
     /** The communicator and the rank have the same meaning as in {@link JoinTrace#connecting}. */
@@ -30,10 +29,11 @@ public final class TracedPending<T> implements Pending<T> {
     public synchronized @Nullable T poll() {
         long now = System.nanoTime();
         begun = begun == 0 ? now : begun;
-        if (now - begun >= PERIOD_NANOS && now - next >= 0) {
-            next = now + PERIOD_NANOS;
-            trace = trace == JoinTrace.NONE ? JoinTrace.connecting(communicator, rank, begun) : trace;
-            trace.activity(pending.describe());
+        if (now - begun >= PERIOD_NANOS && now - nextStore >= 0) {
+            nextStore = now + PERIOD_NANOS;
+            String description = pending.describe();
+            trace = trace == JoinTrace.NONE ? JoinTrace.connecting(communicator, rank, begun, description) : trace;
+            trace.activity(description);
         }
         T made = pending.poll();
         if (made != null) {
