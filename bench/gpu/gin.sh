@@ -13,6 +13,10 @@
 # descriptors that Java served in each context. It also prints the number of NCCL's GIN progress threads, which should
 # be 0.
 #
+# The same puts, and puts of every rank to each rank, are measured from a Java program that serves its own queues
+# (GinOnGpus.java, with the kernels of gin_java.cu). JAVA is the java of a JDK 22 or newer (default: java); without one
+# this part is left out.
+#
 # Then the script dispatches tokens to experts and combines the results, as DeepEP does (nccl_expert.cu). It does so for
 # every number of ranks in EXPERT_RANKS (2 4), if the host has enough GPUs.
 #
@@ -28,7 +32,7 @@
 # nvidia.nccl package of python3 and /usr/local/cuda.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-[[ $# -ge 1 && $1 != -* ]] || { sed -n '2,28s/^# \{0,1\}//p' "$0"; exit 2; }
+[[ $# -ge 1 && $1 != -* ]] || { sed -n '2,32s/^# \{0,1\}//p' "$0"; exit 2; }
 . "$here/ranks.sh"
 plugin=$(plugin_of "$1")
 output=${2:-$(mktemp -d)}
@@ -56,6 +60,17 @@ run() {
   grep -hoE 'GIN: rank .*, context .*: descriptors served by (Java|C): .*' "$output/$label".?.log || echo "nothing says that a descriptor was served"
   grep -hoE "GIN: rank .*, copies by the GPU's engines: .*" "$output/$label".?.log || true # no such line if all memory is host memory
   grep -hE '^rank .*threads' "$output/$label".?.log || true
+}
+
+build_gin_java() { # the kernels, and a program that starts a rank
+  "$CUDA_HOME/bin/nvcc" -cubin -O2 -std=c++17 -arch=native -DNCCL_GIN_GDAKI_ENABLE=0 -I"$NCCL_HOME/include" "$here/gin_java.cu" -o "$work/gin_java.cubin"
+  cat >"$work/gin_java" <<RANK
+#!/usr/bin/env bash
+export CUDA_MODULE_LOADING=EAGER MILLRACE_NCCL_LIBRARY="$NCCL_HOME/lib/libnccl.so.2" LD_LIBRARY_PATH="$CUDA_HOME/lib64:\${LD_LIBRARY_PATH:-}"
+exec "$java" --enable-native-access=ALL-UNNAMED -cp "${plugin%/*}/millrace.jar" "$here/../../src/examples/java/com/example/millrace/GinOnGpus.java" \
+  "\$1" "\$2" "\$3" "$work/gin_java.cubin" "\$4" "\$5"
+RANK
+  chmod +x "$work/gin_java"
 }
 
 build_gin_c() {
@@ -101,6 +116,12 @@ compare_with_c() { # compares with nccl_gin's run of $network
 
 build_device nccl_gin
 build_device nccl_expert
+java=${JAVA:-$(command -v java || true)}
+if [ -n "$java" ]; then
+  build_gin_java
+else
+  echo "== gin_java not run: there is no java"
+fi
 if [ "${GIN_C:-0}" = 1 ]; then
   build_gin_c
 fi
@@ -110,6 +131,9 @@ seed=${SEED:-$RANDOM$RANDOM}
 # lines.
 for network in ${NETWORKS:-shm socket}; do
   nccl_gin "gin_$network"
+  if [ -n "$java" ]; then
+    run "gin_java_$network" "${RANKS:-2}" ' of Java,' gin_java "${MAX_BYTES:-67108864}" "${ITERATIONS:-400}"
+  fi
   if [ "${GIN_C:-0}" = 1 ]; then
     compare_with_c
   fi

@@ -14,7 +14,7 @@ import org.millrace.engine.GinRank;
 /**
  * Puts and signals of kernels, on the emulated device. Rank 0 puts a number into rank 1's window and increments its
  * signal. Rank 1 waits for the signal and puts an answer. Each rank uses two device communicators, as DeepEP's kernels
- * use their {@code dcomms[]}. On GPUs, NCCL has the same calls in CUDA: {@code src/main/cuda/gin.cu}.
+ * use their {@code dcomms[]}. On GPUs, NCCL has the same calls in CUDA: {@link GinOnGpus}.
  */
 public final class GinPing {
 

@@ -6,10 +6,8 @@ import java.lang.foreign.SymbolLookup;
 import java.nio.file.Path;
 import java.util.Map;
 import org.millrace.MillraceException;
-import org.millrace.gin.GinServed;
 import org.millrace.library.BundledLibrary;
 import org.millrace.nccl.NcclResult;
-import org.millrace.plugin.gin.GinGroup;
 import org.millrace.plugin.host.NativeEnvironment;
 
 /** Serves the plugin in this JVM, for Java programs. NCCL opens the plugin's shim, and the shim calls this JVM. */
@@ -56,11 +54,6 @@ public final class InProcessPlugin {
         }
         active = true;
         return true;
-    }
-
-    /** Returns the totals of all GIN contexts that this JVM has served, including destroyed ones. */
-    public static GinServed ginServed() {
-        return GinGroup.Totals.served();
     }
 
     @SuppressWarnings("restricted") // loads Millrace's own library

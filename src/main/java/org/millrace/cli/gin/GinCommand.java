@@ -1,13 +1,10 @@
 package org.millrace.cli.gin;
 
 import java.lang.foreign.Arena;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.function.IntFunction;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.abi.gin.GinDescriptorFormat;
@@ -16,7 +13,7 @@ import org.millrace.cli.base.Json;
 import org.millrace.cli.base.ResultTable;
 import org.millrace.cli.base.RunJson;
 import org.millrace.cli.base.Subcommand;
-import org.millrace.cli.run.JavaCommand;
+import org.millrace.cli.run.RankEvent;
 import org.millrace.cli.run.RankRun;
 import org.millrace.cli.run.RankWorker;
 import org.millrace.cli.run.RunDeadline;
@@ -34,12 +31,9 @@ import picocli.CommandLine.Parameters;
 /** {@code millrace gin PATTERN}. */
 @Command(
         name = "gin",
-        description = {"Measure GPU-initiated networking on the emulated device or on GPUs, and check what arrives.",
+        description = {"Measure GPU-initiated networking on the emulated device, and check what arrives.",
                 "Blocks post descriptors to the queues that NCCL's device side uses; each rank is a thread with an "
-                        + "agent that carries them out over the network.",
-                "On GPUs (--device cuda) each rank is a process with a GPU and an NCCL_HOSTID of its own, whose "
-                        + "kernels call NCCL's device functions."
-                        + " They are compiled by nvcc with the headers of the NCCL that is there, 2.28.7 or later."},
+                        + "agent that carries them out over the network."},
         sortOptions = false)
 public final class GinCommand extends Subcommand {
 
@@ -127,43 +121,11 @@ public final class GinCommand extends Subcommand {
     private @Nullable String net;
 
     @Option(
-            names = "--device",
-            paramLabel = "NAME",
-            defaultValue = "host",
-            description = "host or cuda: the emulated device, or GPUs (default: ${DEFAULT-VALUE}).")
-    private String device;
-
-    @Option(
-            names = "--nvcc",
-            paramLabel = "FILE",
-            description = "cuda: the compiler (default: CUDA_HOME's, PATH's or /usr/local/cuda's).")
-    private @Nullable Path nvcc;
-
-    @Option(
-            names = "--nccl-include",
-            paramLabel = "DIR",
-            description = "cuda: where nccl_device.h lies (default: in NCCL_HOME, beside the libnccl that is "
-                    + "loaded, or /usr/include).")
-    private @Nullable Path include;
-
-    @Option(
-            names = "--cubin",
-            paramLabel = "FILE",
-            description = "cuda: kernels that are compiled already, from src/main/cuda/gin.cu.")
-    private @Nullable Path cubin;
-
-    @Option(
             names = "--json",
             paramLabel = "FILE",
             converter = Converters.ResultFile.class,
             description = "Write the results there too, for programs.")
     private @Nullable Path json;
-
-    @Option(names = "--worker-rank", hidden = true)
-    private @Nullable Integer workerRank;
-
-    @Option(names = "--worker-rendezvous", hidden = true)
-    private @Nullable String workerRendezvous;
 
     @Option(
             names = "--deadline",
@@ -184,10 +146,6 @@ public final class GinCommand extends Subcommand {
         if (net != null) {
             settings.put(Settings.NETWORK.name(), net);
         }
-        if (device.equals("cuda")) {
-            return onGpus(plan, settings);
-        }
-        require(device.equals("host"), "--device " + device + ": there are host and cuda");
         // The settings are checked here, so that this process reports an error once. Otherwise every rank would report
         // the error.
         EngineProvider.requireUsable(Configuration.load(settings));
@@ -205,45 +163,11 @@ public final class GinCommand extends Subcommand {
             return;
         }
         Map<String, Object> document = plan.json();
-        document.put("device", device);
         document.put("environment", RunJson.environment());
         document.put("settings", RunJson.settings(Configuration.load(settings)));
         document.put("results", table.rows());
         document.put("failures", failures);
         Json.save("--json", json, Json.write(document));
-    }
-
-    private int onGpus(GinPlan plan, Map<String, String> settings) {
-        require(pattern != GinPattern.FLOOD,
-                "there are no kernels for " + pattern + ": on GPUs (--device cuda) there are put, signal and alltoall");
-        require(cubin == null || Files.isReadable(cubin), "--cubin " + cubin + ": there is no such file");
-        CudaGin gin = new CudaGin(plan.onGpus(deadline), settings);
-        if (workerRank != null) {
-            gin.work(workerRank, workerRendezvous, cubin);
-            return ExitCode.OK; // the parent process determines the exit status
-        }
-        ResultTable table = new ResultTable(spec.commandLine().getOut());
-        table.say("# " + pattern + ", ranks: " + ranks + " (processes with a GPU each) contexts: " + contexts
-                + " (asked for)");
-        boolean right =
-                gin.run(new CudaGin.Kernels(cubin, nvcc, include), this::worker, table, spec.commandLine().getErr());
-        writeJson(plan, settings, table, right ? List.of() : List.of("see standard error"));
-        return right ? ExitCode.OK : ExitCode.SOFTWARE;
-    }
-
-    /**
-     * Returns the command of each rank: the arguments of this process, from which the rank derives its plan, and
-     * further arguments that make the process a rank.
-     */
-    private IntFunction<List<String>> worker(String rendezvous, Path image) {
-        return rank -> {
-            List<String> arguments = new ArrayList<>(spec.root().commandLine().getParseResult().originalArgs());
-            arguments.addAll(List.of("--worker-rank", String.valueOf(rank), "--worker-rendezvous", rendezvous));
-            if (cubin == null) {
-                arguments.addAll(List.of("--cubin", image.toString()));
-            }
-            return JavaCommand.of(arguments);
-        };
     }
 
     /** Runs a pattern on the emulated device, with ranks as threads. */
@@ -258,11 +182,15 @@ public final class GinCommand extends Subcommand {
             String[] served = new String[plan.ranks()];
             List<RankRun.Failure> failures = RankRun.run(plan.ranks(),
                     (rendezvous, events) -> new ThreadRanks(plan.ranks(), rank -> new Worker(rank, rendezvous), events),
-                    RunDeadline.after(deadline), GinEvent.Noted.class, noted -> served[noted.rank()] = noted.text());
+                    RunDeadline.after(deadline), Served.class, event -> served[event.rank()] = event.text());
             for (int rank = 0; failures.isEmpty() && rank < plan.ranks(); rank++) {
                 table.say("# rank " + rank + ": " + served[rank]);
             }
             return failures;
+        }
+
+        /** Report of a rank: the descriptors that its agent served, as text for the user. */
+        private record Served(int rank, String text) implements RankEvent {
         }
 
         /** One rank, from its join to its end. */
@@ -291,7 +219,7 @@ public final class GinCommand extends Subcommand {
                         }
                         plan.pattern().run(plan, rank, arena, table);
                         rank.barrier();
-                        reporter.tell(new GinEvent.Noted(number, rank.communicator().served().toString()));
+                        reporter.tell(new Served(number, rank.communicator().served().toString()));
                     } catch (Throwable thrown) {
                         reporter.fail(thrown);
                         // The failure is sent to the other ranks, so that they do not wait for this rank.

@@ -1,7 +1,4 @@
-/**
- * {@code millrace gin} measures GIN: puts by the emulated device, or by kernels that are compiled from {@code
- * src/main/cuda/gin.cu}.
- */
+/** {@code millrace gin} measures GIN: puts by the emulated device. */
 @NullMarked
 package org.millrace.cli.gin;
 

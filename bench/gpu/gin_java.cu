@@ -1,9 +1,9 @@
 /*
- * Kernels of `millrace gin --device cuda`, which test puts and signals of NCCL's device API. They are compiled where
- * they run, with the headers of the installed NCCL. The struct ncclDevComm, which kernels take by value, and the queues
- * behind it change with the release.
+ * Kernels of src/examples/java/com/example/millrace/GinOnGpus.java, which check and measure puts and signals of NCCL's
+ * device API. They are compiled where they run, with the headers of the installed NCCL. The struct ncclDevComm, which
+ * kernels take by value, and the queues behind it change with the release.
  *
- *   nvcc -cubin -O2 -std=c++17 -arch=sm_90 -DNCCL_GIN_GDAKI_ENABLE=0 -I INCLUDE gin.cu -o gin.cubin
+ *   nvcc -cubin -O2 -std=c++17 -arch=sm_90 -DNCCL_GIN_GDAKI_ENABLE=0 -I INCLUDE gin_java.cu -o gin_java.cubin
  *
  * No wait takes longer than `patience` nanoseconds. A kernel that exceeds it writes the failed wait and its parameters
  * to `outcome`, and ends.
@@ -15,6 +15,7 @@
 /* Signals of each context. All count up and are never reset. */
 #define ARRIVED 0
 #define BARRIER 1
+#define EXCHANGED 2
 
 /*
  * outcome[0] is 0, or the number of the missing signal plus 1. outcome[1] is the expected value, outcome[2] the value
@@ -97,7 +98,7 @@ extern "C" __global__ void ginPingPong(__grid_constant__ const ncclDevComm devCo
  * `to`. Data for a rank uses the context of that rank's number, modulo the number of contexts. All ranks meet after
  * every round. `before` and `met` are the numbers of earlier rounds and meetings. One warp.
  */
-extern "C" __global__ void ginAllToAll(__grid_constant__ const ncclDevComm devComm, unsigned contexts, ncclWindow_t to, ncclWindow_t from, uint64_t bytes,
+extern "C" __global__ void ginAllToAll(__grid_constant__ const ncclDevComm devComm, uint64_t contexts, ncclWindow_t to, ncclWindow_t from, uint64_t bytes,
                                        uint64_t before, uint64_t met, uint64_t rounds, uint64_t patience, uint64_t *outcome) {
   ncclTeam world = ncclTeamWorld(devComm);
   unsigned mine = devComm.rank % contexts;
@@ -107,9 +108,9 @@ extern "C" __global__ void ginAllToAll(__grid_constant__ const ncclDevComm devCo
     for (int step = threadIdx.x; step < devComm.nRanks; step += warpSize) {
       int peer = (devComm.rank + step) % devComm.nRanks;
       ncclGin gin{devComm, (int)(peer % contexts)};
-      gin.put(world, peer, to, devComm.rank * bytes, from, peer * bytes, bytes, ncclGin_SignalInc{ARRIVED});
+      gin.put(world, peer, to, devComm.rank * bytes, from, peer * bytes, bytes, ncclGin_SignalInc{EXCHANGED});
     }
-    bool arrived = threadIdx.x != 0 || reached(arrivals, mine, ARRIVED, (before + round) * devComm.nRanks, deadline, outcome);
+    bool arrived = threadIdx.x != 0 || reached(arrivals, mine, EXCHANGED, (before + round) * devComm.nRanks, deadline, outcome);
     if (!__all_sync(~0u, arrived) || !meet(devComm, (met + round) * devComm.nRanks, deadline, outcome))
       return;
   }
