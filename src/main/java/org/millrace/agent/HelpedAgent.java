@@ -6,6 +6,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
+import org.millrace.foreign.Words;
 
 /**
  * Agent with passes that a waiting thread can run. While no thread waits, the agent's own thread runs them. This class
@@ -53,17 +54,8 @@ public final class HelpedAgent implements Agent, IdleStrategy {
      */
     private static final long FIRST_NAP_NANOS = 50_000;
 
-    private static final VarHandle TURN;
-    private static final VarHandle VISITS;
-    static {
-        try {
-            MethodHandles.Lookup lookup = MethodHandles.lookup();
-            TURN = lookup.findVarHandle(HelpedAgent.class, "turn", int.class);
-            VISITS = lookup.findVarHandle(HelpedAgent.class, "visits", long.class);
-        } catch (ReflectiveOperationException e) {
-            throw new ExceptionInInitializerError(e);
-        }
-    }
+    private static final VarHandle TURN = Words.field(MethodHandles.lookup(), "turn", int.class);
+    private static final VarHandle VISITS = Words.field(MethodHandles.lookup(), "visits", long.class);
 
     private final Agent agent;
     private final IdleStrategy alone;

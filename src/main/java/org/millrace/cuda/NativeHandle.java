@@ -10,6 +10,7 @@ import java.util.function.ToIntFunction;
 import org.jspecify.annotations.Nullable;
 import org.millrace.agent.IdleProfile;
 import org.millrace.agent.IdleStrategy;
+import org.millrace.foreign.Words;
 
 /**
  * The address of an object that a native library owns. The object is released exactly once, and never while a call uses
@@ -25,21 +26,11 @@ public final class NativeHandle {
 
     private static final AddressLayout POINTER = ValueLayout.ADDRESS;
     private static final VarHandle SLOT = POINTER.varHandle();
-    private static final VarHandle STATE;
-    private static final VarHandle RELEASED;
+    private static final VarHandle STATE = Words.field(MethodHandles.lookup(), "state", int.class);
+    private static final VarHandle RELEASED = Words.field(MethodHandles.lookup(), "released", boolean.class);
 
     /** Sign bit of {@link #state}: the handle is closed. The other bits contain the number of calls in progress. */
     private static final int CLOSED = Integer.MIN_VALUE;
-
-    static {
-        try {
-            MethodHandles.Lookup lookup = MethodHandles.lookup();
-            STATE = lookup.findVarHandle(NativeHandle.class, "state", int.class);
-            RELEASED = lookup.findVarHandle(NativeHandle.class, "released", boolean.class);
-        } catch (ReflectiveOperationException impossible) {
-            throw new ExceptionInInitializerError(impossible);
-        }
-    }
 
     private final String name;
     private final Consumer<MemorySegment> release;

@@ -8,6 +8,7 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.failure.RepeatedFailure;
+import org.millrace.foreign.Words;
 
 /**
  * A kernel on the emulated device. It consists of the blocks of one plan, one block per channel. The kernel is complete
@@ -17,14 +18,7 @@ import org.millrace.failure.RepeatedFailure;
  */
 public final class EmulatedKernel implements StreamTask {
 
-    private static final VarHandle LAST_MOVED;
-    static {
-        try {
-            LAST_MOVED = MethodHandles.lookup().findVarHandle(EmulatedKernel.class, "lastMoved", long.class);
-        } catch (ReflectiveOperationException e) {
-            throw new ExceptionInInitializerError(e);
-        }
-    }
+    private static final VarHandle LAST_MOVED = Words.field(MethodHandles.lookup(), "lastMoved", long.class);
 
     private final Object name;
     private final Block[] blocks;

@@ -2,6 +2,7 @@ package org.millrace.foreign;
 
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.Objects;
 
@@ -23,6 +24,21 @@ public final class Words {
     public static final MemorySegment MEMORY = everything();
 
     private Words() {}
+
+    /**
+     * Returns the access of a field, for a static constant of the field's class.
+     *
+     * @param owner lookup of the class that declares the field
+     * @param name  name of the field
+     * @param type  type of the field
+     */
+    public static VarHandle field(MethodHandles.Lookup owner, String name, Class<?> type) {
+        try {
+            return owner.findVarHandle(owner.lookupClass(), name, type);
+        } catch (ReflectiveOperationException impossible) {
+            throw new AssertionError(impossible);
+        }
+    }
 
     @SuppressWarnings("restricted")
     private static MemorySegment everything() {

@@ -9,6 +9,7 @@ import java.util.function.BooleanSupplier;
 import org.millrace.agent.Agent;
 import org.millrace.agent.PollSchedule;
 import org.millrace.agent.RequestQueue;
+import org.millrace.foreign.Words;
 
 /**
  * Carries out the descriptors of several communicators on one thread, without allocation. Other threads pass their
@@ -25,15 +26,7 @@ public final class GinAgent implements Agent {
     /** Number of successive polls without work after which a communicator counts as idle. */
     private static final int BUSY_POLLS = 10_000;
 
-    private static final VarHandle PASSES;
-
-    static {
-        try {
-            PASSES = MethodHandles.lookup().findVarHandle(GinAgent.class, "passes", long.class);
-        } catch (ReflectiveOperationException impossible) {
-            throw new AssertionError(impossible);
-        }
-    }
+    private static final VarHandle PASSES = Words.field(MethodHandles.lookup(), "passes", long.class);
 
     private final String name;
     private final RequestQueue requests = new RequestQueue();

@@ -11,6 +11,7 @@ import java.nio.channels.FileChannel.MapMode;
 import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 import org.millrace.file.PrivateFile;
+import org.millrace.foreign.Words;
 
 /**
  * Records of a thread in a mapped file. The recording thread stores only into prepared memory. The recorder's thread
@@ -31,14 +32,7 @@ final class RecordFile {
      * Number of bytes that are prepared at once. One write of many pages takes a sixth of the time of separate writes.
      */
     private static final long BLOCK_BYTES = 256 << 10;
-    private static final VarHandle READY;
-    static {
-        try {
-            READY = MethodHandles.lookup().findVarHandle(RecordFile.class, "ready", long.class);
-        } catch (ReflectiveOperationException e) {
-            throw new ExceptionInInitializerError(e);
-        }
-    }
+    private static final VarHandle READY = Words.field(MethodHandles.lookup(), "ready", long.class);
 
     private final @Nullable FileChannel channel;
     private final long header;

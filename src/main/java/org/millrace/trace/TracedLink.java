@@ -6,7 +6,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
-import org.millrace.trace.TracedCommunicator.Operation;
 
 /**
  * One direction of a connection, with its rank and its other end from other traces. NCCL tells a plugin neither rank
@@ -124,10 +123,5 @@ public record TracedLink(TracedProcess process, TracedConnection connection, int
     public double standsSeconds() {
         long since = connection.lastChange() == 0 ? connection.opened() : connection.lastChange();
         return since == 0 ? 0 : Math.max(0, (process.read() - since) / 1e9);
-    }
-
-    /** Returns the last operation that was enqueued in the connection's communicator; null if none was stored. */
-    public @Nullable Operation operation() {
-        return communicator == null || communicator.last().isEmpty() ? null : communicator.last().getLast();
     }
 }

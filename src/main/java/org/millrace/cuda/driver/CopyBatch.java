@@ -82,10 +82,6 @@ final class CopyBatch {
         return count == MAX_COPIES || allBytes >= FULL_BYTES;
     }
 
-    int count() {
-        return count;
-    }
-
     /**
      * Adds a copy. The batch must not contain {@link #MAX_COPIES} copies yet. Returns false if the new copy joined an
      * earlier copy.

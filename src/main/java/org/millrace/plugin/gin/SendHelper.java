@@ -8,6 +8,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.agent.Agent;
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.IdleStrategy;
+import org.millrace.foreign.Words;
 import org.millrace.net.DeviceRegion;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameSender;
@@ -21,15 +22,7 @@ import org.millrace.net.PeerClosedException;
  */
 final class SendHelper implements Agent, AutoCloseable {
 
-    private static final VarHandle PASSES;
-
-    static {
-        try {
-            PASSES = MethodHandles.lookup().findVarHandle(SendHelper.class, "passes", long.class);
-        } catch (ReflectiveOperationException impossible) {
-            throw new AssertionError(impossible);
-        }
-    }
+    private static final VarHandle PASSES = Words.field(MethodHandles.lookup(), "passes", long.class);
 
     private final List<HelpedSender> senders = new CopyOnWriteArrayList<>();
     private final AgentRunner runner;
@@ -120,22 +113,10 @@ final class SendHelper implements Agent, AutoCloseable {
          */
         private static final long MANY_BYTES = 128 << 10;
 
-        private static final VarHandle TURN;
-        private static final VarHandle ADDED;
-        private static final VarHandle TAKEN_UP;
-        private static final VarHandle COMPLETED;
-
-        static {
-            try {
-                MethodHandles.Lookup lookup = MethodHandles.lookup();
-                TURN = lookup.findVarHandle(HelpedSender.class, "turn", int.class);
-                ADDED = lookup.findVarHandle(HelpedSender.class, "added", long.class);
-                TAKEN_UP = lookup.findVarHandle(HelpedSender.class, "taken", long.class);
-                COMPLETED = lookup.findVarHandle(HelpedSender.class, "completed", long.class);
-            } catch (ReflectiveOperationException impossible) {
-                throw new AssertionError(impossible);
-            }
-        }
+        private static final VarHandle TURN = Words.field(MethodHandles.lookup(), "turn", int.class);
+        private static final VarHandle ADDED = Words.field(MethodHandles.lookup(), "added", long.class);
+        private static final VarHandle TAKEN_UP = Words.field(MethodHandles.lookup(), "taken", long.class);
+        private static final VarHandle COMPLETED = Words.field(MethodHandles.lookup(), "completed", long.class);
 
         private final FrameSender wire;
         private final SendHelper helper;
