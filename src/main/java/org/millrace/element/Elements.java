@@ -4,46 +4,12 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import org.millrace.DataType;
 
-/**
- * Reads and writes single elements of any type, to prepare data and to check results. Shares no loop with
- * {@link ElementKernel}.
- */
+/** Writes single elements of any type, to prepare data. Shares no loop with {@link ElementKernel}. */
 public final class Elements {
 
     private static final double TWO_TO_64 = 0x1p64;
 
     private Elements() {}
-
-    /**
-     * Returns an element's value. 64-bit integers beyond 2<sup>53</sup> are rounded to nearest; {@link #getBits}
-     * returns them exactly.
-     */
-    public static double get(DataType type, MemorySegment segment, long offset) {
-        return value(type, getBits(type, segment, offset));
-    }
-
-    /**
-     * Writes an element, rounded as in {@link #bits}.
-     *
-     * @throws IllegalArgumentException if the type is an integer type that does not have this value
-     */
-    public static void set(DataType type, MemorySegment segment, long offset, double value) {
-        setBits(type, segment, offset, bits(type, value));
-    }
-
-    /**
-     * Returns an element's bits, extended with zeros for unsigned integers and with the sign bit for every other type.
-     * For an integer type the result is the element's value.
-     */
-    public static long getBits(DataType type, MemorySegment segment, long offset) {
-        long bits = switch (type.bytes()) {
-            case 1 -> segment.get(ValueLayout.JAVA_BYTE, offset);
-            case 2 -> segment.get(ValueLayout.JAVA_SHORT_UNALIGNED, offset);
-            case 4 -> segment.get(ValueLayout.JAVA_INT_UNALIGNED, offset);
-            default -> segment.get(ValueLayout.JAVA_LONG_UNALIGNED, offset);
-        };
-        return isUnsigned(type) ? bits & mask(type) : bits;
-    }
 
     /** Writes an element's bits. Bits beyond the type's size are ignored. */
     public static void setBits(DataType type, MemorySegment segment, long offset, long bits) {
@@ -56,29 +22,9 @@ public final class Elements {
     }
 
     /**
-     * Returns the value that the bits represent, rounded to nearest if it is a 64-bit integer beyond 2<sup>53</sup>.
-     */
-    public static double value(DataType type, long bits) {
-        return switch (type) {
-            case INT8 -> (byte) bits;
-            case INT32 -> (int) bits;
-            case INT64 -> bits;
-            case UINT8, UINT32 -> bits & mask(type);
-            // Half of the value fits into a long. The bit that is shifted out can only decide a tie, so it is or-ed in.
-            case UINT64 -> bits >= 0 ? bits : 2.0 * (bits >>> 1 | bits & 1);
-            case FLOAT16 -> Float.float16ToFloat((short) bits);
-            case FLOAT32 -> Float.intBitsToFloat((int) bits);
-            case FLOAT64 -> Double.longBitsToDouble(bits);
-            case BFLOAT16 -> BFloat16.toFloat((short) bits);
-            case FLOAT8_E4M3 -> Float8.E4M3.toFloat((byte) bits);
-            case FLOAT8_E5M2 -> Float8.E5M2.toFloat((byte) bits);
-        };
-    }
-
-    /**
-     * Returns the bits that represent a value, in the form of {@link #getBits}. For floating-point types the value is
-     * rounded once, to nearest, ties to even. A value that is too large becomes an infinity; in the 8-bit
-     * floating-point types it becomes the largest finite number.
+     * Returns the bits that represent a value, extended with zeros for unsigned integers and with the sign bit for
+     * every other type. For floating-point types the value is rounded once, to nearest, ties to even. A value that is
+     * too large becomes an infinity; in the 8-bit floating-point types it becomes the largest finite number.
      *
      * @throws IllegalArgumentException if the type is an integer type that does not have this value
      */
@@ -107,10 +53,6 @@ public final class Elements {
 
     private static boolean isUnsigned(DataType type) {
         return type == DataType.UINT8 || type == DataType.UINT32 || type == DataType.UINT64;
-    }
-
-    private static long mask(DataType type) {
-        return -1L >>> Long.SIZE - type.bytes() * Byte.SIZE;
     }
 
     /** Conversions between bfloat16, the upper half of a binary32, and binary32. */

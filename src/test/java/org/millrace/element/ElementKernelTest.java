@@ -87,24 +87,23 @@ class ElementKernelTest {
         assertEquals(-2, reduceAll(DataType.INT32, ReduceOp.AVG, -3, -2, -2).getAtIndex(ValueLayout.JAVA_INT, 0));
         assertEquals(2, reduceAll(DataType.INT32, ReduceOp.AVG, 3, 2, 2).getAtIndex(ValueLayout.JAVA_INT, 0));
         // both sums wrap to 244 in 8 bits, which is -12 as a signed number
-        assertEquals(81, Elements.get(DataType.UINT8, reduceAll(DataType.UINT8, ReduceOp.AVG, 200, 200, 100), 0));
-        assertEquals(-4, Elements.get(DataType.INT8, reduceAll(DataType.INT8, ReduceOp.AVG, 100, 100, 44), 0));
+        assertEquals(81, ElementValues.get(DataType.UINT8, reduceAll(DataType.UINT8, ReduceOp.AVG, 200, 200, 100), 0));
+        assertEquals(-4, ElementValues.get(DataType.INT8, reduceAll(DataType.INT8, ReduceOp.AVG, 100, 100, 44), 0));
     }
 
     @Test
     void floatAveragesAreScaledBeforeTheyCanOverflow() {
-        assertEquals(0x1p127,
-                Elements.get(DataType.FLOAT32, reduceAll(DataType.FLOAT32, ReduceOp.AVG, 0x1p127, 0x1p127, 0x1p127), 0),
-                0x1p104);
+        assertEquals(0x1p127, ElementValues.get(DataType.FLOAT32,
+                reduceAll(DataType.FLOAT32, ReduceOp.AVG, 0x1p127, 0x1p127, 0x1p127), 0), 0x1p104);
     }
 
     @Test
     void aGroupOfOneRankIsACopy() {
         for (DataType type : DataType.values()) {
             MemorySegment element = Arena.global().allocate(type.bytes());
-            Elements.set(type, element, 0, 96);
+            ElementValues.set(type, element, 0, 96);
             ElementKernel.of(type, ReduceOp.AVG, 1).copy(element, 0, element, 0, 1);
-            assertEquals(96, Elements.get(type, element, 0), type.label());
+            assertEquals(96, ElementValues.get(type, element, 0), type.label());
         }
     }
 
@@ -124,7 +123,7 @@ class ElementKernelTest {
         long infinity = type.isFloating() ? Elements.bits(type, Double.POSITIVE_INFINITY) : 0;
         for (int i = 0; i < 2 * count; i += random.nextInt(1, 3)) {
             long at = (long) i * type.bytes();
-            Elements.setBits(type, memory, at, Elements.getBits(type, memory, at) | infinity);
+            Elements.setBits(type, memory, at, ElementValues.getBits(type, memory, at) | infinity);
         }
         for (ReduceOp.BuiltIn op : List.of(ReduceOp.BuiltIn.SUM, ReduceOp.BuiltIn.PROD, ReduceOp.BuiltIn.MAX,
                 ReduceOp.BuiltIn.MIN)) {
@@ -203,7 +202,7 @@ class ElementKernelTest {
         MemorySegment input = Arena.global().allocate(8);
         MemorySegment result = Arena.global().allocate(8);
         for (int rank = 0; rank < elements.length; rank++) {
-            Elements.set(type, input, 0, elements[rank]);
+            ElementValues.set(type, input, 0, elements[rank]);
             if (rank == 0) {
                 kernel.copy(input, 0, result, 0, 1);
             } else {
@@ -229,8 +228,8 @@ class ElementKernelTest {
                 : Elements.bits(type, type.isFloating() ? 1 / 3f : 0);
         for (int i = 0; i < count; i++) {
             long at = (long) i * type.bytes();
-            long a = Elements.getBits(type, expected, x + at);
-            long b = Elements.getBits(type, expected, y + at);
+            long a = ElementValues.getBits(type, expected, x + at);
+            long b = ElementValues.getBits(type, expected, y + at);
             Step step = scaled ? Step.SCALE_ADD
                     : List.of(Step.ADD, Step.MULTIPLY, Step.MAXIMUM, Step.MINIMUM, Step.ADD).get(OPS.indexOf(op));
             long result = Reference.apply(type, step, a, b,
@@ -241,9 +240,9 @@ class ElementKernelTest {
         kernel.reduce(memory, x, memory, y, memory, out, count, true);
         for (int i = 0; i < count; i++) {
             long at = out + (long) i * type.bytes();
-            if (type.isFloating() && Double.isNaN(Elements.get(type, memory, at))
-                    && Double.isNaN(Elements.get(type, expected, at))) {
-                Elements.setBits(type, expected, at, Elements.getBits(type, memory, at));
+            if (type.isFloating() && Double.isNaN(ElementValues.get(type, memory, at))
+                    && Double.isNaN(ElementValues.get(type, expected, at))) {
+                Elements.setBits(type, expected, at, ElementValues.getBits(type, memory, at));
             }
         }
         assertEquals(-1, memory.mismatch(expected),

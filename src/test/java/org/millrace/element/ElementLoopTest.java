@@ -61,7 +61,7 @@ class ElementLoopTest {
         // direction of the rounding.
         long one = Elements.bits(type, 1);
         for (long scalar = one; scalar < one + 128; scalar++) {
-            double halfUnit = Accuracy.ulp(type, 1) / 2 / Elements.value(type, scalar);
+            double halfUnit = Accuracy.ulp(type, 1) / 2 / ElementValues.value(type, scalar);
             long nearest = Elements.bits(type, halfUnit);
             compare(type, Step.SCALE_ADD, scalar, 64, i -> nearest - 4 + i / 8, i -> one + i % 8);
             compare(type, Step.SCALE_ADD, scalar, 1024, i -> one + i / 8, i -> i % 8 < 4 ? i % 4 : 0x8000 | i % 4);
@@ -81,9 +81,9 @@ class ElementLoopTest {
             }
             new ElementKernel(bytes, null, Loops.of(type, step), null, scalar).reduce(x, 0, y, 0, out, 0, count, false);
             for (int i = 0; i < count; i++) {
-                long a = Elements.getBits(type, x, (long) i * bytes);
-                long b = Elements.getBits(type, y, (long) i * bytes);
-                long actual = Elements.getBits(type, out, (long) i * bytes);
+                long a = ElementValues.getBits(type, x, (long) i * bytes);
+                long b = ElementValues.getBits(type, y, (long) i * bytes);
+                long actual = ElementValues.getBits(type, out, (long) i * bytes);
                 long expected = Reference.apply(type, step, a, b, scalar);
                 if (!same(type, expected, actual, step != Step.ONE_NAN)) {
                     assertEquals(Long.toHexString(expected & mask(type)), Long.toHexString(actual & mask(type)),
@@ -97,8 +97,8 @@ class ElementLoopTest {
     /** Returns whether the bits are equal, or both are NaN. 8-bit floats have only one NaN. */
     private static boolean same(DataType type, long expected, long actual, boolean anyNan) {
         return (expected ^ actual) << Long.SIZE - 8 * type.bytes() == 0
-                || anyNan && type.isFloating() && type.bytes() > 1 && Double.isNaN(Elements.value(type, expected))
-                        && Double.isNaN(Elements.value(type, actual));
+                || anyNan && type.isFloating() && type.bytes() > 1 && Double.isNaN(ElementValues.value(type, expected))
+                        && Double.isNaN(ElementValues.value(type, actual));
     }
 
     private static long mask(DataType type) {

@@ -23,7 +23,7 @@ class ElementsTest {
         SplittableRandom random = new SplittableRandom(SEED);
         for (int i = 0; i < 1 << 16; i++) {
             long bits = type.bytes() <= 2 ? i : random.nextLong() >>> random.nextInt(64);
-            double value = Elements.value(type, bits);
+            double value = ElementValues.value(type, bits);
             boolean exact = type.bytes() < 8 || type == DataType.FLOAT64 || Long.numberOfLeadingZeros(bits) >= 11;
             boolean infinite = type == DataType.FLOAT8_E5M2 && Double.isInfinite(value);
             if (exact && !infinite && !Double.isNaN(value)) {
@@ -44,24 +44,24 @@ class ElementsTest {
         SplittableRandom random = new SplittableRandom(SEED);
         for (int i = 0; i < 100_000; i++) {
             // a random value, or one at or next to the middle between two numbers of the format
-            double number = Elements.value(type, random.nextLong());
+            double number = ElementValues.value(type, random.nextLong());
             double value = i % 2 == 0 ? Math.scalb(random.nextDouble(1, 2), random.nextInt(-30, 20))
                     : Math.nextAfter(number + Accuracy.ulp(type, number) / 2, random.nextInt(-1, 2) * Double.MAX_VALUE);
             if (Double.isFinite(value) && value != 0 && Math.abs(value) < format.toDouble(format.largest())) {
                 assertEquals(format.toDouble(once.round(Reference.Dyadic.of(value))),
-                        Elements.value(type, Elements.bits(type, value)), value + " seed " + SEED);
+                        ElementValues.value(type, Elements.bits(type, value)), value + " seed " + SEED);
             }
         }
     }
 
     @Test
     void unsigned64BitIntegersReachBeyondLong() {
-        assertEquals(0x1p64, Elements.value(DataType.UINT64, -1));
-        assertEquals(0x1p63, Elements.value(DataType.UINT64, Long.MIN_VALUE));
+        assertEquals(0x1p64, ElementValues.value(DataType.UINT64, -1));
+        assertEquals(0x1p63, ElementValues.value(DataType.UINT64, Long.MIN_VALUE));
         assertEquals(Long.MIN_VALUE, Elements.bits(DataType.UINT64, 0x1p63));
         assertEquals(-2048, Elements.bits(DataType.UINT64, 0x1p64 - 2048));
         // the last bit of the integer decides which double is nearest
-        assertEquals(0x1p63 + 2048, Elements.value(DataType.UINT64, Long.MIN_VALUE + 1025));
+        assertEquals(0x1p63 + 2048, ElementValues.value(DataType.UINT64, Long.MIN_VALUE + 1025));
     }
 
     @Test
@@ -79,10 +79,11 @@ class ElementsTest {
             value = DataType.class,
             names = {"FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT64", "FLOAT8_E4M3", "FLOAT8_E5M2"})
     void unitInTheLastPlaceIsTheDistanceToTheNextNumber(DataType type) {
-        for (double value : new double[] {1, 1.5, 2, 3, 100, 0, Elements.value(type, 1), Elements.value(type, 2)}) {
+        for (double value : new double[] {1, 1.5, 2, 3, 100, 0, ElementValues.value(type, 1),
+                ElementValues.value(type, 2)}) {
             long bits = Elements.bits(type, value);
-            assertEquals(Elements.value(type, bits + 1) - Elements.value(type, bits), Accuracy.ulp(type, value),
-                    type + " " + value);
+            assertEquals(ElementValues.value(type, bits + 1) - ElementValues.value(type, bits),
+                    Accuracy.ulp(type, value), type + " " + value);
         }
     }
 
@@ -95,14 +96,14 @@ class ElementsTest {
         MemorySegment sum = Arena.global().allocate(8);
         double worst = 0;
         for (int run = 0; run < 2000; run++) {
-            Elements.set(type, sum, 0, 0);
+            ElementValues.set(type, sum, 0, 0);
             double exact = 0;
             for (int rank = 0; rank < 8; rank++) {
-                Elements.set(type, element, 0, random.nextDouble());
-                exact += Elements.get(type, element, 0);
+                ElementValues.set(type, element, 0, random.nextDouble());
+                exact += ElementValues.get(type, element, 0);
                 kernel.reduce(element, 0, sum, 0, sum, 0, 1, rank == 7);
             }
-            double error = Math.abs(Elements.get(type, sum, 0) - exact);
+            double error = Math.abs(ElementValues.get(type, sum, 0) - exact);
             // Each rounding error depends on the size of the partial sum. A partial sum may exceed the exact sum by the
             // measured error.
             double tolerance = Accuracy.tolerance(type, exact + error, 8);

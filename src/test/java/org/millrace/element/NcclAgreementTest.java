@@ -48,7 +48,7 @@ class NcclAgreementTest {
     }
 
     private static ReduceOp preMulSum(DataType type) {
-        return new ReduceOp.PreMulSum(Elements.value(type, SCALARS[type.code()]));
+        return new ReduceOp.PreMulSum(ElementValues.value(type, SCALARS[type.code()]));
     }
 
     private static String crc(DataType type, ElementKernel kernel) {
@@ -67,7 +67,7 @@ class NcclAgreementTest {
             MemorySegment canonical = MemorySegment.ofArray(result);
             for (int i = 0; i < count; i++) {
                 Elements.setBits(type, canonical, (long) i * bytes,
-                        canonical(type, Elements.getBits(type, first, (long) i * bytes)));
+                        canonical(type, ElementValues.getBits(type, first, (long) i * bytes)));
             }
             CRC32 crc = new CRC32();
             crc.update(result);
@@ -76,7 +76,7 @@ class NcclAgreementTest {
     }
 
     private static long canonical(DataType type, long bits) {
-        if (!type.isFloating() || !Double.isNaN(Elements.value(type, bits))) {
+        if (!type.isFloating() || !Double.isNaN(ElementValues.value(type, bits))) {
             return bits;
         }
         return switch (type) {
