@@ -15,13 +15,13 @@ import java.util.concurrent.Callable;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
+import org.millrace.cli.base.CommandGroup;
 import org.millrace.plugin.PluginInstaller;
 import org.millrace.plugin.StartupCache;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
@@ -31,16 +31,7 @@ import picocli.CommandLine.Spec;
         description = "The plugin through which any NCCL program uses Millrace.",
         synopsisSubcommandLabel = "COMMAND",
         subcommands = PluginCommand.InstallCommand.class)
-final class PluginCommand implements Runnable {
-
-    @Spec
-    private CommandSpec spec;
-
-    @Override
-    public void run() {
-        throw new ParameterException(spec.commandLine(),
-                "no command is given. Commands: " + String.join(", ", spec.subcommands().keySet()));
-    }
+final class PluginCommand extends CommandGroup {
 
     @Command(
             name = "install",

@@ -7,11 +7,8 @@ import org.millrace.config.Configuration;
 import org.millrace.config.Settings.LogSubsystem;
 import org.millrace.config.Settings;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.ScopeType;
-import picocli.CommandLine.Spec;
 
 /** The command {@code millrace} and the options that all its commands share. {@code Main} adds the commands. */
 @Command(
@@ -21,7 +18,7 @@ import picocli.CommandLine.Spec;
         versionProvider = Version.class,
         exitCodeListHeading = "%nExit status:%n",
         exitCodeList = {"0:success", "1:a failure, or wrong values", "2:wrong usage, or a setting that is not usable"})
-public final class MillraceCommand implements Runnable {
+public final class MillraceCommand extends CommandGroup {
 
     private static final String CONFIGURATION = "log4j2.configurationFile";
     /**
@@ -29,9 +26,6 @@ public final class MillraceCommand implements Runnable {
      * {@code millrace.*}, because that prefix marks settings.
      */
     private static final String LEVEL = "org.millrace.cli.level";
-
-    @Spec
-    private CommandSpec spec;
 
     @Option(names = {"-h", "--help"}, usageHelp = true, scope = ScopeType.INHERIT, description = "Show this help.")
     private boolean help;
@@ -71,12 +65,6 @@ public final class MillraceCommand implements Runnable {
             // itself.
             configureLogging(Settings.LOG_LEVEL.defaultValue(), Settings.LOG_SUBSYSTEMS.defaultValue());
         }
-    }
-
-    @Override
-    public void run() {
-        throw new ParameterException(spec.commandLine(),
-                "no command is given. Commands: " + String.join(", ", spec.subcommands().keySet()));
     }
 
     /**

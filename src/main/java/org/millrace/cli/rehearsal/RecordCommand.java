@@ -14,6 +14,7 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.cli.base.Columns;
+import org.millrace.cli.base.CommandGroup;
 import org.millrace.cli.base.Units;
 import org.millrace.rehearsal.RecordedRun.Step;
 import org.millrace.rehearsal.RecordedRun;
@@ -22,7 +23,6 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
@@ -33,16 +33,7 @@ import picocli.CommandLine.Spec;
                 + " operation.",
         synopsisSubcommandLabel = "COMMAND",
         subcommands = {RecordCommand.Show.class, RecordCommand.Stat.class, RecordCommand.Export.class})
-public final class RecordCommand implements Runnable {
-
-    @Spec
-    private CommandSpec spec;
-
-    @Override
-    public void run() {
-        throw new ParameterException(spec.commandLine(),
-                "no command is given. Commands: " + String.join(", ", spec.subcommands().keySet()));
-    }
+public final class RecordCommand extends CommandGroup {
 
     /** A command that reads a recording's directory and prints facts about it. */
     abstract static class Reading implements Callable<Integer> {
