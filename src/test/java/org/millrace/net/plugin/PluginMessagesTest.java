@@ -19,6 +19,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.net.Connected;
 import org.millrace.net.DeviceRegion;
 import org.millrace.net.FrameHeader;
+import org.millrace.net.HostDevice;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.RandomFrames;
@@ -95,54 +96,18 @@ class PluginMessagesTest {
     }
 
     /** Memory that the plugin treats as GPU memory. Received data is visible after a flush. */
-    private static final class FakeDevice implements DeviceRegion {
+    private static final class FakeDevice extends HostDevice {
 
-        private final MemorySegment memory;
         private final int descriptor;
 
         FakeDevice(MemorySegment memory, int descriptor) {
-            this.memory = memory;
+            super(memory, null);
             this.descriptor = descriptor;
-        }
-
-        @Override
-        public MemorySegment segment() {
-            return memory;
-        }
-
-        @Override
-        public long address() {
-            return memory.address();
-        }
-
-        @Override
-        public long bytes() {
-            return memory.byteSize();
-        }
-
-        @Override
-        public Ticket ticket() {
-            return null;
-        }
-
-        @Override
-        public long map(long process, Ticket ticket) {
-            throw new UnsupportedOperationException();
-        }
-
-        @Override
-        public Copies copies() {
-            throw new UnsupportedOperationException();
         }
 
         @Override
         public int lendDmaBuf(IntUnaryOperator use) {
             return descriptor < 0 ? -1 : use.applyAsInt(descriptor);
-        }
-
-        @Override
-        public void close() {
-            // the arena frees it
         }
     }
 

@@ -10,8 +10,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.millrace.MillraceException;
 import org.millrace.net.Connected;
-import org.millrace.net.DeviceRegion;
 import org.millrace.net.FrameHeader;
+import org.millrace.net.HostDevice;
 
 /**
  * A device that completes no copies, for example behind a long kernel, delays only its own connection. No thread waits.
@@ -26,30 +26,14 @@ class DeviceFramesTest {
      * Host memory that imitates device memory. A copy begins if the queue has room, and completes unless a kernel
      * blocks.
      */
-    private static final class PlayedDevice implements DeviceRegion {
-        private final MemorySegment memory;
+    private static final class PlayedDevice extends HostDevice {
         private boolean hasRoom = true;
         private boolean blocked;
         private boolean mappable = true;
         private long begun;
 
         PlayedDevice(Arena arena) {
-            memory = arena.allocate((long) FRAMES * BYTES, 64);
-        }
-
-        @Override
-        public MemorySegment segment() {
-            return memory;
-        }
-
-        @Override
-        public long address() {
-            return memory.address();
-        }
-
-        @Override
-        public long bytes() {
-            return memory.byteSize();
+            super(arena.allocate((long) FRAMES * BYTES, 64), null);
         }
 
         @Override
@@ -88,11 +72,6 @@ class DeviceFramesTest {
                     return !blocked;
                 }
             };
-        }
-
-        @Override
-        public void close() {
-            // the arena frees it
         }
     }
 

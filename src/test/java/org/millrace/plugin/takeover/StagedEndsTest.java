@@ -11,6 +11,7 @@ import org.millrace.net.DeviceRegion;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
+import org.millrace.net.HostDevice;
 import org.millrace.proxy.MemoryFrames;
 
 /**
@@ -39,42 +40,7 @@ class StagedEndsTest {
         }
     };
     private final MemorySegment memory = Arena.ofAuto().allocate(64);
-    private final DeviceRegion device = new DeviceRegion() {
-        @Override
-        public MemorySegment segment() {
-            return memory;
-        }
-
-        @Override
-        public long address() {
-            return memory.address();
-        }
-
-        @Override
-        public long bytes() {
-            return memory.byteSize();
-        }
-
-        @Override
-        public Ticket ticket() {
-            return null;
-        }
-
-        @Override
-        public long map(long process, Ticket ticket) {
-            throw new UnsupportedOperationException();
-        }
-
-        @Override
-        public Copies copies() {
-            return copies;
-        }
-
-        @Override
-        public void close() {
-            // the garbage collector frees the memory
-        }
-    };
+    private final DeviceRegion device = new HostDevice(memory, copies);
     private final Staging staging =
             new Staging(device, MemoryFrames.region(Arena.ofAuto().allocate(memory.byteSize())));
     private final FrameHeader header = new FrameHeader();

@@ -2,9 +2,10 @@ package org.millrace.plugin.takeover;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import java.lang.foreign.MemorySegment;
+import java.lang.foreign.Arena;
 import org.junit.jupiter.api.Test;
 import org.millrace.net.DeviceRegion;
+import org.millrace.net.HostDevice;
 
 /**
  * The thread that closes a connection belongs to NCCL or the program. When the close returns, the thread's current
@@ -38,41 +39,10 @@ final class StagingContextTest {
 
     @Test
     void whoWaitsForTheLastCopyIsItselfAgain() {
-        Staging staging = new Staging(new Device(copies), new Device(copies));
+        HostDevice device = new HostDevice(Arena.ofAuto().allocate(8), copies);
+        Staging staging = new Staging(device, device);
         staging.awaitCopy(staging.copyOut(0, 8));
         assertEquals(1, entered);
         assertEquals(1, left);
-    }
-
-    private record Device(DeviceRegion.Copies copies) implements DeviceRegion {
-        @Override
-        public MemorySegment segment() {
-            return MemorySegment.NULL;
-        }
-
-        @Override
-        public long address() {
-            return 0;
-        }
-
-        @Override
-        public long bytes() {
-            return 8;
-        }
-
-        @Override
-        public Ticket ticket() {
-            return null;
-        }
-
-        @Override
-        public long map(long process, Ticket ticket) {
-            return 0;
-        }
-
-        @Override
-        public void close() {
-            // this object holds no resources
-        }
     }
 }

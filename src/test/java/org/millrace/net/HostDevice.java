@@ -1,0 +1,51 @@
+package org.millrace.net;
+
+import java.lang.foreign.MemorySegment;
+
+/** Host memory that a test uses as device memory. Other processes cannot map it. The memory's arena frees it. */
+public class HostDevice implements DeviceRegion {
+
+    private final MemorySegment memory;
+    private final Copies copies;
+
+    /** @param copies copies of the device; null if the test makes none */
+    public HostDevice(MemorySegment memory, Copies copies) {
+        this.memory = memory;
+        this.copies = copies;
+    }
+
+    @Override
+    public MemorySegment segment() {
+        return memory;
+    }
+
+    @Override
+    public long address() {
+        return memory.address();
+    }
+
+    @Override
+    public long bytes() {
+        return memory.byteSize();
+    }
+
+    @Override
+    public Ticket ticket() {
+        return null;
+    }
+
+    @Override
+    public long map(long process, Ticket ticket) {
+        throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public Copies copies() {
+        return copies;
+    }
+
+    @Override
+    public void close() {
+        // the arena frees the memory
+    }
+}
