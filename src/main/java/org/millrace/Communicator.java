@@ -1,6 +1,7 @@
 package org.millrace;
 
 import java.lang.foreign.MemorySegment;
+import java.time.Duration;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Optional;
@@ -271,6 +272,55 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
      */
     default Optional<Communicator> split(int color, int key) {
         throw new MillraceException(device().name() + " cannot be split");
+    }
+
+    /** {@return the result of {@link #shrink(Duration)} with a deadline of {@code MILLRACE_CONNECT_DEADLINE}} */
+    default Communicator shrink() {
+        throw new MillraceException(device().name() + " cannot be shrunk");
+    }
+
+    /**
+     * Creates a new communicator of the living ranks, usually after an operation has failed ({@code MPIX_Comm_shrink}).
+     * Every living rank calls this method. The ranks keep their order and are numbered from 0 without gaps.
+     *
+     * <p>
+     * This communicator is revoked and closed first: its operations fail on all ranks, and nothing of this process
+     * accesses an operand when this method returns or throws. The new communicator has a device of its own, new
+     * connections and new shared memory, which an excluded rank cannot access. Copy data out of memory of the old
+     * device before this device is used with the new communicator.
+     *
+     * <p>
+     * A rank is dead if its process has ended, or if it has closed or aborted this communicator. Every other rank is
+     * waited for until the deadline, a stopped one too, and then excluded. An excluded rank gets an
+     * {@link ExcludedException} from this method, also if it resumes later. At most one group continues. If all ranks
+     * are on one host and share a place, such as a {@code file:} rendezvous or the one of {@code millrace run}, the
+     * group that decides first at this place continues. Otherwise a strict majority of the ranks continues.
+     *
+     * @param deadline time to wait for living ranks; more than 0. A further loss during the call, and each stopped rank
+     *                 with a lower number, add at most half of this time
+     * @return this rank's new communicator; the caller closes it
+     * @throws IllegalArgumentException if the deadline is not more than 0
+     * @throws ExcludedException        if other ranks continue without this rank, or may do so
+     * @throws MillraceException        if this communicator is closed, if its device cannot be shrunk, or if the new
+     *                                  group was not completed
+     */
+    default Communicator shrink(Duration deadline) {
+        throw new MillraceException(device().name() + " cannot be shrunk");
+    }
+
+    /**
+     * Agrees on a value with all living ranks, also after an operation has failed ({@code MPIX_Comm_agree}). Every
+     * living rank calls this method. It has no effect on a failure of this communicator.
+     *
+     * @param value value of this rank
+     * @return true if all living ranks have passed true; the same on each of them
+     * @throws DeadlineException if a living rank does not call this method within {@code MILLRACE_CONNECT_DEADLINE}.
+     *                           Only {@link #shrink} excludes such a rank
+     * @throws ExcludedException if the living ranks are no majority, and have no place to decide (see {@link #shrink})
+     * @throws MillraceException if this communicator is closed, or its device has no agreements
+     */
+    default boolean agree(boolean value) {
+        throw new MillraceException(device().name() + " has no agreements");
     }
 
     private MillraceException lacks(Operation operation) {

@@ -14,6 +14,7 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 import org.millrace.DeadlineException;
 import org.millrace.MillraceException;
+import org.millrace.PeerLostException;
 import org.millrace.bootstrap.Message.Challenge;
 import org.millrace.bootstrap.Message.Hello;
 import org.millrace.bootstrap.Message.OtherVersion;
@@ -56,6 +57,16 @@ final class BootstrapClient {
         private static final long serialVersionUID = 1L;
 
         OtherRunException(String message) {
+            super(message);
+        }
+    }
+
+    /** Thrown if no process listens at the address. */
+    private static final class RefusedException extends ConnectException {
+
+        private static final long serialVersionUID = 1L;
+
+        RefusedException(String message) {
             super(message);
         }
     }
@@ -139,6 +150,10 @@ final class BootstrapClient {
                 return asked(new Member(group, selector, sockets, rankZero), deadline);
             } catch (IOException e) {
                 trace.activity("cannot join: " + e.getMessage());
+                if (e instanceof RefusedException && rendezvous.isListening()) {
+                    throw new PeerLostException(what + ": rank 0 has ended or left: " + e.getMessage(), self.rank(), 0,
+                            null, e);
+                }
                 if (e instanceof OtherRunException other && otherRun == null) {
                     otherRun = other;
                     end = deadline.orIn(OTHER_RUN);
@@ -252,6 +267,11 @@ final class BootstrapClient {
         }
     }
 
+    /** Returns whether an error shows that the host is reachable and no process listens at the port. */
+    static boolean isRefusal(ConnectException e) {
+        return String.valueOf(e.getMessage()).contains("refused");
+    }
+
     private static SocketChannel open(ServerAddress server, Deadline attempt) throws IOException {
         SocketChannel channel = SocketChannel.open();
         try {
@@ -265,7 +285,9 @@ final class BootstrapClient {
                     "no answer from " + server + " within " + attempt + ": no process listens at " + server);
         } catch (ConnectException e) {
             channel.close();
-            throw new ConnectException(e.getMessage() + ": no process listens at " + server);
+            String why = e.getMessage() + ": no process listens at " + server;
+            // The operating system reports other errors as a ConnectException, too, such as an unreachable network.
+            throw isRefusal(e) ? new RefusedException(why) : new ConnectException(why);
         } catch (IOException | RuntimeException e) {
             channel.close();
             throw e;

@@ -6,6 +6,7 @@ import java.nio.channels.Selector;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.millrace.CommunicatorException;
 import org.millrace.CommunicatorListener;
@@ -51,6 +52,8 @@ public final class ControlPlane implements AutoCloseable {
     /** Loop of this rank; null in a group of one, which has no peers. */
     private final @Nullable ControlLoop loop;
     private final JoinOptions options;
+    /** Descent of a group that a recovery has made; null for any other group. */
+    private Recovery.@Nullable Descent descent;
     private final AtomicBoolean inCollective = new AtomicBoolean();
     /**
      * This rank's part of a barrier whose wait was interrupted; null if there is none. {@link #inCollective} guards it.
@@ -83,28 +86,52 @@ public final class ControlPlane implements AutoCloseable {
             throw new IllegalArgumentException(
                     "rank " + rank + " of " + size + ": a group has 1 or more ranks, numbered from 0 to size - 1");
         }
-        return join(Rendezvous.parse(rendezvous, options), rank, size, options);
+        Rendezvous where = Rendezvous.parse(rendezvous, options);
+        return join(where, rank, size, options.withPlace(where.place()));
     }
 
     static ControlPlane join(Rendezvous rendezvous, int rank, int size, JoinOptions options) {
+        return join(rendezvous, rank, size, options, Deadline.in(options.deadline()), plane -> {});
+    }
+
+    /** @param begun called once this rank takes part in the group, before it waits for the other ranks */
+    static ControlPlane join(Rendezvous rendezvous, int rank, int size, JoinOptions options, Deadline deadline,
+            Consumer<ControlPlane> begun) {
         RankIdentity self = RankIdentity.local(rank, options.run());
         if (size == 1) {
             return new ControlPlane(new GroupState(self, size), null, options);
         }
         try (JoinTrace trace = JoinTrace.open(rank, size, rendezvous.toString())) {
-            return join(rendezvous, new GroupState(self, size, trace), Deadline.in(options.deadline()), options);
+            ControlPlane plane = begin(rendezvous, new GroupState(self, size, trace), deadline, options);
+            return plane.complete(rendezvous, deadline, begun);
         }
     }
 
-    private static ControlPlane join(Rendezvous rendezvous, GroupState group, Deadline deadline, JoinOptions options) {
+    /**
+     * Begins to join a group that continues without lost ranks, and returns without waiting for all ranks. Rank 0 must
+     * listen already.
+     *
+     * @throws org.millrace.PeerLostException if rank 0 has ended or has left
+     */
+    static ControlPlane meet(Rendezvous rendezvous, int rank, int size, Deadline deadline, JoinOptions options) {
+        return begin(rendezvous, new GroupState(RankIdentity.local(rank, options.run()), size).survivingLosses(),
+                deadline, options);
+    }
+
+    private static ControlPlane begin(Rendezvous rendezvous, GroupState group, Deadline deadline, JoinOptions options) {
         ControlPlane plane = new ControlPlane(group, connect(rendezvous, group, deadline, options.sockets()), options);
+        plane.loop.start();
+        return plane;
+    }
+
+    private ControlPlane complete(Rendezvous rendezvous, Deadline deadline, Consumer<ControlPlane> begun) {
         try {
-            plane.loop.start();
+            begun.accept(this);
             group.awaitComplete(deadline, rendezvous.toString());
-            return plane;
+            return this;
         } catch (MillraceException e) {
-            plane.tellOthers(e);
-            plane.close();
+            tellOthers(e);
+            close();
             throw e;
         }
     }
@@ -235,6 +262,14 @@ public final class ControlPlane implements AutoCloseable {
         return Split.agree(this, color, key);
     }
 
+    void descendsBy(Recovery.Descent from) {
+        descent = from;
+    }
+
+    Recovery.@Nullable Descent descent() {
+        return descent;
+    }
+
     JoinOptions options() {
         return options;
     }
@@ -303,6 +338,24 @@ public final class ControlPlane implements AutoCloseable {
     private void tellOthers(MillraceException e) {
         if (failure() == null) {
             fail(e);
+        }
+    }
+
+    /** Waits until a condition has a result, and returns the result; null if the deadline passes before. */
+    <T> @Nullable T await(Supplier<@Nullable T> condition, Deadline deadline) {
+        return group.await(condition, deadline);
+    }
+
+    /** Returns whether a rank is lost or has left, or this rank can no longer exchange messages with any rank. */
+    boolean isGone(int rank) {
+        return group.isGone(rank);
+    }
+
+    /** Leaves at once. Messages that are still to be sent may be lost, and other ranks may count this rank as lost. */
+    void drop() {
+        group.close();
+        if (loop != null) {
+            loop.leave(Duration.ZERO);
         }
     }
 

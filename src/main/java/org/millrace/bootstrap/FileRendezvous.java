@@ -134,6 +134,11 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
     }
 
     @Override
+    public Path place() {
+        return path.getParent();
+    }
+
+    @Override
     public String toString() {
         return PREFIX + path;
     }

@@ -57,6 +57,8 @@ final class GroupState {
     private @Nullable RemoteFailure ownFailure;
     private @Nullable String refusal;
     private boolean closed;
+    /** Whether the group continues without ranks that are lost, as during a {@link Recovery}. */
+    private boolean survivesLosses;
 
     GroupState(RankIdentity self, int size) {
         this(self, size, JoinTrace.NONE);
@@ -136,11 +138,32 @@ final class GroupState {
 
     void departed(int rank) throws ProtocolException {
         update(rank, () -> left[rank] = true);
+        if (survivesLosses) {
+            onEvent.run();
+        }
     }
 
     void failed(RemoteFailure told) {
-        update(() -> failure = failure == null ? told : failure);
+        boolean isLoss = survivesLosses && told.rank() >= 0 && told.rank() < size() && told.rank() != self.rank();
+        update(() -> {
+            if (isLoss) {
+                left[told.rank()] = true;
+            } else {
+                failure = failure == null ? told : failure;
+            }
+        });
         onEvent.run();
+    }
+
+    /** Lets the group continue without lost ranks: {@link #isGone} then reports them. Called before any other use. */
+    GroupState survivingLosses() {
+        survivesLosses = true;
+        return this;
+    }
+
+    /** Returns whether a rank is lost or has left, or this rank can no longer exchange messages with any rank. */
+    boolean isGone(int rank) {
+        return locked(() -> left[rank] || failure != null || ownFailure != null || closed);
     }
 
     /**
@@ -312,6 +335,22 @@ final class GroupState {
             // send the original.
             result[self.rank()] = own.data().clone();
             return result;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Waits until a condition has a result, and returns the result; null if the deadline passes before. */
+    <T> @Nullable T await(Supplier<@Nullable T> condition, Deadline deadline) {
+        lock.lock();
+        try {
+            while (true) {
+                T result = condition.get();
+                if (result != null || deadline.expired()) {
+                    return result;
+                }
+                await(deadline, "rank " + self.rank());
+            }
         } finally {
             lock.unlock();
         }

@@ -1,5 +1,6 @@
 package org.millrace.bootstrap;
 
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
@@ -24,9 +25,10 @@ import org.millrace.net.socket.SocketOptions;
  *                       name has no reachable address. They also limit the time to recover lost connections between
  *                       hosts
  * @param listener       listener of the program for events of the communicator
+ * @param place          directory in which the ranks decide after a loss which group continues; null if there is none
  */
 public record JoinOptions(Duration deadline, @Nullable String secret, boolean secretRequired, @Nullable TlsIdentity tls,
-        String run, SocketOptions sockets, CommunicatorListener listener) {
+        String run, SocketOptions sockets, CommunicatorListener listener, @Nullable Path place) {
 
     /** @throws IllegalArgumentException if the deadline is not positive or the secret is empty */
     public JoinOptions {
@@ -42,7 +44,7 @@ public record JoinOptions(Duration deadline, @Nullable String secret, boolean se
     /** Returns the default options, without a secret from the caller. */
     static JoinOptions within(Duration deadline) {
         return new JoinOptions(deadline, null, false, null, "", SocketOptions.defaults(),
-                CommunicatorListener.STANDARD_ERROR);
+                CommunicatorListener.STANDARD_ERROR, null);
     }
 
     /** Returns the options from the settings of deadline, secret and TLS. */
@@ -50,18 +52,25 @@ public record JoinOptions(Duration deadline, @Nullable String secret, boolean se
         String secret = configuration.get(Settings.SECRET);
         return new JoinOptions(configuration.get(Settings.CONNECT_DEADLINE), secret.isEmpty() ? null : secret,
                 configuration.get(Settings.REQUIRE_SECRET), TlsIdentity.of(configuration), configuration.runId(),
-                NetworkOptions.socket(configuration), listener);
+                NetworkOptions.socket(configuration), listener,
+                configuration.get(Settings.DECISION_DIRECTORY).orElse(null));
     }
 
     /** Returns the same options with another secret; null for none. */
     JoinOptions withSecret(@Nullable String shared) {
-        return new JoinOptions(deadline, shared, secretRequired, tls, run, sockets, listener);
+        return new JoinOptions(deadline, shared, secretRequired, tls, run, sockets, listener, place);
     }
 
     /** Returns the same options for a group whose ranks certainly belong to one run. */
     JoinOptions ofOneRun() {
         return new JoinOptions(deadline, secret, secretRequired, tls, run.isEmpty() ? "one run" : run, sockets,
-                listener);
+                listener, place);
+    }
+
+    /** Returns the same options with the rendezvous's directory, unless a setting names another. */
+    JoinOptions withPlace(@Nullable Path directory) {
+        return place != null ? this
+                : new JoinOptions(deadline, secret, secretRequired, tls, run, sockets, listener, directory);
     }
 
     /** Returns a text for logs. It contains no secret, only whether a secret is set. */

@@ -57,6 +57,19 @@ sealed interface Rendezvous permits FileRendezvous, TcpRendezvous, Split.SplitRe
     }
 
     /**
+     * Returns true if rank 0 listened before this rank learned of the address. A refused connection then shows that
+     * rank 0 has ended or has left.
+     */
+    default boolean isListening() {
+        return false;
+    }
+
+    /** Returns the directory in which the ranks may decide which group continues; null if there is none. */
+    default @Nullable Path place() {
+        return null;
+    }
+
+    /**
      * Bound listener at which rank 0 waits for the others.
      *
      * @param address  address of this machine at which other ranks reach it

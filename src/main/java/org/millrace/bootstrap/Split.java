@@ -67,15 +67,18 @@ final class Split {
             byte[] invitation = from.gather(Call.SPLIT,
                     rank == 0 ? invitation((InetSocketAddress) listener.getLocalAddress(), random)
                             : new byte[0])[members.getFirst()];
-            return ControlPlane.join(rendezvous(listener, new RankLetter(members.getFirst(), INVITATION, invitation)),
-                    rank, members.size(), from.options().ofOneRun());
+            RankLetter letter = new RankLetter(members.getFirst(), INVITATION, invitation);
+            SplitRendezvous meeting = SplitRendezvous.of(letter, listener, from);
+            letter.end();
+            return ControlPlane.join(meeting, rank, members.size(), from.options().ofOneRun());
         } catch (IOException e) {
             throw new MillraceException("rank " + from.rank() + " cannot listen for the " + (members.size() - 1)
                     + " others of its new group: " + e.getMessage(), e);
         }
     }
 
-    private static byte[] invitation(InetSocketAddress address, String secret) {
+    /** Returns the bytes that {@link SplitRendezvous#of} reads. */
+    static byte[] invitation(InetSocketAddress address, String secret) {
         byte[] host = address.getAddress().getAddress();
         byte[] words = secret.getBytes(StandardCharsets.UTF_8);
         return ByteBuffer.allocate(3 * Integer.BYTES + host.length + words.length)
@@ -87,21 +90,6 @@ final class Split {
                 .array();
     }
 
-    private SplitRendezvous rendezvous(@Nullable ServerSocketChannel listener, RankLetter invitation) {
-        int port = invitation.number("its port", 1, 0xFFFF);
-        byte[] host = invitation.sized("an internet address");
-        String secret = invitation.text("a secret");
-        invitation.end();
-        try {
-            return new SplitRendezvous(listener,
-                    Interfaces.reachable(new InetSocketAddress(InetAddress.getByAddress(host), port),
-                            () -> List.of(from.address())),
-                    Secret.of(secret, from.options().secret()), from.options().tls());
-        } catch (UnknownHostException e) {
-            throw invitation.damaged("an internet address of " + host.length + " bytes");
-        }
-    }
-
     /**
      * Rendezvous of the ranks of a new group. The old group has already distributed the address.
      *
@@ -111,6 +99,21 @@ final class Split {
     record SplitRendezvous(@Nullable ServerSocketChannel listener, @Nullable InetSocketAddress address,
             @Nullable Secret secret, @Nullable TlsIdentity tls) implements Rendezvous {
 
+        /** Reads an invitation from a letter of a rank of the group {@code from}. */
+        static SplitRendezvous of(RankLetter invitation, @Nullable ServerSocketChannel listener, ControlPlane from) {
+            int port = invitation.number("its port", 1, 0xFFFF);
+            byte[] host = invitation.sized("an internet address");
+            String secret = invitation.text("a secret");
+            try {
+                return new SplitRendezvous(listener,
+                        Interfaces.reachable(new InetSocketAddress(InetAddress.getByAddress(host), port),
+                                () -> List.of(from.address())),
+                        Secret.of(secret, from.options().secret()), from.options().tls());
+            } catch (UnknownHostException e) {
+                throw invitation.damaged("an internet address of " + host.length + " bytes");
+            }
+        }
+
         @Override
         public BootstrapListener open(RankIdentity self, int size) {
             return new BootstrapListener(listener, address.getAddress(), secret, tls, () -> {});
@@ -119,6 +122,11 @@ final class Split {
         @Override
         public ServerAddress find(int attempt) {
             return new ServerAddress(address, secret, tls, "");
+        }
+
+        @Override
+        public boolean isListening() {
+            return true;
         }
 
         @Override

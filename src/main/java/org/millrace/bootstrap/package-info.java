@@ -43,6 +43,10 @@
  * replaced.
  *
  * <p>
+ * After losses, the living ranks agree with {@link org.millrace.bootstrap.Recovery}, over further control planes whose
+ * rank 0 is the lowest living rank, and make a smaller group.
+ *
+ * <p>
  * Each frame begins with {@code int magic, int length of the body, byte type}, big-endian. A client that does not begin
  * with the magic is not a rank. Rank 0 drops it, and the group is not affected. The proofs show that both sides know
  * the secret. After the proofs, {@value org.millrace.bootstrap.FrameSeal#BYTES} bytes of authentication code

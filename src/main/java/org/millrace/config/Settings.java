@@ -335,6 +335,10 @@ public final class Settings {
     public static final Setting<Duration> CLOSE_DEADLINE =
             setting(Part.FAILURES, "MILLRACE_CLOSE_DEADLINE", DEADLINES, Duration.ofSeconds(60),
                     "time that close() waits for operations and for the other ranks to close; then it throws");
+    public static final Setting<Optional<Path>> DECISION_DIRECTORY = optional(Part.FAILURES, "MILLRACE_DECISION_DIR",
+            paths(),
+            "directory in which the ranks of one host decide after a loss which of them continue; millrace run sets it;"
+                    + " unset: that of a file: rendezvous, and otherwise only a majority of the ranks continues");
     public static final Setting<PayloadCheck> CHECK = setting(Part.FAILURES, "MILLRACE_CHECK",
             values(Map.of("0", PayloadCheck.OFF, "1", PayloadCheck.FAIL, "report", PayloadCheck.REPORT),
                     "0 or not set (no check), 1 (a changed payload fails the communicator) or report (a changed payload"

@@ -10,6 +10,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.bootstrap.ControlPlane;
 import org.millrace.bootstrap.LaunchCounts;
+import org.millrace.bootstrap.Recovery;
 import org.millrace.config.Configuration;
 import org.millrace.device.DeviceCommunicator;
 import org.millrace.engine.EngineOptions.TransferOptions;
@@ -37,6 +38,8 @@ final class CommunicatorParts {
     private final EngineResources resources = new EngineResources();
     final Configuration configuration;
     final ControlPlane control;
+    /** Recovery of the group; it outlives the other parts, and the owner of the parts closes it. */
+    final Recovery recovery;
     /** Number of the communicator: the same on all ranks of the group, and different for each communicator. */
     private final long number;
     /** Trace of the communicator's operations. */
@@ -72,8 +75,11 @@ final class CommunicatorParts {
     CommunicatorParts(ControlPlane control, Configuration configuration, @Nullable EngineThreads shared) {
         this.control = control;
         this.configuration = configuration;
+        resources.add(control);
+        Recovery opened = null;
         try {
-            resources.add(control);
+            opened = Recovery.open(control);
+            recovery = opened;
             // The arena is closed after the threads have stopped, because kernels read work by its address.
             Arena arena = resources.add(Arena.ofShared());
             Agreement agreement = Agreement.reach(control, configuration);
@@ -111,6 +117,9 @@ final class CommunicatorParts {
         } catch (RuntimeException | Error thrown) {
             control.fail(thrown);
             resources.close();
+            if (opened != null) {
+                opened.close();
+            }
             throw thrown;
         }
     }

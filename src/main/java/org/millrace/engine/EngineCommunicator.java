@@ -27,6 +27,7 @@ import org.millrace.ReduceOp;
 import org.millrace.Registration;
 import org.millrace.Route;
 import org.millrace.bootstrap.ControlPlane;
+import org.millrace.bootstrap.Recovery;
 import org.millrace.bootstrap.RemoteFailure;
 import org.millrace.device.DeviceCommunicator;
 import org.millrace.device.EmulatedKernel;
@@ -320,6 +321,50 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
         return Optional.of(child);
     }
 
+    @Override
+    public Communicator shrink() {
+        return shrink(parts.options.connectDeadline());
+    }
+
+    @Override
+    public Communicator shrink(Duration deadline) {
+        if (!deadline.isPositive()) {
+            throw new IllegalArgumentException(
+                    guard.label("shrink: the deadline " + deadline + " must be more than 0"));
+        }
+        long begun = System.nanoTime();
+        return callers.call(() -> {
+            parts.threads.device.checkCaller();
+            requireRecoverable();
+            if (guard.close()) {
+                failure.fail(new AbortedException("rank " + rank() + " shrinks the communicator", rank(),
+                        CommunicatorException.NO_RANK, null, null));
+                abortChildren(failure.get());
+                tearDown();
+            }
+            try (Recovery recovery = parts.recovery) {
+                // A share of the old threads would also share the old memory, which excluded ranks can still read.
+                return recovery.shrink(deadline, begun,
+                        control -> EngineProvider.assemble(control, parts.configuration, null));
+            }
+        });
+    }
+
+    @Override
+    public boolean agree(boolean value) {
+        return callers.call(() -> {
+            parts.threads.device.checkCaller();
+            requireRecoverable();
+            return parts.recovery.agree(value);
+        });
+    }
+
+    private void requireRecoverable() {
+        if (parts.recovery.isClosed()) {
+            throw new MillraceException(guard.label("the communicator is closed"));
+        }
+    }
+
     /**
      * Aborts the communicators that were split from this one, so that their kernels end, too ({@code childAbortFlag} of
      * NCCL).
@@ -383,12 +428,18 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
             parts.failure.fail(new AbortedException(rank(), reason));
             tearDown();
         }
+        // A failed operation aborts by itself. The program may then shrink the communicator.
+        if (!(reason instanceof CommunicatorException)) {
+            parts.recovery.close();
+        }
     }
 
     @Override
     public void close() {
         if (guard.close()) {
             leave();
+        } else {
+            parts.recovery.close(); // also ends a shrink of another thread
         }
     }
 
@@ -422,6 +473,7 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
             }
         }
         tearDown();
+        parts.recovery.close();
         if (givenUp != null) {
             throw givenUp;
         }

@@ -57,6 +57,7 @@ public final class EngineProvider implements CommunicatorProvider {
         } catch (RuntimeException | Error thrown) {
             parts.failure.fail(thrown);
             parts.tearDown();
+            parts.recovery.close();
             throw thrown;
         }
     }

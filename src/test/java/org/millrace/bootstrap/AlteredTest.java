@@ -89,7 +89,7 @@ class AlteredTest {
     @Test
     void aGroupThatOthersReachNeedsASecretWhereThatIsWanted() {
         JoinOptions required = new JoinOptions(Ranks.TIMEOUT, null, true, null, "", SocketOptions.defaults(),
-                CommunicatorListener.STANDARD_ERROR);
+                CommunicatorListener.STANDARD_ERROR, null);
         for (String host : List.of("0.0.0.0", "127.0.0.1")) { // other users can connect to loopback
             for (int rank = 0; rank < 2; rank++) {
                 int each = rank;

@@ -1,0 +1,283 @@
+package org.millrace.bootstrap;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.List;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.FutureTask;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.millrace.AbortedException;
+import org.millrace.DeadlineException;
+import org.millrace.ExcludedException;
+import org.millrace.MillraceException;
+
+/** The living ranks agree, whichever ranks are lost before and during the agreement. */
+@Timeout(60)
+class RecoveryTest {
+
+    private static final Duration LONG = Duration.ofSeconds(30);
+    private static final Duration SHORT = Duration.ofMillis(300);
+
+    @TempDir
+    Path directory;
+    private List<ControlPlane> planes;
+    private List<Recovery> recoveries;
+
+    /** End of a rank in the middle of an agreement. */
+    private static final class LostError extends Error {
+
+        private static final long serialVersionUID = 1L;
+    }
+
+    private void open(String rendezvous, int size, Duration deadline) throws Exception {
+        planes = Ranks.onEach(size, rank -> ControlPlane.join(rendezvous, rank, size, deadline));
+        recoveries = Ranks.onEach(size, rank -> Recovery.open(planes.get(rank)));
+    }
+
+    private void openWithPlace(int size) throws Exception {
+        open("file:" + directory.resolve("group"), size, Ranks.TIMEOUT);
+    }
+
+    @AfterEach
+    void close() {
+        recoveries.forEach(Recovery::close);
+        planes.forEach(ControlPlane::close);
+        Ranks.assertNoThreadLeft();
+    }
+
+    private void lose(int... ranks) {
+        IntStream.of(ranks).forEach(rank -> recoveries.get(rank).close());
+    }
+
+    private static List<Integer> shape(ControlPlane made) {
+        made.barrier();
+        return List.of(made.rank(), made.size());
+    }
+
+    /** Shrinks a group on one rank. Returns the rank and the size of the new group. */
+    private List<Integer> shrink(int rank, Duration deadline) {
+        try (ControlPlane made = recoveries.get(rank).shrink(deadline, System.nanoTime(), control -> control)) {
+            return shape(made);
+        } finally {
+            recoveries.get(rank).close();
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1, 3})
+    void aRankThatIsLostAfterTheDecisionIsLeftOutOfTheNextOne(int victim) throws Exception {
+        openWithPlace(5);
+        lose(2);
+        List<ControlPlane> made = Ranks.onEach(5, rank -> {
+            if (rank == 2) {
+                return null;
+            }
+            Recovery own = recoveries.get(rank);
+            try {
+                return own.shrink(LONG, System.nanoTime(), control -> {
+                    if (rank == victim && control.size() == 4) {
+                        own.close();
+                        control.close();
+                        throw new LostError();
+                    }
+                    try {
+                        control.barrier();
+                        return control;
+                    } catch (MillraceException e) {
+                        control.close();
+                        throw e;
+                    }
+                });
+            } catch (LostError lost) {
+                return null;
+            }
+        });
+        made.stream().filter(Objects::nonNull).forEach(each -> assertEquals(3, each.size()));
+        assertEquals(List.of(0, 1, 2), made.stream().filter(Objects::nonNull).map(ControlPlane::rank).toList());
+        Ranks.onEach(3, rank -> {
+            made.stream().filter(Objects::nonNull).toList().get(rank).close();
+            return null;
+        });
+    }
+
+    /** Takes part in an agreement without the rest of a recovery. {@code at} is rank 0 of the agreement. */
+    private ControlPlane raw(int rank, int at) {
+        return ControlPlane.meet(recoveries.get(rank).meetings[at], rank - at, planes.size(), Deadline.in(LONG),
+                planes.get(rank).options().ofOneRun());
+    }
+
+    private static byte[] await(ControlPlane raw, int from, long tag) {
+        return Objects.requireNonNull(raw.await(() -> raw.receive(from, tag), Deadline.in(LONG)));
+    }
+
+    private static long request(Recovery.Kind kind) {
+        return Recovery.REQUEST | (long) kind.ordinal() << Recovery.KIND_SHIFT;
+    }
+
+    @Test
+    void aRankThatIsLostBeforeItJoinsEndsTheWaitOfTheOthers() throws Exception {
+        openWithPlace(3);
+        FutureTask<List<Integer>> zero = Ranks.async(() -> shrink(0, LONG));
+        FutureTask<List<Integer>> one = Ranks.async(() -> shrink(1, LONG));
+        ControlPlane two = raw(2, 0);
+        two.send(0, request(Recovery.Kind.SHRINK), new Recovery.Request(true, -1, new byte[0]).encode());
+        assertTrue(Recovery.Decision.decode(await(two, 0, Recovery.DECISION)).members().get(2));
+        lose(2);
+        two.drop();
+        assertEquals(List.of(0, 2), Ranks.get(zero));
+        assertEquals(List.of(1, 2), Ranks.get(one));
+    }
+
+    @Test
+    void theProposalOfALostCoordinatorIsAdopted() throws Exception {
+        open(Ranks.freeTcp(), 3, Ranks.TIMEOUT);
+        FutureTask<Boolean> one = Ranks.async(() -> recoveries.get(1).agree(true));
+        FutureTask<Boolean> two = Ranks.async(() -> recoveries.get(2).agree(true));
+        ControlPlane zero = raw(0, 0);
+        await(zero, 1, request(Recovery.Kind.AGREE));
+        await(zero, 2, request(Recovery.Kind.AGREE));
+        BitSet all = new BitSet();
+        all.set(0, 3);
+        byte[] proposal = new Recovery.Decision(Recovery.Kind.AGREE, false, all, new byte[0]).encode();
+        zero.send(2, Recovery.PROPOSAL, proposal);
+        await(zero, 2, Recovery.ACCEPTANCE);
+        // rank 0 and rank 2 are a majority: rank 0 may have decided, and told another rank
+        zero.close();
+        lose(0);
+        assertFalse(Ranks.get(one));
+        assertFalse(Ranks.get(two));
+    }
+
+    @Test
+    void onlyAMajorityContinuesWithoutAPlace() throws Exception {
+        open(Ranks.freeTcp(), 5, Ranks.TIMEOUT);
+        lose(0, 2);
+        List<Integer> living = List.of(1, 3, 4);
+        assertEquals(List.of(List.of(0, 3), List.of(1, 3), List.of(2, 3)),
+                Ranks.onEach(3, each -> shrink(living.get(each), LONG)));
+    }
+
+    /** A member waits longer than its coordinator, which has called later and waits for a rank that does not call. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aLateCoordinatorKeepsItsMembers(boolean hasPlace) throws Exception {
+        open(hasPlace ? "file:" + directory.resolve("group") : Ranks.freeTcp(), 5, Ranks.TIMEOUT);
+        lose(0);
+        List<Integer> living = List.of(1, 2, 4);
+        Duration members = Duration.ofMillis(800);
+        assertEquals(List.of(List.of(0, 3), List.of(1, 3), List.of(2, 3)),
+                Ranks.onEach(3, each -> shrink(living.get(each), each == 0 ? members.multipliedBy(2) : members)));
+        assertThrows(ExcludedException.class, () -> shrink(3, LONG));
+    }
+
+    @Test
+    void aMinorityIsRefusedWithoutAPlace() throws Exception {
+        open(Ranks.freeTcp(), 4, Ranks.TIMEOUT);
+        lose(0, 2);
+        for (int rank : List.of(1, 3)) {
+            // the lower rank waits for the other one, and does not decide without it
+            FutureTask<List<Integer>> task = Ranks.async(() -> shrink(rank, rank == 1 ? SHORT : LONG));
+            String said = assertThrows(ExcludedException.class, () -> Ranks.get(task)).getMessage();
+            assertTrue(said.contains("1 of 4 ranks can agree, which is no majority"), said);
+        }
+    }
+
+    @Test
+    void oneOfTwoContinuesWithAPlaceAndTheLateOneIsExcluded() throws Exception {
+        openWithPlace(2);
+        assertEquals(List.of(0, 1), shrink(0, SHORT));
+        String said = assertThrows(ExcludedException.class, () -> shrink(1, LONG)).getMessage();
+        assertTrue(said.contains("the other ranks continue without it"), said);
+    }
+
+    /** One rank has completed the new group when the other one fails: only one of them continues. */
+    @Test
+    void partsOfAGroupThatFailAtDifferentMomentsDoNotBothContinue() throws Exception {
+        openWithPlace(3);
+        lose(2);
+        FutureTask<List<Integer>> one = Ranks.async(() -> {
+            try (ControlPlane made = recoveries.get(1).shrink(LONG, System.nanoTime(), control -> {
+                if (control.size() == 2) {
+                    Recovery.open(control).close();
+                    control.close();
+                    throw new MillraceException("rank 1 cannot complete the group");
+                }
+                return control;
+            })) {
+                return shape(made);
+            }
+        });
+        List<Recovery> descendants = new ArrayList<>();
+        try (ControlPlane made = recoveries.get(0).shrink(LONG, System.nanoTime(), control -> {
+            descendants.add(Recovery.open(control));
+            return control;
+        }); Recovery descendant = descendants.getFirst()) {
+            lose(0);
+            assertEquals(2, made.size());
+            int continuing = 0;
+            for (FutureTask<Integer> each : List.of(Ranks.async(() -> Ranks.get(one).get(1)),
+                    Ranks.async(() -> descendant.shrink(LONG, System.nanoTime(), control -> {
+                        control.close();
+                        return control.size();
+                    })))) {
+                try {
+                    assertEquals(1, Ranks.get(each));
+                    continuing++;
+                } catch (ExcludedException excluded) {
+                    assertTrue(excluded.getMessage().contains("continue without it"), excluded.getMessage());
+                }
+            }
+            assertEquals(1, continuing);
+        }
+    }
+
+    @Test
+    void allLivingRanksAgreeOnTheSameValue() throws Exception {
+        openWithPlace(4);
+        for (boolean value : List.of(true, false)) {
+            assertEquals(Set.of(value),
+                    Set.copyOf(Ranks.onEach(4, rank -> recoveries.get(rank).agree(rank != 1 || value))));
+        }
+        lose(0, 2);
+        for (boolean value : List.of(true, false)) {
+            assertEquals(Set.of(value),
+                    Set.copyOf(Ranks.onEach(2, each -> recoveries.get(2 * each + 1).agree(each == 0 || value))));
+        }
+        assertEquals(List.of(List.of(0, 2), List.of(1, 2)), Ranks.onEach(2, each -> shrink(2 * each + 1, LONG)));
+    }
+
+    @Test
+    void anAgreementExcludesNobody() throws Exception {
+        open("file:" + directory.resolve("group"), 2, SHORT);
+        for (int rank = 0; rank < 2; rank++) {
+            Recovery own = recoveries.get(rank);
+            String said = assertThrows(DeadlineException.class, () -> own.agree(true)).getMessage();
+            assertTrue(said.contains("not taken part in the agreement within 300 ms (MILLRACE_CONNECT_DEADLINE)"),
+                    said);
+        }
+    }
+
+    @Test
+    void aCloseEndsTheWaitOfAnotherThread() throws Exception {
+        openWithPlace(2);
+        FutureTask<Boolean> zero = Ranks.async(() -> recoveries.get(0).agree(true));
+        ControlPlane one = raw(1, 0); // admitted, so rank 0 waits
+        lose(0);
+        assertThrows(AbortedException.class, () -> Ranks.get(zero));
+        one.close();
+    }
+}

@@ -1,0 +1,201 @@
+package org.millrace.engine;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Set;
+import java.util.concurrent.CountDownLatch;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.millrace.AbortedException;
+import org.millrace.Communicator;
+import org.millrace.CommunicatorException;
+import org.millrace.DeadlineException;
+import org.millrace.ExcludedException;
+import org.millrace.MillraceException;
+import org.millrace.ReduceOp;
+
+/** The living ranks of a group continue as a smaller group after losses. */
+class ShrinkTest extends EngineFixture {
+
+    private static final Duration LONG = Duration.ofSeconds(30);
+    private static final Duration SHORT = Duration.ofMillis(500);
+
+    /** The record of a decision stays, because an excluded rank may ask at any later time. */
+    @AfterEach
+    void deleteDecisions() throws IOException {
+        try (Stream<Path> files = Files.list(directory)) {
+            for (Path each : files.filter(file -> file.getFileName().toString().startsWith("millrace-decision-"))
+                    .toList()) {
+                Files.delete(each);
+            }
+        }
+    }
+
+    /** Adds 10 to the power of each rank's number in the first group, so that the sum shows the members. */
+    private static long sum(Communicator communicator, int original) {
+        return communicator.allReduce((long) Math.pow(10, original), ReduceOp.SUM);
+    }
+
+    private void run(int ranks, EngineGroup.RankBody body) throws InterruptedException {
+        EngineGroup.ranks(directory, ranks, EngineGroup.settings(), body);
+    }
+
+    /**
+     * Ends some ranks, lets the other ranks fail in an operation, and shrinks the group. Returns null on lost ranks.
+     */
+    private static Communicator loseAndShrink(Communicator communicator, Set<Integer> lost, Duration deadline) {
+        int rank = communicator.rank();
+        assertEquals((long) (Math.pow(10, communicator.size()) - 1) / 9, sum(communicator, rank));
+        communicator.barrier(LONG); // no rank is lost before all ranks have the sum
+        if (lost.contains(rank)) {
+            communicator.abort();
+            return null;
+        }
+        assertThrows(CommunicatorException.class, () -> {
+            while (true) {
+                communicator.barrier();
+            }
+        });
+        return communicator.shrink(deadline);
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1, 3})
+    void theOthersContinueAfterALoss(int lost) throws Exception {
+        run(4, communicator -> {
+            try (Communicator smaller = loseAndShrink(communicator, Set.of(lost), LONG)) {
+                if (smaller != null) {
+                    assertEquals(3, smaller.size());
+                    assertEquals(communicator.rank() - (communicator.rank() > lost ? 1 : 0), smaller.rank());
+                    assertEquals(1111 - (long) Math.pow(10, lost), sum(smaller, communicator.rank()));
+                    assertThrows(MillraceException.class, communicator::barrier);
+                }
+            }
+        });
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"0 1", "0 3", "2 4"})
+    void theOthersContinueAfterTwoLossesAtOnce(String both) throws Exception {
+        Set<Integer> lost = Set.copyOf(Stream.of(both.split(" ")).map(Integer::valueOf).toList());
+        long expected = 11111 - lost.stream().mapToLong(rank -> (long) Math.pow(10, rank)).sum();
+        run(5, communicator -> {
+            try (Communicator smaller = loseAndShrink(communicator, lost, LONG)) {
+                if (smaller != null) {
+                    assertEquals(expected, sum(smaller, communicator.rank()));
+                }
+            }
+        });
+    }
+
+    @Test
+    void aGroupShrinksRepeatedly() throws Exception {
+        run(4, communicator -> {
+            Communicator current = communicator;
+            while (current.size() > 1) {
+                Communicator smaller = loseAndShrink(current, Set.of(0), LONG);
+                if (smaller == null) {
+                    return;
+                }
+                current = smaller;
+            }
+            assertEquals(1, sum(current, 0));
+            current.close();
+        });
+    }
+
+    @Test
+    void aLateRankIsExcludedAndOperationsOfTheOthersAreRight() throws Exception {
+        CountDownLatch done = new CountDownLatch(2);
+        run(3, communicator -> {
+            if (communicator.rank() == 0) {
+                done.await();
+                assertThrows(ExcludedException.class, () -> communicator.shrink(LONG));
+            } else {
+                try (Communicator smaller = communicator.shrink(SHORT)) {
+                    assertEquals(110, sum(smaller, communicator.rank()));
+                } finally {
+                    done.countDown();
+                }
+            }
+        });
+    }
+
+    /** An operation without a stream aborts the communicator when its deadline passes. */
+    @Test
+    void theRankThatDetectsAStallContinues() throws Exception {
+        CountDownLatch done = new CountDownLatch(2);
+        EngineGroup.ranks(directory, 3,
+                EngineGroup.settings("MILLRACE_LATE_DEADLINE", "300ms", "MILLRACE_STALL_DEADLINE", "300ms"),
+                communicator -> {
+                    if (communicator.rank() == 1) {
+                        done.await();
+                        assertThrows(ExcludedException.class, communicator::shrink);
+                        return;
+                    }
+                    assertThrows(DeadlineException.class, () -> communicator.allReduce(1L, ReduceOp.SUM));
+                    try (Communicator smaller = communicator.shrink(SHORT)) {
+                        assertEquals(101, sum(smaller, communicator.rank()));
+                    } finally {
+                        done.countDown();
+                    }
+                });
+    }
+
+    @Test
+    void aShrinkRevokesTheCommunicatorOnAllRanks() throws Exception {
+        run(2, communicator -> {
+            if (communicator.rank() == 1) {
+                String said = assertThrows(AbortedException.class, () -> {
+                    while (true) {
+                        communicator.allReduce(1L, ReduceOp.SUM);
+                    }
+                }).getMessage();
+                assertTrue(said.contains("rank 0 shrinks the communicator"), said);
+            }
+            try (Communicator again = communicator.shrink()) {
+                assertEquals(11, sum(again, communicator.rank()));
+            }
+        });
+    }
+
+    @Test
+    void aFailedCommunicatorAgrees() throws Exception {
+        run(3, communicator -> {
+            if (communicator.rank() == 0) {
+                communicator.abort();
+                return;
+            }
+            assertThrows(CommunicatorException.class, () -> {
+                while (true) {
+                    communicator.barrier();
+                }
+            });
+            assertTrue(communicator.agree(true));
+            assertEquals(false, communicator.agree(communicator.rank() == 2));
+            try (Communicator smaller = communicator.shrink()) {
+                assertEquals(110, sum(smaller, communicator.rank()));
+                assertTrue(smaller.agree(true));
+            }
+        });
+    }
+
+    @Test
+    void aDeadlineMustBePositive() throws Exception {
+        run(1, communicator -> {
+            String said =
+                    assertThrows(IllegalArgumentException.class, () -> communicator.shrink(Duration.ZERO)).getMessage();
+            assertTrue(said.contains("the deadline PT0S must be more than 0"), said);
+            communicator.shrink().close();
+        });
+    }
+}
