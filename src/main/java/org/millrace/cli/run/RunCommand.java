@@ -5,14 +5,18 @@ import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.net.ServerSocket;
+import java.nio.file.Path;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
@@ -33,7 +37,7 @@ import picocli.CommandLine.Parameters;
                 "Start a command as ranks that find each other: Millrace.join() and torch.distributed read RANK, "
                         + "WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT.",
                 "What they write comes with the rank before each line; their standard input is empty. When one fails, "
-                        + "all end, and the status is its own. INT, TERM and HUP are passed on to all ranks and "
+                        + "all end, and the status is its own, unless --keep-going is set. INT, TERM and HUP are passed on to all ranks and "
                         + "what they have started, and a second one ends them by force; USR1 goes to the ranks."},
         sortOptions = false)
 public final class RunCommand extends Subcommand {
@@ -98,6 +102,13 @@ public final class RunCommand extends Subcommand {
     private @Nullable Duration deadline;
 
     @Option(
+            names = "--keep-going",
+            description = "Let the other ranks continue when a rank fails, for programs that recover with"
+                    + " Communicator.shrink. The run ends with its last rank. The status is 0 if any rank ended with 0,"
+                    + " and otherwise that of the first failed rank.")
+    private boolean keepGoing;
+
+    @Option(
             names = "--no-cache",
             description = "Neither use nor make a cache of classes. Where the command is java 25 or newer with jars, its "
                     + "ranks start with one from the second run on: in $XDG_CACHE_HOME/millrace/run, made "
@@ -117,25 +128,70 @@ public final class RunCommand extends Subcommand {
         LinkNetwork.require(Configuration.load(settings), hosts);
         Map<String, String> common = common(settings);
         RankCache cache = cache(common);
-        CommandRanks.Command command = new CommandRanks.Command(cache == null ? words : cache.words(),
-                rank -> variables(rank, hosts, common), grace);
         AtomicReference<CommandRanks> made = new AtomicReference<>();
+        PrintWriter err = spec.commandLine().getErr();
+        Survivors survivors = new Survivors(err);
         List<RankRun.Failure> failures = RankRun.run(ranks, (rendezvous, events) -> {
+            common.putIfAbsent(Settings.DECISION_DIRECTORY.name(), decisionDirectory(rendezvous));
+            CommandRanks.Command command = new CommandRanks.Command(cache == null ? words : cache.words(),
+                    rank -> variables(rank, hosts, common), grace);
             made.set(new CommandRanks(ranks, command, new FileOutputStream(FileDescriptor.out),
-                    new FileOutputStream(FileDescriptor.err), events));
+                    new FileOutputStream(FileDescriptor.err), keepGoing ? survivors.before(events) : events));
             return made.get();
         }, RunDeadline.after(deadline == null ? NO_LIMIT : deadline), RankEvent.class, event -> {});
-        PrintWriter err = spec.commandLine().getErr();
         RankRun.print(failures, err, parent.stackTraces());
         CommandRanks started = made.get();
         if (started.ending() != null) {
             err.println("millrace: SIG" + started.ending() + " was passed on, and the ranks have ended");
         }
-        int status = Math.max(started.status(), failures.isEmpty() ? ExitCode.OK : ExitCode.SOFTWARE);
+        int status = keepGoing && survivors.exist() && failures.isEmpty() && started.ending() == null ? ExitCode.OK
+                : Math.max(started.status(), failures.isEmpty() ? ExitCode.OK : ExitCode.SOFTWARE);
         if (cache != null && status == ExitCode.OK) {
             cache.makeInBackground();
         }
         return status;
+    }
+
+    /**
+     * Returns the directory in which ranks decide which of them continue: that of the run, which outlives each rank.
+     */
+    private static String decisionDirectory(String rendezvous) {
+        String own = System.getenv(Settings.DECISION_DIRECTORY.name());
+        return own != null ? own : Path.of(rendezvous.substring(rendezvous.indexOf(':') + 1)).getParent().toString();
+    }
+
+    /** Lets a run continue after the failure of a rank. Called on the threads of the ranks. */
+    private static final class Survivors {
+
+        private final PrintWriter err;
+        private final Set<Integer> ended = new HashSet<>();
+        private boolean exist;
+
+        Survivors(PrintWriter err) {
+            this.err = err;
+        }
+
+        /** Returns a receiver of events that reports failures itself, and passes each end of a rank on once. */
+        Consumer<RankEvent> before(Consumer<RankEvent> events) {
+            return event -> hear(event, events);
+        }
+
+        private synchronized void hear(RankEvent event, Consumer<RankEvent> events) {
+            if (event instanceof RankEvent.Failed failed) {
+                err.println("millrace: rank " + failed.rank() + ": " + failed.message() + "; the other ranks continue");
+                err.flush();
+            } else {
+                exist = true;
+            }
+            if (ended.add(event.rank())) {
+                events.accept(new RankEvent.Finished(event.rank()));
+            }
+        }
+
+        /** Returns whether a rank has ended without a failure. */
+        synchronized boolean exist() {
+            return exist;
+        }
     }
 
     private @Nullable RankCache cache(Map<String, String> common) {

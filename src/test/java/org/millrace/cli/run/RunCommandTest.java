@@ -120,6 +120,31 @@ class RunCommandTest {
                 lines.toString());
     }
 
+    /** Rank 0 is killed, rank 1 fails, and rank 2 learns of both and completes. */
+    @Test
+    void aRunContinuesWithoutLostRanks() throws Exception {
+        Path left = directory.resolve("left");
+        String command = """
+                test -d "$MILLRACE_DECISION_DIR" || exit 9
+                case $RANK in
+                0) echo >> %1$s; kill -KILL $$;;
+                1) echo >> %1$s; exit 7;;
+                2) while [ "$(cat %1$s | wc -l)" -lt 2 ]; do sleep 0.05; done; sleep 0.3; echo done; exit $END;;
+                esac""".formatted(left);
+        Files.createFile(left);
+        Process run = run("-n", "3", "--keep-going", "-x", "END=0", "--", "sh", "-c", command);
+        Set<String> lines = lines(run);
+        assertEquals(0, run.waitFor(), lines.toString());
+        assertTrue(lines.contains("[rank 2] done"), lines.toString());
+        assertTrue(lines.stream()
+                .anyMatch(line -> line.matches(
+                        "millrace: rank 1: its process \\(pid \\d+\\) ended: exit status 7; the other ranks continue")),
+                lines.toString());
+        run = run("-n", "3", "--keep-going", "-x", "END=5", "--", "sh", "-c", command);
+        lines = lines(run);
+        assertTrue(Set.of(7, 137).contains(run.waitFor()), "the status of the first failed rank: " + lines);
+    }
+
     @Test
     void aCommandThatIsNotThereIsNamed() throws Exception {
         Process run = run("-n", "1", "--", "no-such-command");
