@@ -7,6 +7,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Random;
 import org.millrace.Communicator;
 import org.millrace.CommunicatorException;
@@ -16,12 +17,13 @@ import org.millrace.ReduceOp;
 
 /**
  * Data-parallel training of a small model, by stochastic gradient descent. Each rank has a part of the rows. One
- * operation adds up all gradients, and rank 0 writes a checkpoint from time to time. One rank is lost during the
- * training. The other ranks then form a smaller group, divide the rows again, and continue from the checkpoint.
+ * operation adds up all gradients, and rank 0 writes a checkpoint from time to time. Some ranks are lost during the
+ * training, all at once. The other ranks then form a smaller group, divide the rows again, and continue from the
+ * checkpoint.
  *
  * <p>
- * {@code Sgd DIRECTORY RANK SIZE [LOST]} starts one process for each rank. All processes share the directory.
- * {@code LOST} is the rank that is lost during the training.
+ * {@code Sgd DIRECTORY RANK SIZE [LOST...]} starts one process for each rank. All processes share the directory. Each
+ * {@code LOST} is a rank that is lost during the training.
  */
 public final class Sgd {
 
@@ -30,52 +32,48 @@ public final class Sgd {
     private static final int STEPS = 200;
     private static final int CHECKPOINT_EVERY = 20;
     private static final int LOST_AT = 70;
-    private static final int NO_RANK = -1;
     private static final float RATE = 0.5f;
 
     private final Path directory;
-    private final int lost;
+    private final boolean isLost;
     private final float[] weights = new float[FEATURES];
     private final float[] bias = new float[1];
     private int step;
 
-    private Sgd(Path directory, int lost) {
+    private Sgd(Path directory, boolean isLost) {
         this.directory = directory;
-        this.lost = lost;
+        this.isLost = isLost;
     }
 
     public static void main(String[] args) throws IOException {
         train(Path.of(args[0]), Integer.parseInt(args[1]), Integer.parseInt(args[2]),
-                args.length > 3 ? Integer.parseInt(args[3]) : NO_RANK);
+                List.of(args).subList(3, args.length).contains(args[1]));
     }
 
-    /** Trains as one rank. Joins again, with one rank fewer, each time that a rank is lost. */
-    static void train(Path directory, int rank, int size, int lost) throws IOException {
-        Sgd model = new Sgd(directory, lost);
-        int number = rank;
-        int ranks = size;
+    /** Trains as one rank. Continues in a smaller group after each loss. */
+    static void train(Path directory, int rank, int size, boolean isLost) throws IOException {
+        Sgd model = new Sgd(directory, isLost);
+        Communicator communicator = Millrace.builder()
+                .rendezvous("file:" + directory.resolve("group"))
+                .rank(rank)
+                .size(size)
+                .onLoss(loss -> System.out.printf("rank %d of %d hears of a loss%n", rank, size))
+                .join();
         while (true) {
-            int now = number;
-            int all = ranks;
             try {
-                Millrace.builder()
-                        .rendezvous("file:" + directory.resolve("group-of-" + ranks))
-                        .rank(number)
-                        .size(ranks)
-                        .onLoss(loss -> System.out.printf("rank %d of %d hears of a loss%n", now, all))
-                        .run(model::run);
+                model.run(communicator);
+                communicator.close();
                 return;
             } catch (CommunicatorException failed) {
-                int gone = failed.peer().orElse(number);
-                if (gone == number) {
-                    throw failed;
-                }
-                number = number > gone ? number - 1 : number;
-                ranks--;
-                System.out.printf("rank %d goes on as rank %d of %d without rank %d%n", now, number, ranks, gone);
+                communicator = communicator.shrink(); // fails if the others continue without this rank
+                System.out.printf("rank %d goes on as rank %d of %d%n", rank, communicator.rank(), communicator.size());
             } catch (PowerCut cut) {
-                System.out.printf("rank %d is lost%n", now);
+                communicator.abort(cut);
+                System.out.printf("rank %d is lost%n", rank);
                 return;
+            } catch (IOException | RuntimeException own) {
+                communicator.abort(own); // the other ranks learn the reason, and continue
+                throw own;
             }
         }
     }
@@ -93,7 +91,7 @@ public final class Sgd {
         // one operation for both gradients
         Operand bucket = Operand.bucket(Operand.of(gradient), Operand.of(biasGradient));
         while (step < STEPS) {
-            if (step == LOST_AT && communicator.rank() == lost && communicator.size() > lost + 1) {
+            if (step == LOST_AT && isLost) {
                 throw new PowerCut();
             }
             double loss = gradients(communicator, gradient, biasGradient);
