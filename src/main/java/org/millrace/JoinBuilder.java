@@ -12,6 +12,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -397,9 +398,12 @@ public final class JoinBuilder {
         }
 
         static void forget(Path directory) {
-            try {
-                Files.deleteIfExists(directory.resolve("group"));
-                Files.deleteIfExists(directory);
+            // Besides the meeting place, the directory has the decisions of groups that were shrunk.
+            try (Stream<Path> files = Files.list(directory)) {
+                for (Path each : files.toList()) {
+                    Files.delete(each);
+                }
+                Files.delete(directory);
             } catch (IOException left) {
                 directory.toFile().deleteOnExit();
             }

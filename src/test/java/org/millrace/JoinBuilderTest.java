@@ -1,10 +1,13 @@
 package org.millrace;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
 import java.lang.reflect.Method;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
@@ -102,5 +105,13 @@ class JoinBuilderTest {
     private static void said(String what, Runnable call) {
         String message = assertThrows(IllegalArgumentException.class, call::run).getMessage();
         assertTrue(message.contains(what), message);
+    }
+
+    @Test
+    void theMeetingPlaceOfLocalRanksIsDeletedWithItsDecisions() throws IOException {
+        Path directory = JoinBuilder.LocalRanks.meetingPlace();
+        Files.createFile(directory.resolve("millrace-decision-1-0"));
+        JoinBuilder.LocalRanks.forget(directory);
+        assertFalse(Files.exists(directory));
     }
 }
