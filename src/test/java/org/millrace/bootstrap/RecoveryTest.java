@@ -29,7 +29,7 @@ import org.millrace.MillraceException;
 @Timeout(60)
 class RecoveryTest {
 
-    private static final Duration LONG = Duration.ofSeconds(30);
+    private static final Duration LONG = Duration.ofMinutes(5);
     private static final Duration SHORT = Duration.ofMillis(300);
 
     @TempDir
