@@ -296,8 +296,8 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
      * are on one host and share a place, such as a {@code file:} rendezvous or the one of {@code millrace run}, the
      * group that decides first at this place continues. Otherwise a strict majority of the ranks continues.
      *
-     * @param deadline time to wait for living ranks; more than 0. A further loss during the call, and each stopped rank
-     *                 with a lower number, add at most half of this time
+     * @param deadline time to wait for living ranks; more than 0. A further loss during the call, and each further
+     *                 stopped rank, add at most half of this time, or 5 s
      * @return this rank's new communicator; the caller closes it
      * @throws IllegalArgumentException if the deadline is not more than 0
      * @throws ExcludedException        if other ranks continue without this rank, or may do so

@@ -159,6 +159,11 @@ public final class Recovery implements AutoCloseable {
     /** Bounds of the time between two checks whether a rank still listens. */
     private static final Duration MIN_PAUSE = Duration.ofMillis(20);
     private static final Duration MAX_PAUSE = Duration.ofSeconds(1);
+    /**
+     * Minimum time to wait for a rank after an earlier wait. Ranks notice a failure at different times, and the set-up
+     * or the release of a communicator may take seconds where cores are scarce.
+     */
+    private static final Duration MIN_WAIT = Duration.ofSeconds(5);
     /** Minimum number of checks within a deadline. */
     private static final int CHECKS = 8;
     private static final int CHECK_MILLIS = 500;
@@ -245,7 +250,7 @@ public final class Recovery implements AutoCloseable {
      * Makes a new group of the living ranks. Collective for them. Called once.
      *
      * @param allowed  time to wait for a rank that is not gone, and for the completion of the new group. Each further
-     *                 wait after a further loss takes at most half of this time
+     *                 wait takes at most half of this time, or {@link #MIN_WAIT}
      * @param begun    value of {@link System#nanoTime()} from which the time counts
      * @param assemble completes this rank's part of the new group. If it fails, the remaining ranks decide again
      * @return result of {@code assemble}
@@ -314,12 +319,13 @@ public final class Recovery implements AutoCloseable {
     }
 
     /**
-     * Returns the deadline of one more wait: the given one, or half of its duration from now. A wait that begins at the
-     * end of another one needs more time.
+     * Returns the deadline of one more wait. If most of the time has passed, the wait may take half of the time again,
+     * and at least {@link #MIN_WAIT}.
      */
     private static Deadline later(Deadline deadline) {
-        Deadline half = Deadline.in(deadline.allowed().dividedBy(2)).of(deadline.setting());
-        return half.endNanos() - deadline.endNanos() > 0 ? half : deadline;
+        Duration half = deadline.allowed().dividedBy(2);
+        return deadline.remainingNanos() > half.toNanos() ? deadline
+                : Deadline.in(half.compareTo(MIN_WAIT) < 0 ? MIN_WAIT : half).of(deadline.setting());
     }
 
     /** Returns the control plane of the current coordinator. */
