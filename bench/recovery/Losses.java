@@ -39,7 +39,7 @@ public final class Losses {
     private static final int BEFORE = 5;
     private static final int AFTER = 20;
     private static final int MAX_PAUSE_MILLIS = 300;
-    private static final Duration SHRINK = Duration.ofSeconds(2);
+    private static final Duration SHRINK = Duration.ofSeconds(5);
     private static final String STALL = "2s";
     private static final int TRIAL_SECONDS = 120;
 
@@ -266,7 +266,7 @@ public final class Losses {
                     losses, zeros);
             report("killed: first step after the first loss", killed);
             report("killed: shrink alone", shrinks);
-            report("with a stopped rank (stall deadline " + STALL + ", shrink deadline 2s): first step", stopped);
+            report("with a stopped rank (stall deadline " + STALL + ", shrink deadline 5s): first step", stopped);
         } finally {
             for (Process process : PROCESSES) {
                 process.destroyForcibly();

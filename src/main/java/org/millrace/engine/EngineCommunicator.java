@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.WeakHashMap;
+import java.util.concurrent.CompletableFuture;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
@@ -336,16 +337,24 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
         return callers.call(() -> {
             parts.threads.device.checkCaller();
             requireRecoverable();
+            CompletableFuture<Void> released = CompletableFuture.completedFuture(null);
             if (guard.close()) {
                 failure.fail(new AbortedException("rank " + rank() + " shrinks the communicator", rank(),
                         CommunicatorException.NO_RANK, null, null));
                 abortChildren(failure.get());
-                tearDown();
+                // The release waits for a stopped rank, and the agreement must not begin late for that reason.
+                released = CompletableFuture.runAsync(this::tearDown,
+                        task -> Thread.ofPlatform().daemon().name("release-" + rank()).start(task));
             }
             try (Recovery recovery = parts.recovery) {
-                // A share of the old threads would also share the old memory, which excluded ranks can still read.
-                return recovery.shrink(deadline, begun,
-                        control -> EngineProvider.assemble(control, parts.configuration, null));
+                CompletableFuture<Void> release = released;
+                return recovery.shrink(deadline, begun, control -> {
+                    release.join();
+                    // A share of the old threads would also share the old memory, which excluded ranks can still read.
+                    return EngineProvider.assemble(control, parts.configuration, null);
+                });
+            } finally {
+                released.join();
             }
         });
     }

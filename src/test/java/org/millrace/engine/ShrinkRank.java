@@ -28,7 +28,7 @@ final class ShrinkRank {
                     }
                 }
             } catch (CommunicatorException failed) {
-                try (Communicator smaller = communicator.shrink(Duration.ofSeconds(2))) {
+                try (Communicator smaller = communicator.shrink(Duration.ofSeconds(6))) {
                     System.out.println("rank " + smaller.rank() + " of " + smaller.size() + ", sum "
                             + smaller.allReduce((long) Math.pow(10, rank), ReduceOp.SUM));
                 } catch (ExcludedException excluded) {
