@@ -76,10 +76,7 @@ final class CommunicatorParts {
         this.control = control;
         this.configuration = configuration;
         resources.add(control);
-        Recovery opened = null;
         try {
-            opened = Recovery.open(control);
-            recovery = opened;
             // The arena is closed after the threads have stopped, because kernels read work by its address.
             Arena arena = resources.add(Arena.ofShared());
             Agreement agreement = Agreement.reach(control, configuration);
@@ -114,12 +111,10 @@ final class CommunicatorParts {
                     resources.add(new DirectTraces(number)));
             launched = new LaunchCounts(control, failure);
             attendance = new Attendance(control, launched, options.stallDeadline(), options.lateDeadline());
+            recovery = Recovery.open(control); // last, because it outlives the resources and is not closed with them
         } catch (RuntimeException | Error thrown) {
             control.fail(thrown);
             resources.close();
-            if (opened != null) {
-                opened.close();
-            }
             throw thrown;
         }
     }
