@@ -21,17 +21,20 @@ final class ShmConnection extends ConnectionState {
 
     /** Maximum number of idle calls between two reads of the clock. */
     private static final int CLOCK_INTERVAL = 256;
+    /** Time between two reads of the clock, in nanoseconds. If less time passes, the clock is read less often. */
+    private static final long CLOCK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
     /**
-     * Minimum times between two checks of the socket, and between two checks of the peer's process. A check of the
-     * socket costs one system call, and a check of the process costs several.
-     */
-    private static final long SOCKET_INTERVAL_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
-    private static final long PROCESS_INTERVAL_NANOS = 100 * SOCKET_INTERVAL_NANOS;
-    /**
-     * Factor: if more than {@value} times the interval between socket checks passes between two reads of the clock, the
-     * caller probably sleeps between its calls. If so, the clock is read more often.
+     * Factor: if more than {@value} times {@link #CLOCK_NANOS} passes between two reads of the clock, the caller
+     * probably sleeps between its calls. If so, the clock is read more often.
      */
     private static final int LATE = 4;
+    /**
+     * Minimum times between two checks of the socket, and between two checks of the peer's process. A check of the
+     * socket costs one system call, and a check of the process costs several. An idle rank has dozens of connections,
+     * so frequent checks would be most of its processor time.
+     */
+    private static final long SOCKET_INTERVAL_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
+    private static final long PROCESS_INTERVAL_NANOS = 10 * SOCKET_INTERVAL_NANOS;
 
     private final SocketChannel socket;
     private final ProcessIdentity peer;
@@ -40,8 +43,9 @@ final class ShmConnection extends ConnectionState {
     private Runnable lastAct = () -> {};
     private int idleCalls;
     private int clockInterval = CLOCK_INTERVAL;
-    private long lastLookNanos = System.nanoTime();
-    private long lastProcessLookNanos = lastLookNanos;
+    private long lastClockNanos = System.nanoTime();
+    private long lastLookNanos = lastClockNanos;
+    private long lastProcessLookNanos = lastClockNanos;
 
     /** Takes ownership of an established connection. The socket is non-blocking, and no more data is sent over it. */
     public ShmConnection(OpenResources network, String name, SocketChannel socket, ProcessIdentity peer,
@@ -80,13 +84,15 @@ final class ShmConnection extends ConnectionState {
         }
         idleCalls = 0;
         long now = System.nanoTime();
-        long passed = now - lastLookNanos;
-        if (passed < SOCKET_INTERVAL_NANOS) {
+        long passed = now - lastClockNanos;
+        lastClockNanos = now;
+        if (passed < CLOCK_NANOS) {
             clockInterval = Math.min(2 * clockInterval, CLOCK_INTERVAL);
-            return false;
-        }
-        if (passed > LATE * SOCKET_INTERVAL_NANOS) {
+        } else if (passed > LATE * CLOCK_NANOS) {
             clockInterval = Math.max(clockInterval / 2, 1);
+        }
+        if (now - lastLookNanos < SOCKET_INTERVAL_NANOS) {
+            return false;
         }
         lastLookNanos = now;
         try {
