@@ -37,8 +37,10 @@ public final class Losses {
     private static final int ROWS = 4096;
     private static final float RATE = 0.5f;
     private static final int BEFORE = 5;
-    private static final int AFTER = 20;
+    private static final int AFTER = 200;
     private static final int MAX_PAUSE_MILLIS = 300;
+    /** Maximum time between two losses. The others still train then. */
+    private static final int MAX_BETWEEN_MILLIS = 100;
     private static final Duration SHRINK = Duration.ofSeconds(5);
     private static final String STALL = "2s";
     private static final int TRIAL_SECONDS = 120;
@@ -235,7 +237,7 @@ public final class Losses {
                         stops.add(victim);
                     }
                     if (random.nextBoolean()) {
-                        Thread.sleep(random.nextInt(MAX_PAUSE_MILLIS));
+                        Thread.sleep(random.nextInt(MAX_BETWEEN_MILLIS));
                     }
                 }
                 List<Line> others = new ArrayList<>();
