@@ -7,8 +7,10 @@ import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.HashSet;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.stream.Stream;
@@ -18,10 +20,14 @@ import java.util.stream.Stream;
  *
  * <p>{@code mvn -Pjextract} starts it in the repository's root, with two system properties. {@code jextract.home} is
  * jextract's directory; if it is empty, JEXTRACT_HOME and PATH are searched. {@code jextract.update} selects
- * replacement. With {@code jextract.inputs} it compares only the hash of the inputs and needs no jextract.
+ * replacement. Two other properties need no jextract. {@code jextract.inputs} compares the hash of the inputs, and
+ * checks that {@link #changed} changes nothing in the checked-in files. {@code jextract.again} applies {@link #changed}
+ * to the checked-in files and renews the hash. It serves after an edit of {@link #changed}, {@code layouts.list} or the
+ * headers, if the edit only removes text. Declarations that left the headers must be removed from the files by hand.
  *
  * <p>Each {@code jextract/NAME.args} is one run. It contains its options and the header. {@code jextract/NAME.includes}
  * beside it lists the declarations to include. Without it jextract would also include the C library's declarations.
+ * {@code jextract/layouts.list} names the structs of which Java code uses only the layout and the size.
  *
  * <p>{@code src/generated/inputs.sha256} is the hash of the inputs of the checked-in files. A test compares it, so that
  * a machine without jextract also finds a change of an input without a new run of jextract.
@@ -32,10 +38,16 @@ final class Regenerate {
     private static final Path CHECKED_IN = Path.of("src", "generated", "java");
     private static final Path HEADERS = Path.of("headers");
     private static final Path INPUTS = Path.of("src", "generated", "inputs.sha256");
+    private static final Path LAYOUTS = ARGUMENT_FILES.resolve("layouts.list");
 
     public static void main(String[] args) throws IOException, InterruptedException {
         if (Boolean.getBoolean("jextract.inputs")) {
+            compare(changed(read(CHECKED_IN)), read(CHECKED_IN));
             compareInputs();
+            return;
+        }
+        if (Boolean.getBoolean("jextract.again")) {
+            replace(changed(read(CHECKED_IN)));
             return;
         }
         String jextract = findJextract(System.getProperty("jextract.home", ""));
@@ -43,8 +55,7 @@ final class Regenerate {
         for (Path argumentFile : list(ARGUMENT_FILES, ".args")) {
             run(jextract, argumentFile);
         }
-        SortedMap<String, String> fresh = read(FRESH);
-        fresh.replaceAll((file, text) -> withLibraryOpenedLate(withHandlesMadeLate(forRelease22(text))));
+        SortedMap<String, String> fresh = changed(read(FRESH));
         if (Boolean.getBoolean("jextract.update")) {
             replace(fresh);
         } else {
@@ -89,6 +100,37 @@ final class Regenerate {
         if (exit != 0) {
             throw fail(jextract + " with " + argumentFile + " ended with exit status " + exit + ":\n" + output);
         }
+    }
+
+    /** Changes jextract's output for this project. A second call changes nothing. */
+    private static SortedMap<String, String> changed(SortedMap<String, String> output) throws IOException {
+        Set<String> layoutsOnly = new HashSet<>(Files.readAllLines(LAYOUTS));
+        output.replaceAll((file, text) -> {
+            String used = withoutUnusedMembers(text);
+            String type = file.replaceFirst(".*/(.*)\\.java", "$1");
+            String members = layoutsOnly.contains(type) ? withLayoutOnly(used) : used;
+            return withLibraryOpenedLate(withHandlesMadeLate(forRelease22(members)));
+        });
+        return output;
+    }
+
+    /**
+     * Removes Javadoc, which repeats the declarations of {@code headers/}. Removes each function's handle and address,
+     * and jextract's trace of calls. No code of this project uses them.
+     */
+    private static String withoutUnusedMembers(String text) {
+        return text.replaceAll("(?ms)^ *+/\\*\\*.*?\\*/\n", "")
+                .replaceAll("(?m)^    public static \\w+ \\w+\\$(handle|address)\\(\\) \\{\n.*\n    }\n\n", "")
+                .replaceAll(" *+if \\(TRACE_DOWNCALLS\\) \\{\n.*\n *}\n", "")
+                .replaceAll("(?s)    static final boolean TRACE_DOWNCALLS.*?\n    }\n\n", "");
+    }
+
+    /** Keeps the layout and the size of a struct. Removes its fields' accessors, its allocation and nested types. */
+    private static String withLayoutOnly(String text) {
+        return text.replaceFirst(
+                "(?s)(\n    public static final GroupLayout layout\\(\\) \\{.*?\n    }\n).*"
+                        + "(\n    public static long sizeof\\(\\)[^\n]*\n).*",
+                "$1$2}\n");
     }
 
     /**

@@ -12,20 +12,12 @@ import java.util.stream.*;
 import static java.lang.foreign.ValueLayout.*;
 import static java.lang.foreign.MemoryLayout.PathElement.*;
 
-/**
- * {@snippet lang=c :
- * typedef void (*cudaHostFn_t)(void *)
- * }
- */
 public final class cudaHostFn_t {
 
     private cudaHostFn_t() {
         // Should not be called directly
     }
 
-    /**
-     * The function pointer signature, expressed as a functional interface
-     */
     public interface Function {
         void apply(MemorySegment userData);
     }
@@ -34,28 +26,18 @@ public final class cudaHostFn_t {
         cudart_h.C_POINTER
     );
 
-    /**
-     * The descriptor of this function pointer
-     */
     public static FunctionDescriptor descriptor() {
         return $DESC;
     }
 
     private static final MethodHandle UP$MH = cudart_h.upcallHandle(cudaHostFn_t.Function.class, "apply", $DESC);
 
-    /**
-     * Allocates a new upcall stub, whose implementation is defined by {@code fi}.
-     * The lifetime of the returned segment is managed by {@code arena}
-     */
     public static MemorySegment allocate(cudaHostFn_t.Function fi, Arena arena) {
         return Linker.nativeLinker().upcallStub(UP$MH.bindTo(fi), $DESC, arena);
     }
 
     private static final MethodHandle DOWN$MH = Linker.nativeLinker().downcallHandle($DESC);
 
-    /**
-     * Invoke the upcall stub {@code funcPtr}, with given parameters
-     */
     public static void invoke(MemorySegment funcPtr, MemorySegment userData) {
         try {
              DOWN$MH.invokeExact(funcPtr, userData);

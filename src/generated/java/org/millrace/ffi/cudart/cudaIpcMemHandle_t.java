@@ -12,13 +12,6 @@ import java.util.stream.*;
 import static java.lang.foreign.ValueLayout.*;
 import static java.lang.foreign.MemoryLayout.PathElement.*;
 
-/**
- * {@snippet lang=c :
- * struct cudaIpcMemHandle_t {
- *     char reserved[64];
- * }
- * }
- */
 public class cudaIpcMemHandle_t {
 
     cudaIpcMemHandle_t() {
@@ -29,65 +22,32 @@ public class cudaIpcMemHandle_t {
         MemoryLayout.sequenceLayout(64, cudart_h.C_CHAR).withName("reserved")
     ).withName("cudaIpcMemHandle_t");
 
-    /**
-     * The layout of this struct
-     */
     public static final GroupLayout layout() {
         return $LAYOUT;
     }
 
     private static final SequenceLayout reserved$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("reserved"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * char reserved[64]
-     * }
-     */
     public static final SequenceLayout reserved$layout() {
         return reserved$LAYOUT;
     }
 
     private static final long reserved$OFFSET = $LAYOUT.byteOffset(groupElement("reserved"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * char reserved[64]
-     * }
-     */
     public static final long reserved$offset() {
         return reserved$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * char reserved[64]
-     * }
-     */
     public static MemorySegment reserved(MemorySegment struct) {
         return struct.asSlice(reserved$OFFSET, reserved$LAYOUT.byteSize());
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * char reserved[64]
-     * }
-     */
     public static void reserved(MemorySegment struct, MemorySegment fieldValue) {
         MemorySegment.copy(fieldValue, 0L, struct, reserved$OFFSET, reserved$LAYOUT.byteSize());
     }
 
     private static long[] reserved$DIMS = { 64 };
 
-    /**
-     * Dimensions for array field:
-     * {@snippet lang=c :
-     * char reserved[64]
-     * }
-     */
     public static long[] reserved$dimensions() {
         return reserved$DIMS;
     }
@@ -95,66 +55,32 @@ public class cudaIpcMemHandle_t {
         static final VarHandle HANDLE = reserved$LAYOUT.varHandle(sequenceElement());
     }
 
-    /**
-     * Indexed getter for field:
-     * {@snippet lang=c :
-     * char reserved[64]
-     * }
-     */
     public static byte reserved(MemorySegment struct, long index0) {
         return (byte)reserved$ELEM.HANDLE.get(struct, reserved$OFFSET, index0);
     }
 
-    /**
-     * Indexed setter for field:
-     * {@snippet lang=c :
-     * char reserved[64]
-     * }
-     */
     public static void reserved(MemorySegment struct, long index0, byte fieldValue) {
         reserved$ELEM.HANDLE.set(struct, reserved$OFFSET, index0, fieldValue);
     }
 
-    /**
-     * Obtains a slice of {@code arrayParam} which selects the array element at {@code index}.
-     * The returned segment has address {@code arrayParam.address() + index * layout().byteSize()}
-     */
     public static MemorySegment asSlice(MemorySegment array, long index) {
         return array.asSlice(layout().byteSize() * index);
     }
 
-    /**
-     * The size (in bytes) of this struct
-     */
     public static long sizeof() { return layout().byteSize(); }
 
-    /**
-     * Allocate a segment of size {@code layout().byteSize()} using {@code allocator}
-     */
     public static MemorySegment allocate(SegmentAllocator allocator) {
         return allocator.allocate(layout());
     }
 
-    /**
-     * Allocate an array of size {@code elementCount} using {@code allocator}.
-     * The returned segment has size {@code elementCount * layout().byteSize()}.
-     */
     public static MemorySegment allocateArray(long elementCount, SegmentAllocator allocator) {
         return allocator.allocate(MemoryLayout.sequenceLayout(elementCount, layout()));
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, Arena arena, Consumer<MemorySegment> cleanup) {
         return reinterpret(addr, 1, arena, cleanup);
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code elementCount * layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, long elementCount, Arena arena, Consumer<MemorySegment> cleanup) {
         return addr.reinterpret(layout().byteSize() * elementCount, arena, cleanup);
     }

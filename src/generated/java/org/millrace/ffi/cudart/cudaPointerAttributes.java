@@ -12,17 +12,6 @@ import java.util.stream.*;
 import static java.lang.foreign.ValueLayout.*;
 import static java.lang.foreign.MemoryLayout.PathElement.*;
 
-/**
- * {@snippet lang=c :
- * struct cudaPointerAttributes {
- *     cudaMemoryType type;
- *     int device;
- *     void *devicePointer;
- *     void *hostPointer;
- *     long reserved[8];
- * }
- * }
- */
 public class cudaPointerAttributes {
 
     cudaPointerAttributes() {
@@ -37,241 +26,112 @@ public class cudaPointerAttributes {
         MemoryLayout.sequenceLayout(8, cudart_h.C_LONG).withName("reserved")
     ).withName("cudaPointerAttributes");
 
-    /**
-     * The layout of this struct
-     */
     public static final GroupLayout layout() {
         return $LAYOUT;
     }
 
     private static final OfInt type$LAYOUT = (OfInt)$LAYOUT.select(groupElement("type"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * cudaMemoryType type
-     * }
-     */
     public static final OfInt type$layout() {
         return type$LAYOUT;
     }
 
     private static final long type$OFFSET = $LAYOUT.byteOffset(groupElement("type"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * cudaMemoryType type
-     * }
-     */
     public static final long type$offset() {
         return type$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * cudaMemoryType type
-     * }
-     */
     public static int type(MemorySegment struct) {
         return struct.get(type$LAYOUT, type$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * cudaMemoryType type
-     * }
-     */
     public static void type(MemorySegment struct, int fieldValue) {
         struct.set(type$LAYOUT, type$OFFSET, fieldValue);
     }
 
     private static final OfInt device$LAYOUT = (OfInt)$LAYOUT.select(groupElement("device"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int device
-     * }
-     */
     public static final OfInt device$layout() {
         return device$LAYOUT;
     }
 
     private static final long device$OFFSET = $LAYOUT.byteOffset(groupElement("device"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int device
-     * }
-     */
     public static final long device$offset() {
         return device$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int device
-     * }
-     */
     public static int device(MemorySegment struct) {
         return struct.get(device$LAYOUT, device$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int device
-     * }
-     */
     public static void device(MemorySegment struct, int fieldValue) {
         struct.set(device$LAYOUT, device$OFFSET, fieldValue);
     }
 
     private static final AddressLayout devicePointer$LAYOUT = (AddressLayout)$LAYOUT.select(groupElement("devicePointer"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * void *devicePointer
-     * }
-     */
     public static final AddressLayout devicePointer$layout() {
         return devicePointer$LAYOUT;
     }
 
     private static final long devicePointer$OFFSET = $LAYOUT.byteOffset(groupElement("devicePointer"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * void *devicePointer
-     * }
-     */
     public static final long devicePointer$offset() {
         return devicePointer$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * void *devicePointer
-     * }
-     */
     public static MemorySegment devicePointer(MemorySegment struct) {
         return struct.get(devicePointer$LAYOUT, devicePointer$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * void *devicePointer
-     * }
-     */
     public static void devicePointer(MemorySegment struct, MemorySegment fieldValue) {
         struct.set(devicePointer$LAYOUT, devicePointer$OFFSET, fieldValue);
     }
 
     private static final AddressLayout hostPointer$LAYOUT = (AddressLayout)$LAYOUT.select(groupElement("hostPointer"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * void *hostPointer
-     * }
-     */
     public static final AddressLayout hostPointer$layout() {
         return hostPointer$LAYOUT;
     }
 
     private static final long hostPointer$OFFSET = $LAYOUT.byteOffset(groupElement("hostPointer"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * void *hostPointer
-     * }
-     */
     public static final long hostPointer$offset() {
         return hostPointer$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * void *hostPointer
-     * }
-     */
     public static MemorySegment hostPointer(MemorySegment struct) {
         return struct.get(hostPointer$LAYOUT, hostPointer$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * void *hostPointer
-     * }
-     */
     public static void hostPointer(MemorySegment struct, MemorySegment fieldValue) {
         struct.set(hostPointer$LAYOUT, hostPointer$OFFSET, fieldValue);
     }
 
     private static final SequenceLayout reserved$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("reserved"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * long reserved[8]
-     * }
-     */
     public static final SequenceLayout reserved$layout() {
         return reserved$LAYOUT;
     }
 
     private static final long reserved$OFFSET = $LAYOUT.byteOffset(groupElement("reserved"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * long reserved[8]
-     * }
-     */
     public static final long reserved$offset() {
         return reserved$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * long reserved[8]
-     * }
-     */
     public static MemorySegment reserved(MemorySegment struct) {
         return struct.asSlice(reserved$OFFSET, reserved$LAYOUT.byteSize());
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * long reserved[8]
-     * }
-     */
     public static void reserved(MemorySegment struct, MemorySegment fieldValue) {
         MemorySegment.copy(fieldValue, 0L, struct, reserved$OFFSET, reserved$LAYOUT.byteSize());
     }
 
     private static long[] reserved$DIMS = { 8 };
 
-    /**
-     * Dimensions for array field:
-     * {@snippet lang=c :
-     * long reserved[8]
-     * }
-     */
     public static long[] reserved$dimensions() {
         return reserved$DIMS;
     }
@@ -279,66 +139,32 @@ public class cudaPointerAttributes {
         static final VarHandle HANDLE = reserved$LAYOUT.varHandle(sequenceElement());
     }
 
-    /**
-     * Indexed getter for field:
-     * {@snippet lang=c :
-     * long reserved[8]
-     * }
-     */
     public static long reserved(MemorySegment struct, long index0) {
         return (long)reserved$ELEM.HANDLE.get(struct, reserved$OFFSET, index0);
     }
 
-    /**
-     * Indexed setter for field:
-     * {@snippet lang=c :
-     * long reserved[8]
-     * }
-     */
     public static void reserved(MemorySegment struct, long index0, long fieldValue) {
         reserved$ELEM.HANDLE.set(struct, reserved$OFFSET, index0, fieldValue);
     }
 
-    /**
-     * Obtains a slice of {@code arrayParam} which selects the array element at {@code index}.
-     * The returned segment has address {@code arrayParam.address() + index * layout().byteSize()}
-     */
     public static MemorySegment asSlice(MemorySegment array, long index) {
         return array.asSlice(layout().byteSize() * index);
     }
 
-    /**
-     * The size (in bytes) of this struct
-     */
     public static long sizeof() { return layout().byteSize(); }
 
-    /**
-     * Allocate a segment of size {@code layout().byteSize()} using {@code allocator}
-     */
     public static MemorySegment allocate(SegmentAllocator allocator) {
         return allocator.allocate(layout());
     }
 
-    /**
-     * Allocate an array of size {@code elementCount} using {@code allocator}.
-     * The returned segment has size {@code elementCount * layout().byteSize()}.
-     */
     public static MemorySegment allocateArray(long elementCount, SegmentAllocator allocator) {
         return allocator.allocate(MemoryLayout.sequenceLayout(elementCount, layout()));
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, Arena arena, Consumer<MemorySegment> cleanup) {
         return reinterpret(addr, 1, arena, cleanup);
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code elementCount * layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, long elementCount, Arena arena, Consumer<MemorySegment> cleanup) {
         return addr.reinterpret(layout().byteSize() * elementCount, arena, cleanup);
     }

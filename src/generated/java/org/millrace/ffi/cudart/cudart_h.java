@@ -24,1199 +24,524 @@ public class cudart_h extends cudart_h$shared {
             .or(Linker.nativeLinker().defaultLookup());
 
     private static final int cudaHostAllocDefault = (int)0L;
-    /**
-     * {@snippet lang=c :
-     * #define cudaHostAllocDefault 0
-     * }
-     */
     public static int cudaHostAllocDefault() {
         return cudaHostAllocDefault;
     }
     private static final int cudaHostAllocPortable = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define cudaHostAllocPortable 1
-     * }
-     */
     public static int cudaHostAllocPortable() {
         return cudaHostAllocPortable;
     }
     private static final int cudaHostAllocMapped = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * #define cudaHostAllocMapped 2
-     * }
-     */
     public static int cudaHostAllocMapped() {
         return cudaHostAllocMapped;
     }
     private static final int cudaHostAllocWriteCombined = (int)4L;
-    /**
-     * {@snippet lang=c :
-     * #define cudaHostAllocWriteCombined 4
-     * }
-     */
     public static int cudaHostAllocWriteCombined() {
         return cudaHostAllocWriteCombined;
     }
     private static final int cudaHostRegisterDefault = (int)0L;
-    /**
-     * {@snippet lang=c :
-     * #define cudaHostRegisterDefault 0
-     * }
-     */
     public static int cudaHostRegisterDefault() {
         return cudaHostRegisterDefault;
     }
     private static final int cudaHostRegisterPortable = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define cudaHostRegisterPortable 1
-     * }
-     */
     public static int cudaHostRegisterPortable() {
         return cudaHostRegisterPortable;
     }
     private static final int cudaHostRegisterMapped = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * #define cudaHostRegisterMapped 2
-     * }
-     */
     public static int cudaHostRegisterMapped() {
         return cudaHostRegisterMapped;
     }
     private static final int cudaHostRegisterIoMemory = (int)4L;
-    /**
-     * {@snippet lang=c :
-     * #define cudaHostRegisterIoMemory 4
-     * }
-     */
     public static int cudaHostRegisterIoMemory() {
         return cudaHostRegisterIoMemory;
     }
     private static final int cudaHostRegisterReadOnly = (int)8L;
-    /**
-     * {@snippet lang=c :
-     * #define cudaHostRegisterReadOnly 8
-     * }
-     */
     public static int cudaHostRegisterReadOnly() {
         return cudaHostRegisterReadOnly;
     }
     private static final int cudaStreamDefault = (int)0L;
-    /**
-     * {@snippet lang=c :
-     * #define cudaStreamDefault 0
-     * }
-     */
     public static int cudaStreamDefault() {
         return cudaStreamDefault;
     }
     private static final int cudaStreamNonBlocking = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define cudaStreamNonBlocking 1
-     * }
-     */
     public static int cudaStreamNonBlocking() {
         return cudaStreamNonBlocking;
     }
     private static final int cudaEventDefault = (int)0L;
-    /**
-     * {@snippet lang=c :
-     * #define cudaEventDefault 0
-     * }
-     */
     public static int cudaEventDefault() {
         return cudaEventDefault;
     }
     private static final int cudaEventBlockingSync = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define cudaEventBlockingSync 1
-     * }
-     */
     public static int cudaEventBlockingSync() {
         return cudaEventBlockingSync;
     }
     private static final int cudaEventDisableTiming = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * #define cudaEventDisableTiming 2
-     * }
-     */
     public static int cudaEventDisableTiming() {
         return cudaEventDisableTiming;
     }
     private static final int cudaEventInterprocess = (int)4L;
-    /**
-     * {@snippet lang=c :
-     * #define cudaEventInterprocess 4
-     * }
-     */
     public static int cudaEventInterprocess() {
         return cudaEventInterprocess;
     }
     private static final int cudaEventWaitDefault = (int)0L;
-    /**
-     * {@snippet lang=c :
-     * #define cudaEventWaitDefault 0
-     * }
-     */
     public static int cudaEventWaitDefault() {
         return cudaEventWaitDefault;
     }
     private static final int cudaDeviceScheduleAuto = (int)0L;
-    /**
-     * {@snippet lang=c :
-     * #define cudaDeviceScheduleAuto 0
-     * }
-     */
     public static int cudaDeviceScheduleAuto() {
         return cudaDeviceScheduleAuto;
     }
     private static final int cudaDeviceScheduleSpin = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define cudaDeviceScheduleSpin 1
-     * }
-     */
     public static int cudaDeviceScheduleSpin() {
         return cudaDeviceScheduleSpin;
     }
     private static final int cudaDeviceScheduleYield = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * #define cudaDeviceScheduleYield 2
-     * }
-     */
     public static int cudaDeviceScheduleYield() {
         return cudaDeviceScheduleYield;
     }
     private static final int cudaDeviceScheduleBlockingSync = (int)4L;
-    /**
-     * {@snippet lang=c :
-     * #define cudaDeviceScheduleBlockingSync 4
-     * }
-     */
     public static int cudaDeviceScheduleBlockingSync() {
         return cudaDeviceScheduleBlockingSync;
     }
     private static final int cudaDeviceMapHost = (int)8L;
-    /**
-     * {@snippet lang=c :
-     * #define cudaDeviceMapHost 8
-     * }
-     */
     public static int cudaDeviceMapHost() {
         return cudaDeviceMapHost;
     }
     private static final int cudaIpcMemLazyEnablePeerAccess = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define cudaIpcMemLazyEnablePeerAccess 1
-     * }
-     */
     public static int cudaIpcMemLazyEnablePeerAccess() {
         return cudaIpcMemLazyEnablePeerAccess;
     }
-    /**
-     * {@snippet lang=c :
-     * typedef struct CUstream_st *cudaStream_t
-     * }
-     */
     public static final AddressLayout cudaStream_t = cudart_h.C_POINTER;
-    /**
-     * {@snippet lang=c :
-     * typedef struct CUevent_st *cudaEvent_t
-     * }
-     */
     public static final AddressLayout cudaEvent_t = cudart_h.C_POINTER;
-    /**
-     * {@snippet lang=c :
-     * typedef struct CUgraph_st *cudaGraph_t
-     * }
-     */
     public static final AddressLayout cudaGraph_t = cudart_h.C_POINTER;
-    /**
-     * {@snippet lang=c :
-     * typedef struct CUgraphExec_st *cudaGraphExec_t
-     * }
-     */
     public static final AddressLayout cudaGraphExec_t = cudart_h.C_POINTER;
-    /**
-     * {@snippet lang=c :
-     * typedef struct CUlib_st *cudaLibrary_t
-     * }
-     */
     public static final AddressLayout cudaLibrary_t = cudart_h.C_POINTER;
-    /**
-     * {@snippet lang=c :
-     * typedef struct CUkern_st *cudaKernel_t
-     * }
-     */
     public static final AddressLayout cudaKernel_t = cudart_h.C_POINTER;
     private static final int cudaSuccess = (int)0L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaError.cudaSuccess = 0
-     * }
-     */
     public static int cudaSuccess() {
         return cudaSuccess;
     }
     private static final int cudaErrorInvalidValue = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaError.cudaErrorInvalidValue = 1
-     * }
-     */
     public static int cudaErrorInvalidValue() {
         return cudaErrorInvalidValue;
     }
     private static final int cudaErrorMemoryAllocation = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaError.cudaErrorMemoryAllocation = 2
-     * }
-     */
     public static int cudaErrorMemoryAllocation() {
         return cudaErrorMemoryAllocation;
     }
     private static final int cudaErrorInitializationError = (int)3L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaError.cudaErrorInitializationError = 3
-     * }
-     */
     public static int cudaErrorInitializationError() {
         return cudaErrorInitializationError;
     }
     private static final int cudaErrorCudartUnloading = (int)4L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaError.cudaErrorCudartUnloading = 4
-     * }
-     */
     public static int cudaErrorCudartUnloading() {
         return cudaErrorCudartUnloading;
     }
     private static final int cudaErrorStubLibrary = (int)34L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaError.cudaErrorStubLibrary = 34
-     * }
-     */
     public static int cudaErrorStubLibrary() {
         return cudaErrorStubLibrary;
     }
     private static final int cudaErrorInsufficientDriver = (int)35L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaError.cudaErrorInsufficientDriver = 35
-     * }
-     */
     public static int cudaErrorInsufficientDriver() {
         return cudaErrorInsufficientDriver;
     }
     private static final int cudaErrorCallRequiresNewerDriver = (int)36L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaError.cudaErrorCallRequiresNewerDriver = 36
-     * }
-     */
     public static int cudaErrorCallRequiresNewerDriver() {
         return cudaErrorCallRequiresNewerDriver;
     }
     private static final int cudaErrorDevicesUnavailable = (int)46L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaError.cudaErrorDevicesUnavailable = 46
-     * }
-     */
     public static int cudaErrorDevicesUnavailable() {
         return cudaErrorDevicesUnavailable;
     }
     private static final int cudaErrorNoDevice = (int)100L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaError.cudaErrorNoDevice = 100
-     * }
-     */
     public static int cudaErrorNoDevice() {
         return cudaErrorNoDevice;
     }
     private static final int cudaErrorInvalidDevice = (int)101L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaError.cudaErrorInvalidDevice = 101
-     * }
-     */
     public static int cudaErrorInvalidDevice() {
         return cudaErrorInvalidDevice;
     }
     private static final int cudaErrorInvalidKernelImage = (int)200L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaError.cudaErrorInvalidKernelImage = 200
-     * }
-     */
     public static int cudaErrorInvalidKernelImage() {
         return cudaErrorInvalidKernelImage;
     }
     private static final int cudaErrorDeviceUninitialized = (int)201L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaError.cudaErrorDeviceUninitialized = 201
-     * }
-     */
     public static int cudaErrorDeviceUninitialized() {
         return cudaErrorDeviceUninitialized;
     }
     private static final int cudaErrorNoKernelImageForDevice = (int)209L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaError.cudaErrorNoKernelImageForDevice = 209
-     * }
-     */
     public static int cudaErrorNoKernelImageForDevice() {
         return cudaErrorNoKernelImageForDevice;
     }
     private static final int cudaErrorECCUncorrectable = (int)214L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaError.cudaErrorECCUncorrectable = 214
-     * }
-     */
     public static int cudaErrorECCUncorrectable() {
         return cudaErrorECCUncorrectable;
     }
     private static final int cudaErrorPeerAccessUnsupported = (int)217L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaError.cudaErrorPeerAccessUnsupported = 217
-     * }
-     */
     public static int cudaErrorPeerAccessUnsupported() {
         return cudaErrorPeerAccessUnsupported;
     }
     private static final int cudaErrorInvalidPtx = (int)218L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaError.cudaErrorInvalidPtx = 218
-     * }
-     */
     public static int cudaErrorInvalidPtx() {
         return cudaErrorInvalidPtx;
     }
     private static final int cudaErrorJitCompilerNotFound = (int)221L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaError.cudaErrorJitCompilerNotFound = 221
-     * }
-     */
     public static int cudaErrorJitCompilerNotFound() {
         return cudaErrorJitCompilerNotFound;
     }
     private static final int cudaErrorUnsupportedPtxVersion = (int)222L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaError.cudaErrorUnsupportedPtxVersion = 222
-     * }
-     */
     public static int cudaErrorUnsupportedPtxVersion() {
         return cudaErrorUnsupportedPtxVersion;
     }
     private static final int cudaErrorInvalidResourceHandle = (int)400L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaError.cudaErrorInvalidResourceHandle = 400
-     * }
-     */
     public static int cudaErrorInvalidResourceHandle() {
         return cudaErrorInvalidResourceHandle;
     }
     private static final int cudaErrorSymbolNotFound = (int)500L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaError.cudaErrorSymbolNotFound = 500
-     * }
-     */
     public static int cudaErrorSymbolNotFound() {
         return cudaErrorSymbolNotFound;
     }
     private static final int cudaErrorNotReady = (int)600L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaError.cudaErrorNotReady = 600
-     * }
-     */
     public static int cudaErrorNotReady() {
         return cudaErrorNotReady;
     }
     private static final int cudaErrorIllegalAddress = (int)700L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaError.cudaErrorIllegalAddress = 700
-     * }
-     */
     public static int cudaErrorIllegalAddress() {
         return cudaErrorIllegalAddress;
     }
     private static final int cudaErrorLaunchOutOfResources = (int)701L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaError.cudaErrorLaunchOutOfResources = 701
-     * }
-     */
     public static int cudaErrorLaunchOutOfResources() {
         return cudaErrorLaunchOutOfResources;
     }
     private static final int cudaErrorLaunchTimeout = (int)702L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaError.cudaErrorLaunchTimeout = 702
-     * }
-     */
     public static int cudaErrorLaunchTimeout() {
         return cudaErrorLaunchTimeout;
     }
     private static final int cudaErrorPeerAccessAlreadyEnabled = (int)704L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaError.cudaErrorPeerAccessAlreadyEnabled = 704
-     * }
-     */
     public static int cudaErrorPeerAccessAlreadyEnabled() {
         return cudaErrorPeerAccessAlreadyEnabled;
     }
     private static final int cudaErrorPeerAccessNotEnabled = (int)705L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaError.cudaErrorPeerAccessNotEnabled = 705
-     * }
-     */
     public static int cudaErrorPeerAccessNotEnabled() {
         return cudaErrorPeerAccessNotEnabled;
     }
     private static final int cudaErrorContextIsDestroyed = (int)709L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaError.cudaErrorContextIsDestroyed = 709
-     * }
-     */
     public static int cudaErrorContextIsDestroyed() {
         return cudaErrorContextIsDestroyed;
     }
     private static final int cudaErrorHostMemoryAlreadyRegistered = (int)712L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaError.cudaErrorHostMemoryAlreadyRegistered = 712
-     * }
-     */
     public static int cudaErrorHostMemoryAlreadyRegistered() {
         return cudaErrorHostMemoryAlreadyRegistered;
     }
     private static final int cudaErrorHostMemoryNotRegistered = (int)713L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaError.cudaErrorHostMemoryNotRegistered = 713
-     * }
-     */
     public static int cudaErrorHostMemoryNotRegistered() {
         return cudaErrorHostMemoryNotRegistered;
     }
     private static final int cudaErrorLaunchFailure = (int)719L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaError.cudaErrorLaunchFailure = 719
-     * }
-     */
     public static int cudaErrorLaunchFailure() {
         return cudaErrorLaunchFailure;
     }
     private static final int cudaErrorNotPermitted = (int)800L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaError.cudaErrorNotPermitted = 800
-     * }
-     */
     public static int cudaErrorNotPermitted() {
         return cudaErrorNotPermitted;
     }
     private static final int cudaErrorNotSupported = (int)801L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaError.cudaErrorNotSupported = 801
-     * }
-     */
     public static int cudaErrorNotSupported() {
         return cudaErrorNotSupported;
     }
     private static final int cudaErrorSystemNotReady = (int)802L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaError.cudaErrorSystemNotReady = 802
-     * }
-     */
     public static int cudaErrorSystemNotReady() {
         return cudaErrorSystemNotReady;
     }
     private static final int cudaErrorSystemDriverMismatch = (int)803L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaError.cudaErrorSystemDriverMismatch = 803
-     * }
-     */
     public static int cudaErrorSystemDriverMismatch() {
         return cudaErrorSystemDriverMismatch;
     }
     private static final int cudaErrorStreamCaptureUnsupported = (int)900L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaError.cudaErrorStreamCaptureUnsupported = 900
-     * }
-     */
     public static int cudaErrorStreamCaptureUnsupported() {
         return cudaErrorStreamCaptureUnsupported;
     }
     private static final int cudaErrorStreamCaptureInvalidated = (int)901L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaError.cudaErrorStreamCaptureInvalidated = 901
-     * }
-     */
     public static int cudaErrorStreamCaptureInvalidated() {
         return cudaErrorStreamCaptureInvalidated;
     }
     private static final int cudaErrorUnknown = (int)999L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaError.cudaErrorUnknown = 999
-     * }
-     */
     public static int cudaErrorUnknown() {
         return cudaErrorUnknown;
     }
     private static final int cudaMemcpyHostToHost = (int)0L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaMemcpyKind.cudaMemcpyHostToHost = 0
-     * }
-     */
     public static int cudaMemcpyHostToHost() {
         return cudaMemcpyHostToHost;
     }
     private static final int cudaMemcpyHostToDevice = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaMemcpyKind.cudaMemcpyHostToDevice = 1
-     * }
-     */
     public static int cudaMemcpyHostToDevice() {
         return cudaMemcpyHostToDevice;
     }
     private static final int cudaMemcpyDeviceToHost = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaMemcpyKind.cudaMemcpyDeviceToHost = 2
-     * }
-     */
     public static int cudaMemcpyDeviceToHost() {
         return cudaMemcpyDeviceToHost;
     }
     private static final int cudaMemcpyDeviceToDevice = (int)3L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaMemcpyKind.cudaMemcpyDeviceToDevice = 3
-     * }
-     */
     public static int cudaMemcpyDeviceToDevice() {
         return cudaMemcpyDeviceToDevice;
     }
     private static final int cudaMemcpyDefault = (int)4L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaMemcpyKind.cudaMemcpyDefault = 4
-     * }
-     */
     public static int cudaMemcpyDefault() {
         return cudaMemcpyDefault;
     }
     private static final int cudaMemoryTypeUnregistered = (int)0L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaMemoryType.cudaMemoryTypeUnregistered = 0
-     * }
-     */
     public static int cudaMemoryTypeUnregistered() {
         return cudaMemoryTypeUnregistered;
     }
     private static final int cudaMemoryTypeHost = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaMemoryType.cudaMemoryTypeHost = 1
-     * }
-     */
     public static int cudaMemoryTypeHost() {
         return cudaMemoryTypeHost;
     }
     private static final int cudaMemoryTypeDevice = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaMemoryType.cudaMemoryTypeDevice = 2
-     * }
-     */
     public static int cudaMemoryTypeDevice() {
         return cudaMemoryTypeDevice;
     }
     private static final int cudaMemoryTypeManaged = (int)3L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaMemoryType.cudaMemoryTypeManaged = 3
-     * }
-     */
     public static int cudaMemoryTypeManaged() {
         return cudaMemoryTypeManaged;
     }
     private static final int cudaDevAttrMaxThreadsPerBlock = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrMaxThreadsPerBlock = 1
-     * }
-     */
     public static int cudaDevAttrMaxThreadsPerBlock() {
         return cudaDevAttrMaxThreadsPerBlock;
     }
     private static final int cudaDevAttrMaxBlockDimX = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrMaxBlockDimX = 2
-     * }
-     */
     public static int cudaDevAttrMaxBlockDimX() {
         return cudaDevAttrMaxBlockDimX;
     }
     private static final int cudaDevAttrMaxBlockDimY = (int)3L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrMaxBlockDimY = 3
-     * }
-     */
     public static int cudaDevAttrMaxBlockDimY() {
         return cudaDevAttrMaxBlockDimY;
     }
     private static final int cudaDevAttrMaxBlockDimZ = (int)4L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrMaxBlockDimZ = 4
-     * }
-     */
     public static int cudaDevAttrMaxBlockDimZ() {
         return cudaDevAttrMaxBlockDimZ;
     }
     private static final int cudaDevAttrMaxGridDimX = (int)5L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrMaxGridDimX = 5
-     * }
-     */
     public static int cudaDevAttrMaxGridDimX() {
         return cudaDevAttrMaxGridDimX;
     }
     private static final int cudaDevAttrMaxGridDimY = (int)6L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrMaxGridDimY = 6
-     * }
-     */
     public static int cudaDevAttrMaxGridDimY() {
         return cudaDevAttrMaxGridDimY;
     }
     private static final int cudaDevAttrMaxGridDimZ = (int)7L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrMaxGridDimZ = 7
-     * }
-     */
     public static int cudaDevAttrMaxGridDimZ() {
         return cudaDevAttrMaxGridDimZ;
     }
     private static final int cudaDevAttrMaxSharedMemoryPerBlock = (int)8L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrMaxSharedMemoryPerBlock = 8
-     * }
-     */
     public static int cudaDevAttrMaxSharedMemoryPerBlock() {
         return cudaDevAttrMaxSharedMemoryPerBlock;
     }
     private static final int cudaDevAttrTotalConstantMemory = (int)9L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrTotalConstantMemory = 9
-     * }
-     */
     public static int cudaDevAttrTotalConstantMemory() {
         return cudaDevAttrTotalConstantMemory;
     }
     private static final int cudaDevAttrWarpSize = (int)10L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrWarpSize = 10
-     * }
-     */
     public static int cudaDevAttrWarpSize() {
         return cudaDevAttrWarpSize;
     }
     private static final int cudaDevAttrMaxRegistersPerBlock = (int)12L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrMaxRegistersPerBlock = 12
-     * }
-     */
     public static int cudaDevAttrMaxRegistersPerBlock() {
         return cudaDevAttrMaxRegistersPerBlock;
     }
     private static final int cudaDevAttrClockRate = (int)13L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrClockRate = 13
-     * }
-     */
     public static int cudaDevAttrClockRate() {
         return cudaDevAttrClockRate;
     }
     private static final int cudaDevAttrMultiProcessorCount = (int)16L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrMultiProcessorCount = 16
-     * }
-     */
     public static int cudaDevAttrMultiProcessorCount() {
         return cudaDevAttrMultiProcessorCount;
     }
     private static final int cudaDevAttrKernelExecTimeout = (int)17L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrKernelExecTimeout = 17
-     * }
-     */
     public static int cudaDevAttrKernelExecTimeout() {
         return cudaDevAttrKernelExecTimeout;
     }
     private static final int cudaDevAttrIntegrated = (int)18L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrIntegrated = 18
-     * }
-     */
     public static int cudaDevAttrIntegrated() {
         return cudaDevAttrIntegrated;
     }
     private static final int cudaDevAttrCanMapHostMemory = (int)19L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrCanMapHostMemory = 19
-     * }
-     */
     public static int cudaDevAttrCanMapHostMemory() {
         return cudaDevAttrCanMapHostMemory;
     }
     private static final int cudaDevAttrComputeMode = (int)20L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrComputeMode = 20
-     * }
-     */
     public static int cudaDevAttrComputeMode() {
         return cudaDevAttrComputeMode;
     }
     private static final int cudaDevAttrConcurrentKernels = (int)31L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrConcurrentKernels = 31
-     * }
-     */
     public static int cudaDevAttrConcurrentKernels() {
         return cudaDevAttrConcurrentKernels;
     }
     private static final int cudaDevAttrEccEnabled = (int)32L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrEccEnabled = 32
-     * }
-     */
     public static int cudaDevAttrEccEnabled() {
         return cudaDevAttrEccEnabled;
     }
     private static final int cudaDevAttrPciBusId = (int)33L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrPciBusId = 33
-     * }
-     */
     public static int cudaDevAttrPciBusId() {
         return cudaDevAttrPciBusId;
     }
     private static final int cudaDevAttrPciDeviceId = (int)34L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrPciDeviceId = 34
-     * }
-     */
     public static int cudaDevAttrPciDeviceId() {
         return cudaDevAttrPciDeviceId;
     }
     private static final int cudaDevAttrMemoryClockRate = (int)36L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrMemoryClockRate = 36
-     * }
-     */
     public static int cudaDevAttrMemoryClockRate() {
         return cudaDevAttrMemoryClockRate;
     }
     private static final int cudaDevAttrGlobalMemoryBusWidth = (int)37L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrGlobalMemoryBusWidth = 37
-     * }
-     */
     public static int cudaDevAttrGlobalMemoryBusWidth() {
         return cudaDevAttrGlobalMemoryBusWidth;
     }
     private static final int cudaDevAttrL2CacheSize = (int)38L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrL2CacheSize = 38
-     * }
-     */
     public static int cudaDevAttrL2CacheSize() {
         return cudaDevAttrL2CacheSize;
     }
     private static final int cudaDevAttrMaxThreadsPerMultiProcessor = (int)39L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrMaxThreadsPerMultiProcessor = 39
-     * }
-     */
     public static int cudaDevAttrMaxThreadsPerMultiProcessor() {
         return cudaDevAttrMaxThreadsPerMultiProcessor;
     }
     private static final int cudaDevAttrAsyncEngineCount = (int)40L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrAsyncEngineCount = 40
-     * }
-     */
     public static int cudaDevAttrAsyncEngineCount() {
         return cudaDevAttrAsyncEngineCount;
     }
     private static final int cudaDevAttrUnifiedAddressing = (int)41L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrUnifiedAddressing = 41
-     * }
-     */
     public static int cudaDevAttrUnifiedAddressing() {
         return cudaDevAttrUnifiedAddressing;
     }
     private static final int cudaDevAttrPciDomainId = (int)50L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrPciDomainId = 50
-     * }
-     */
     public static int cudaDevAttrPciDomainId() {
         return cudaDevAttrPciDomainId;
     }
     private static final int cudaDevAttrComputeCapabilityMajor = (int)75L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrComputeCapabilityMajor = 75
-     * }
-     */
     public static int cudaDevAttrComputeCapabilityMajor() {
         return cudaDevAttrComputeCapabilityMajor;
     }
     private static final int cudaDevAttrComputeCapabilityMinor = (int)76L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrComputeCapabilityMinor = 76
-     * }
-     */
     public static int cudaDevAttrComputeCapabilityMinor() {
         return cudaDevAttrComputeCapabilityMinor;
     }
     private static final int cudaDevAttrStreamPrioritiesSupported = (int)78L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrStreamPrioritiesSupported = 78
-     * }
-     */
     public static int cudaDevAttrStreamPrioritiesSupported() {
         return cudaDevAttrStreamPrioritiesSupported;
     }
     private static final int cudaDevAttrMaxSharedMemoryPerMultiprocessor = (int)81L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrMaxSharedMemoryPerMultiprocessor = 81
-     * }
-     */
     public static int cudaDevAttrMaxSharedMemoryPerMultiprocessor() {
         return cudaDevAttrMaxSharedMemoryPerMultiprocessor;
     }
     private static final int cudaDevAttrMaxRegistersPerMultiprocessor = (int)82L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrMaxRegistersPerMultiprocessor = 82
-     * }
-     */
     public static int cudaDevAttrMaxRegistersPerMultiprocessor() {
         return cudaDevAttrMaxRegistersPerMultiprocessor;
     }
     private static final int cudaDevAttrManagedMemory = (int)83L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrManagedMemory = 83
-     * }
-     */
     public static int cudaDevAttrManagedMemory() {
         return cudaDevAttrManagedMemory;
     }
     private static final int cudaDevAttrIsMultiGpuBoard = (int)84L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrIsMultiGpuBoard = 84
-     * }
-     */
     public static int cudaDevAttrIsMultiGpuBoard() {
         return cudaDevAttrIsMultiGpuBoard;
     }
     private static final int cudaDevAttrMultiGpuBoardGroupID = (int)85L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrMultiGpuBoardGroupID = 85
-     * }
-     */
     public static int cudaDevAttrMultiGpuBoardGroupID() {
         return cudaDevAttrMultiGpuBoardGroupID;
     }
     private static final int cudaDevAttrHostNativeAtomicSupported = (int)86L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrHostNativeAtomicSupported = 86
-     * }
-     */
     public static int cudaDevAttrHostNativeAtomicSupported() {
         return cudaDevAttrHostNativeAtomicSupported;
     }
     private static final int cudaDevAttrPageableMemoryAccess = (int)88L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrPageableMemoryAccess = 88
-     * }
-     */
     public static int cudaDevAttrPageableMemoryAccess() {
         return cudaDevAttrPageableMemoryAccess;
     }
     private static final int cudaDevAttrConcurrentManagedAccess = (int)89L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrConcurrentManagedAccess = 89
-     * }
-     */
     public static int cudaDevAttrConcurrentManagedAccess() {
         return cudaDevAttrConcurrentManagedAccess;
     }
     private static final int cudaDevAttrComputePreemptionSupported = (int)90L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrComputePreemptionSupported = 90
-     * }
-     */
     public static int cudaDevAttrComputePreemptionSupported() {
         return cudaDevAttrComputePreemptionSupported;
     }
     private static final int cudaDevAttrCanUseHostPointerForRegisteredMem = (int)91L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrCanUseHostPointerForRegisteredMem = 91
-     * }
-     */
     public static int cudaDevAttrCanUseHostPointerForRegisteredMem() {
         return cudaDevAttrCanUseHostPointerForRegisteredMem;
     }
     private static final int cudaDevAttrCooperativeLaunch = (int)95L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrCooperativeLaunch = 95
-     * }
-     */
     public static int cudaDevAttrCooperativeLaunch() {
         return cudaDevAttrCooperativeLaunch;
     }
     private static final int cudaDevAttrMaxSharedMemoryPerBlockOptin = (int)97L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrMaxSharedMemoryPerBlockOptin = 97
-     * }
-     */
     public static int cudaDevAttrMaxSharedMemoryPerBlockOptin() {
         return cudaDevAttrMaxSharedMemoryPerBlockOptin;
     }
     private static final int cudaDevAttrCanFlushRemoteWrites = (int)98L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrCanFlushRemoteWrites = 98
-     * }
-     */
     public static int cudaDevAttrCanFlushRemoteWrites() {
         return cudaDevAttrCanFlushRemoteWrites;
     }
     private static final int cudaDevAttrHostRegisterSupported = (int)99L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrHostRegisterSupported = 99
-     * }
-     */
     public static int cudaDevAttrHostRegisterSupported() {
         return cudaDevAttrHostRegisterSupported;
     }
     private static final int cudaDevAttrPageableMemoryAccessUsesHostPageTables = (int)100L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrPageableMemoryAccessUsesHostPageTables = 100
-     * }
-     */
     public static int cudaDevAttrPageableMemoryAccessUsesHostPageTables() {
         return cudaDevAttrPageableMemoryAccessUsesHostPageTables;
     }
     private static final int cudaDevAttrDirectManagedMemAccessFromHost = (int)101L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrDirectManagedMemAccessFromHost = 101
-     * }
-     */
     public static int cudaDevAttrDirectManagedMemAccessFromHost() {
         return cudaDevAttrDirectManagedMemAccessFromHost;
     }
     private static final int cudaDevAttrMaxBlocksPerMultiprocessor = (int)106L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrMaxBlocksPerMultiprocessor = 106
-     * }
-     */
     public static int cudaDevAttrMaxBlocksPerMultiprocessor() {
         return cudaDevAttrMaxBlocksPerMultiprocessor;
     }
     private static final int cudaDevAttrReservedSharedMemoryPerBlock = (int)111L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrReservedSharedMemoryPerBlock = 111
-     * }
-     */
     public static int cudaDevAttrReservedSharedMemoryPerBlock() {
         return cudaDevAttrReservedSharedMemoryPerBlock;
     }
     private static final int cudaDevAttrHostRegisterReadOnlySupported = (int)113L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrHostRegisterReadOnlySupported = 113
-     * }
-     */
     public static int cudaDevAttrHostRegisterReadOnlySupported() {
         return cudaDevAttrHostRegisterReadOnlySupported;
     }
     private static final int cudaDevAttrMemoryPoolsSupported = (int)115L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrMemoryPoolsSupported = 115
-     * }
-     */
     public static int cudaDevAttrMemoryPoolsSupported() {
         return cudaDevAttrMemoryPoolsSupported;
     }
     private static final int cudaDevAttrGPUDirectRDMASupported = (int)116L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrGPUDirectRDMASupported = 116
-     * }
-     */
     public static int cudaDevAttrGPUDirectRDMASupported() {
         return cudaDevAttrGPUDirectRDMASupported;
     }
     private static final int cudaDevAttrGPUDirectRDMAFlushWritesOptions = (int)117L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrGPUDirectRDMAFlushWritesOptions = 117
-     * }
-     */
     public static int cudaDevAttrGPUDirectRDMAFlushWritesOptions() {
         return cudaDevAttrGPUDirectRDMAFlushWritesOptions;
     }
     private static final int cudaDevAttrGPUDirectRDMAWritesOrdering = (int)118L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrGPUDirectRDMAWritesOrdering = 118
-     * }
-     */
     public static int cudaDevAttrGPUDirectRDMAWritesOrdering() {
         return cudaDevAttrGPUDirectRDMAWritesOrdering;
     }
     private static final int cudaDevAttrClusterLaunch = (int)120L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrClusterLaunch = 120
-     * }
-     */
     public static int cudaDevAttrClusterLaunch() {
         return cudaDevAttrClusterLaunch;
     }
     private static final int cudaDevAttrIpcEventSupport = (int)125L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrIpcEventSupport = 125
-     * }
-     */
     public static int cudaDevAttrIpcEventSupport() {
         return cudaDevAttrIpcEventSupport;
     }
     private static final int cudaDevAttrNumaConfig = (int)130L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrNumaConfig = 130
-     * }
-     */
     public static int cudaDevAttrNumaConfig() {
         return cudaDevAttrNumaConfig;
     }
     private static final int cudaDevAttrNumaId = (int)131L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrNumaId = 131
-     * }
-     */
     public static int cudaDevAttrNumaId() {
         return cudaDevAttrNumaId;
     }
     private static final int cudaDevAttrMpsEnabled = (int)133L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrMpsEnabled = 133
-     * }
-     */
     public static int cudaDevAttrMpsEnabled() {
         return cudaDevAttrMpsEnabled;
     }
     private static final int cudaDevAttrHostNumaId = (int)134L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaDeviceAttr.cudaDevAttrHostNumaId = 134
-     * }
-     */
     public static int cudaDevAttrHostNumaId() {
         return cudaDevAttrHostNumaId;
     }
@@ -1233,47 +558,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaGetDeviceCount(int *count)
-     * }
-     */
     public static FunctionDescriptor cudaGetDeviceCount$descriptor() {
         return cudaGetDeviceCount.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaGetDeviceCount(int *count)
-     * }
-     */
-    public static MethodHandle cudaGetDeviceCount$handle() {
-        return cudaGetDeviceCount.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaGetDeviceCount(int *count)
-     * }
-     */
-    public static MemorySegment cudaGetDeviceCount$address() {
-        return cudaGetDeviceCount.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaGetDeviceCount(int *count)
-     * }
-     */
     public static int cudaGetDeviceCount(MemorySegment count) {
         var mh$ = cudaGetDeviceCount.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaGetDeviceCount", count);
-            }
             return (int)mh$.invokeExact(count);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -1294,47 +585,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaGetDevice(int *device)
-     * }
-     */
     public static FunctionDescriptor cudaGetDevice$descriptor() {
         return cudaGetDevice.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaGetDevice(int *device)
-     * }
-     */
-    public static MethodHandle cudaGetDevice$handle() {
-        return cudaGetDevice.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaGetDevice(int *device)
-     * }
-     */
-    public static MemorySegment cudaGetDevice$address() {
-        return cudaGetDevice.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaGetDevice(int *device)
-     * }
-     */
     public static int cudaGetDevice(MemorySegment device) {
         var mh$ = cudaGetDevice.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaGetDevice", device);
-            }
             return (int)mh$.invokeExact(device);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -1355,47 +612,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaSetDevice(int device)
-     * }
-     */
     public static FunctionDescriptor cudaSetDevice$descriptor() {
         return cudaSetDevice.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaSetDevice(int device)
-     * }
-     */
-    public static MethodHandle cudaSetDevice$handle() {
-        return cudaSetDevice.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaSetDevice(int device)
-     * }
-     */
-    public static MemorySegment cudaSetDevice$address() {
-        return cudaSetDevice.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaSetDevice(int device)
-     * }
-     */
     public static int cudaSetDevice(int device) {
         var mh$ = cudaSetDevice.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaSetDevice", device);
-            }
             return (int)mh$.invokeExact(device);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -1414,47 +637,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaDeviceSynchronize()
-     * }
-     */
     public static FunctionDescriptor cudaDeviceSynchronize$descriptor() {
         return cudaDeviceSynchronize.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaDeviceSynchronize()
-     * }
-     */
-    public static MethodHandle cudaDeviceSynchronize$handle() {
-        return cudaDeviceSynchronize.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaDeviceSynchronize()
-     * }
-     */
-    public static MemorySegment cudaDeviceSynchronize$address() {
-        return cudaDeviceSynchronize.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaDeviceSynchronize()
-     * }
-     */
     public static int cudaDeviceSynchronize() {
         var mh$ = cudaDeviceSynchronize.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaDeviceSynchronize");
-            }
             return (int)mh$.invokeExact();
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -1477,47 +666,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attr, int device)
-     * }
-     */
     public static FunctionDescriptor cudaDeviceGetAttribute$descriptor() {
         return cudaDeviceGetAttribute.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attr, int device)
-     * }
-     */
-    public static MethodHandle cudaDeviceGetAttribute$handle() {
-        return cudaDeviceGetAttribute.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attr, int device)
-     * }
-     */
-    public static MemorySegment cudaDeviceGetAttribute$address() {
-        return cudaDeviceGetAttribute.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attr, int device)
-     * }
-     */
     public static int cudaDeviceGetAttribute(MemorySegment value, int attr, int device) {
         var mh$ = cudaDeviceGetAttribute.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaDeviceGetAttribute", value, attr, device);
-            }
             return (int)mh$.invokeExact(value, attr, device);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -1540,47 +695,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaDeviceGetPCIBusId(char *pciBusId, int len, int device)
-     * }
-     */
     public static FunctionDescriptor cudaDeviceGetPCIBusId$descriptor() {
         return cudaDeviceGetPCIBusId.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaDeviceGetPCIBusId(char *pciBusId, int len, int device)
-     * }
-     */
-    public static MethodHandle cudaDeviceGetPCIBusId$handle() {
-        return cudaDeviceGetPCIBusId.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaDeviceGetPCIBusId(char *pciBusId, int len, int device)
-     * }
-     */
-    public static MemorySegment cudaDeviceGetPCIBusId$address() {
-        return cudaDeviceGetPCIBusId.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaDeviceGetPCIBusId(char *pciBusId, int len, int device)
-     * }
-     */
     public static int cudaDeviceGetPCIBusId(MemorySegment pciBusId, int len, int device) {
         var mh$ = cudaDeviceGetPCIBusId.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaDeviceGetPCIBusId", pciBusId, len, device);
-            }
             return (int)mh$.invokeExact(pciBusId, len, device);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -1602,47 +723,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaDeviceGetByPCIBusId(int *device, const char *pciBusId)
-     * }
-     */
     public static FunctionDescriptor cudaDeviceGetByPCIBusId$descriptor() {
         return cudaDeviceGetByPCIBusId.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaDeviceGetByPCIBusId(int *device, const char *pciBusId)
-     * }
-     */
-    public static MethodHandle cudaDeviceGetByPCIBusId$handle() {
-        return cudaDeviceGetByPCIBusId.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaDeviceGetByPCIBusId(int *device, const char *pciBusId)
-     * }
-     */
-    public static MemorySegment cudaDeviceGetByPCIBusId$address() {
-        return cudaDeviceGetByPCIBusId.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaDeviceGetByPCIBusId(int *device, const char *pciBusId)
-     * }
-     */
     public static int cudaDeviceGetByPCIBusId(MemorySegment device, MemorySegment pciBusId) {
         var mh$ = cudaDeviceGetByPCIBusId.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaDeviceGetByPCIBusId", device, pciBusId);
-            }
             return (int)mh$.invokeExact(device, pciBusId);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -1664,47 +751,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaDeviceGetStreamPriorityRange(int *leastPriority, int *greatestPriority)
-     * }
-     */
     public static FunctionDescriptor cudaDeviceGetStreamPriorityRange$descriptor() {
         return cudaDeviceGetStreamPriorityRange.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaDeviceGetStreamPriorityRange(int *leastPriority, int *greatestPriority)
-     * }
-     */
-    public static MethodHandle cudaDeviceGetStreamPriorityRange$handle() {
-        return cudaDeviceGetStreamPriorityRange.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaDeviceGetStreamPriorityRange(int *leastPriority, int *greatestPriority)
-     * }
-     */
-    public static MemorySegment cudaDeviceGetStreamPriorityRange$address() {
-        return cudaDeviceGetStreamPriorityRange.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaDeviceGetStreamPriorityRange(int *leastPriority, int *greatestPriority)
-     * }
-     */
     public static int cudaDeviceGetStreamPriorityRange(MemorySegment leastPriority, MemorySegment greatestPriority) {
         var mh$ = cudaDeviceGetStreamPriorityRange.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaDeviceGetStreamPriorityRange", leastPriority, greatestPriority);
-            }
             return (int)mh$.invokeExact(leastPriority, greatestPriority);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -1727,47 +780,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaDeviceCanAccessPeer(int *canAccessPeer, int device, int peerDevice)
-     * }
-     */
     public static FunctionDescriptor cudaDeviceCanAccessPeer$descriptor() {
         return cudaDeviceCanAccessPeer.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaDeviceCanAccessPeer(int *canAccessPeer, int device, int peerDevice)
-     * }
-     */
-    public static MethodHandle cudaDeviceCanAccessPeer$handle() {
-        return cudaDeviceCanAccessPeer.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaDeviceCanAccessPeer(int *canAccessPeer, int device, int peerDevice)
-     * }
-     */
-    public static MemorySegment cudaDeviceCanAccessPeer$address() {
-        return cudaDeviceCanAccessPeer.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaDeviceCanAccessPeer(int *canAccessPeer, int device, int peerDevice)
-     * }
-     */
     public static int cudaDeviceCanAccessPeer(MemorySegment canAccessPeer, int device, int peerDevice) {
         var mh$ = cudaDeviceCanAccessPeer.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaDeviceCanAccessPeer", canAccessPeer, device, peerDevice);
-            }
             return (int)mh$.invokeExact(canAccessPeer, device, peerDevice);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -1789,47 +808,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaDeviceEnablePeerAccess(int peerDevice, unsigned int flags)
-     * }
-     */
     public static FunctionDescriptor cudaDeviceEnablePeerAccess$descriptor() {
         return cudaDeviceEnablePeerAccess.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaDeviceEnablePeerAccess(int peerDevice, unsigned int flags)
-     * }
-     */
-    public static MethodHandle cudaDeviceEnablePeerAccess$handle() {
-        return cudaDeviceEnablePeerAccess.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaDeviceEnablePeerAccess(int peerDevice, unsigned int flags)
-     * }
-     */
-    public static MemorySegment cudaDeviceEnablePeerAccess$address() {
-        return cudaDeviceEnablePeerAccess.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaDeviceEnablePeerAccess(int peerDevice, unsigned int flags)
-     * }
-     */
     public static int cudaDeviceEnablePeerAccess(int peerDevice, int flags) {
         var mh$ = cudaDeviceEnablePeerAccess.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaDeviceEnablePeerAccess", peerDevice, flags);
-            }
             return (int)mh$.invokeExact(peerDevice, flags);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -1850,47 +835,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaDeviceDisablePeerAccess(int peerDevice)
-     * }
-     */
     public static FunctionDescriptor cudaDeviceDisablePeerAccess$descriptor() {
         return cudaDeviceDisablePeerAccess.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaDeviceDisablePeerAccess(int peerDevice)
-     * }
-     */
-    public static MethodHandle cudaDeviceDisablePeerAccess$handle() {
-        return cudaDeviceDisablePeerAccess.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaDeviceDisablePeerAccess(int peerDevice)
-     * }
-     */
-    public static MemorySegment cudaDeviceDisablePeerAccess$address() {
-        return cudaDeviceDisablePeerAccess.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaDeviceDisablePeerAccess(int peerDevice)
-     * }
-     */
     public static int cudaDeviceDisablePeerAccess(int peerDevice) {
         var mh$ = cudaDeviceDisablePeerAccess.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaDeviceDisablePeerAccess", peerDevice);
-            }
             return (int)mh$.invokeExact(peerDevice);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -1911,47 +862,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * const char *cudaGetErrorName(cudaError_t error)
-     * }
-     */
     public static FunctionDescriptor cudaGetErrorName$descriptor() {
         return cudaGetErrorName.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * const char *cudaGetErrorName(cudaError_t error)
-     * }
-     */
-    public static MethodHandle cudaGetErrorName$handle() {
-        return cudaGetErrorName.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * const char *cudaGetErrorName(cudaError_t error)
-     * }
-     */
-    public static MemorySegment cudaGetErrorName$address() {
-        return cudaGetErrorName.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * const char *cudaGetErrorName(cudaError_t error)
-     * }
-     */
     public static MemorySegment cudaGetErrorName(int error) {
         var mh$ = cudaGetErrorName.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaGetErrorName", error);
-            }
             return (MemorySegment)mh$.invokeExact(error);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -1972,47 +889,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * const char *cudaGetErrorString(cudaError_t error)
-     * }
-     */
     public static FunctionDescriptor cudaGetErrorString$descriptor() {
         return cudaGetErrorString.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * const char *cudaGetErrorString(cudaError_t error)
-     * }
-     */
-    public static MethodHandle cudaGetErrorString$handle() {
-        return cudaGetErrorString.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * const char *cudaGetErrorString(cudaError_t error)
-     * }
-     */
-    public static MemorySegment cudaGetErrorString$address() {
-        return cudaGetErrorString.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * const char *cudaGetErrorString(cudaError_t error)
-     * }
-     */
     public static MemorySegment cudaGetErrorString(int error) {
         var mh$ = cudaGetErrorString.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaGetErrorString", error);
-            }
             return (MemorySegment)mh$.invokeExact(error);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -2031,47 +914,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaGetLastError()
-     * }
-     */
     public static FunctionDescriptor cudaGetLastError$descriptor() {
         return cudaGetLastError.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaGetLastError()
-     * }
-     */
-    public static MethodHandle cudaGetLastError$handle() {
-        return cudaGetLastError.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaGetLastError()
-     * }
-     */
-    public static MemorySegment cudaGetLastError$address() {
-        return cudaGetLastError.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaGetLastError()
-     * }
-     */
     public static int cudaGetLastError() {
         var mh$ = cudaGetLastError.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaGetLastError");
-            }
             return (int)mh$.invokeExact();
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -2090,47 +939,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaPeekAtLastError()
-     * }
-     */
     public static FunctionDescriptor cudaPeekAtLastError$descriptor() {
         return cudaPeekAtLastError.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaPeekAtLastError()
-     * }
-     */
-    public static MethodHandle cudaPeekAtLastError$handle() {
-        return cudaPeekAtLastError.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaPeekAtLastError()
-     * }
-     */
-    public static MemorySegment cudaPeekAtLastError$address() {
-        return cudaPeekAtLastError.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaPeekAtLastError()
-     * }
-     */
     public static int cudaPeekAtLastError() {
         var mh$ = cudaPeekAtLastError.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaPeekAtLastError");
-            }
             return (int)mh$.invokeExact();
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -2151,47 +966,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaRuntimeGetVersion(int *runtimeVersion)
-     * }
-     */
     public static FunctionDescriptor cudaRuntimeGetVersion$descriptor() {
         return cudaRuntimeGetVersion.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaRuntimeGetVersion(int *runtimeVersion)
-     * }
-     */
-    public static MethodHandle cudaRuntimeGetVersion$handle() {
-        return cudaRuntimeGetVersion.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaRuntimeGetVersion(int *runtimeVersion)
-     * }
-     */
-    public static MemorySegment cudaRuntimeGetVersion$address() {
-        return cudaRuntimeGetVersion.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaRuntimeGetVersion(int *runtimeVersion)
-     * }
-     */
     public static int cudaRuntimeGetVersion(MemorySegment runtimeVersion) {
         var mh$ = cudaRuntimeGetVersion.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaRuntimeGetVersion", runtimeVersion);
-            }
             return (int)mh$.invokeExact(runtimeVersion);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -2212,47 +993,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaDriverGetVersion(int *driverVersion)
-     * }
-     */
     public static FunctionDescriptor cudaDriverGetVersion$descriptor() {
         return cudaDriverGetVersion.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaDriverGetVersion(int *driverVersion)
-     * }
-     */
-    public static MethodHandle cudaDriverGetVersion$handle() {
-        return cudaDriverGetVersion.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaDriverGetVersion(int *driverVersion)
-     * }
-     */
-    public static MemorySegment cudaDriverGetVersion$address() {
-        return cudaDriverGetVersion.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaDriverGetVersion(int *driverVersion)
-     * }
-     */
     public static int cudaDriverGetVersion(MemorySegment driverVersion) {
         var mh$ = cudaDriverGetVersion.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaDriverGetVersion", driverVersion);
-            }
             return (int)mh$.invokeExact(driverVersion);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -2261,56 +1008,26 @@ public class cudart_h extends cudart_h$shared {
         }
     }
     private static final int cudaStreamCaptureModeGlobal = (int)0L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaStreamCaptureMode.cudaStreamCaptureModeGlobal = 0
-     * }
-     */
     public static int cudaStreamCaptureModeGlobal() {
         return cudaStreamCaptureModeGlobal;
     }
     private static final int cudaStreamCaptureModeThreadLocal = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaStreamCaptureMode.cudaStreamCaptureModeThreadLocal = 1
-     * }
-     */
     public static int cudaStreamCaptureModeThreadLocal() {
         return cudaStreamCaptureModeThreadLocal;
     }
     private static final int cudaStreamCaptureModeRelaxed = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaStreamCaptureMode.cudaStreamCaptureModeRelaxed = 2
-     * }
-     */
     public static int cudaStreamCaptureModeRelaxed() {
         return cudaStreamCaptureModeRelaxed;
     }
     private static final int cudaStreamCaptureStatusNone = (int)0L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaStreamCaptureStatus.cudaStreamCaptureStatusNone = 0
-     * }
-     */
     public static int cudaStreamCaptureStatusNone() {
         return cudaStreamCaptureStatusNone;
     }
     private static final int cudaStreamCaptureStatusActive = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaStreamCaptureStatus.cudaStreamCaptureStatusActive = 1
-     * }
-     */
     public static int cudaStreamCaptureStatusActive() {
         return cudaStreamCaptureStatusActive;
     }
     private static final int cudaStreamCaptureStatusInvalidated = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaStreamCaptureStatus.cudaStreamCaptureStatusInvalidated = 2
-     * }
-     */
     public static int cudaStreamCaptureStatusInvalidated() {
         return cudaStreamCaptureStatusInvalidated;
     }
@@ -2328,47 +1045,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode)
-     * }
-     */
     public static FunctionDescriptor cudaStreamBeginCapture$descriptor() {
         return cudaStreamBeginCapture.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode)
-     * }
-     */
-    public static MethodHandle cudaStreamBeginCapture$handle() {
-        return cudaStreamBeginCapture.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode)
-     * }
-     */
-    public static MemorySegment cudaStreamBeginCapture$address() {
-        return cudaStreamBeginCapture.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode)
-     * }
-     */
     public static int cudaStreamBeginCapture(MemorySegment stream, int mode) {
         var mh$ = cudaStreamBeginCapture.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaStreamBeginCapture", stream, mode);
-            }
             return (int)mh$.invokeExact(stream, mode);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -2390,47 +1073,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *pGraph)
-     * }
-     */
     public static FunctionDescriptor cudaStreamEndCapture$descriptor() {
         return cudaStreamEndCapture.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *pGraph)
-     * }
-     */
-    public static MethodHandle cudaStreamEndCapture$handle() {
-        return cudaStreamEndCapture.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *pGraph)
-     * }
-     */
-    public static MemorySegment cudaStreamEndCapture$address() {
-        return cudaStreamEndCapture.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *pGraph)
-     * }
-     */
     public static int cudaStreamEndCapture(MemorySegment stream, MemorySegment pGraph) {
         var mh$ = cudaStreamEndCapture.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaStreamEndCapture", stream, pGraph);
-            }
             return (int)mh$.invokeExact(stream, pGraph);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -2452,47 +1101,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus *pCaptureStatus)
-     * }
-     */
     public static FunctionDescriptor cudaStreamIsCapturing$descriptor() {
         return cudaStreamIsCapturing.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus *pCaptureStatus)
-     * }
-     */
-    public static MethodHandle cudaStreamIsCapturing$handle() {
-        return cudaStreamIsCapturing.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus *pCaptureStatus)
-     * }
-     */
-    public static MemorySegment cudaStreamIsCapturing$address() {
-        return cudaStreamIsCapturing.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus *pCaptureStatus)
-     * }
-     */
     public static int cudaStreamIsCapturing(MemorySegment stream, MemorySegment pCaptureStatus) {
         var mh$ = cudaStreamIsCapturing.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaStreamIsCapturing", stream, pCaptureStatus);
-            }
             return (int)mh$.invokeExact(stream, pCaptureStatus);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -2515,47 +1130,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *pGraphExec, cudaGraph_t graph, unsigned long long flags)
-     * }
-     */
     public static FunctionDescriptor cudaGraphInstantiateWithFlags$descriptor() {
         return cudaGraphInstantiateWithFlags.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *pGraphExec, cudaGraph_t graph, unsigned long long flags)
-     * }
-     */
-    public static MethodHandle cudaGraphInstantiateWithFlags$handle() {
-        return cudaGraphInstantiateWithFlags.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *pGraphExec, cudaGraph_t graph, unsigned long long flags)
-     * }
-     */
-    public static MemorySegment cudaGraphInstantiateWithFlags$address() {
-        return cudaGraphInstantiateWithFlags.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *pGraphExec, cudaGraph_t graph, unsigned long long flags)
-     * }
-     */
     public static int cudaGraphInstantiateWithFlags(MemorySegment pGraphExec, MemorySegment graph, long flags) {
         var mh$ = cudaGraphInstantiateWithFlags.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaGraphInstantiateWithFlags", pGraphExec, graph, flags);
-            }
             return (int)mh$.invokeExact(pGraphExec, graph, flags);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -2577,47 +1158,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaGraphLaunch(cudaGraphExec_t graphExec, cudaStream_t stream)
-     * }
-     */
     public static FunctionDescriptor cudaGraphLaunch$descriptor() {
         return cudaGraphLaunch.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaGraphLaunch(cudaGraphExec_t graphExec, cudaStream_t stream)
-     * }
-     */
-    public static MethodHandle cudaGraphLaunch$handle() {
-        return cudaGraphLaunch.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaGraphLaunch(cudaGraphExec_t graphExec, cudaStream_t stream)
-     * }
-     */
-    public static MemorySegment cudaGraphLaunch$address() {
-        return cudaGraphLaunch.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaGraphLaunch(cudaGraphExec_t graphExec, cudaStream_t stream)
-     * }
-     */
     public static int cudaGraphLaunch(MemorySegment graphExec, MemorySegment stream) {
         var mh$ = cudaGraphLaunch.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaGraphLaunch", graphExec, stream);
-            }
             return (int)mh$.invokeExact(graphExec, stream);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -2638,47 +1185,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graphExec)
-     * }
-     */
     public static FunctionDescriptor cudaGraphExecDestroy$descriptor() {
         return cudaGraphExecDestroy.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graphExec)
-     * }
-     */
-    public static MethodHandle cudaGraphExecDestroy$handle() {
-        return cudaGraphExecDestroy.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graphExec)
-     * }
-     */
-    public static MemorySegment cudaGraphExecDestroy$address() {
-        return cudaGraphExecDestroy.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graphExec)
-     * }
-     */
     public static int cudaGraphExecDestroy(MemorySegment graphExec) {
         var mh$ = cudaGraphExecDestroy.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaGraphExecDestroy", graphExec);
-            }
             return (int)mh$.invokeExact(graphExec);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -2699,47 +1212,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaGraphDestroy(cudaGraph_t graph)
-     * }
-     */
     public static FunctionDescriptor cudaGraphDestroy$descriptor() {
         return cudaGraphDestroy.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaGraphDestroy(cudaGraph_t graph)
-     * }
-     */
-    public static MethodHandle cudaGraphDestroy$handle() {
-        return cudaGraphDestroy.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaGraphDestroy(cudaGraph_t graph)
-     * }
-     */
-    public static MemorySegment cudaGraphDestroy$address() {
-        return cudaGraphDestroy.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaGraphDestroy(cudaGraph_t graph)
-     * }
-     */
     public static int cudaGraphDestroy(MemorySegment graph) {
         var mh$ = cudaGraphDestroy.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaGraphDestroy", graph);
-            }
             return (int)mh$.invokeExact(graph);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -2748,83 +1227,38 @@ public class cudart_h extends cudart_h$shared {
         }
     }
     private static final int cudaJitInfoLogBuffer = (int)3L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaJitOption.cudaJitInfoLogBuffer = 3
-     * }
-     */
     public static int cudaJitInfoLogBuffer() {
         return cudaJitInfoLogBuffer;
     }
     private static final int cudaJitInfoLogBufferSizeBytes = (int)4L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaJitOption.cudaJitInfoLogBufferSizeBytes = 4
-     * }
-     */
     public static int cudaJitInfoLogBufferSizeBytes() {
         return cudaJitInfoLogBufferSizeBytes;
     }
     private static final int cudaJitErrorLogBuffer = (int)5L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaJitOption.cudaJitErrorLogBuffer = 5
-     * }
-     */
     public static int cudaJitErrorLogBuffer() {
         return cudaJitErrorLogBuffer;
     }
     private static final int cudaJitErrorLogBufferSizeBytes = (int)6L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaJitOption.cudaJitErrorLogBufferSizeBytes = 6
-     * }
-     */
     public static int cudaJitErrorLogBufferSizeBytes() {
         return cudaJitErrorLogBufferSizeBytes;
     }
     private static final int cudaJitOptimizationLevel = (int)7L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaJitOption.cudaJitOptimizationLevel = 7
-     * }
-     */
     public static int cudaJitOptimizationLevel() {
         return cudaJitOptimizationLevel;
     }
     private static final int cudaLibraryHostUniversalFunctionAndDataTable = (int)0L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaLibraryOption.cudaLibraryHostUniversalFunctionAndDataTable = 0
-     * }
-     */
     public static int cudaLibraryHostUniversalFunctionAndDataTable() {
         return cudaLibraryHostUniversalFunctionAndDataTable;
     }
     private static final int cudaLibraryBinaryIsPreserved = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaLibraryOption.cudaLibraryBinaryIsPreserved = 1
-     * }
-     */
     public static int cudaLibraryBinaryIsPreserved() {
         return cudaLibraryBinaryIsPreserved;
     }
     private static final int cudaFuncAttributeMaxDynamicSharedMemorySize = (int)8L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaFuncAttribute.cudaFuncAttributeMaxDynamicSharedMemorySize = 8
-     * }
-     */
     public static int cudaFuncAttributeMaxDynamicSharedMemorySize() {
         return cudaFuncAttributeMaxDynamicSharedMemorySize;
     }
     private static final int cudaFuncAttributePreferredSharedMemoryCarveout = (int)9L;
-    /**
-     * {@snippet lang=c :
-     * enum cudaFuncAttribute.cudaFuncAttributePreferredSharedMemoryCarveout = 9
-     * }
-     */
     public static int cudaFuncAttributePreferredSharedMemoryCarveout() {
         return cudaFuncAttributePreferredSharedMemoryCarveout;
     }
@@ -2848,47 +1282,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaLibraryLoadData(cudaLibrary_t *library, const void *code, cudaJitOption *jitOptions, void **jitOptionsValues, unsigned int numJitOptions, cudaLibraryOption *libraryOptions, void **libraryOptionValues, unsigned int numLibraryOptions)
-     * }
-     */
     public static FunctionDescriptor cudaLibraryLoadData$descriptor() {
         return cudaLibraryLoadData.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaLibraryLoadData(cudaLibrary_t *library, const void *code, cudaJitOption *jitOptions, void **jitOptionsValues, unsigned int numJitOptions, cudaLibraryOption *libraryOptions, void **libraryOptionValues, unsigned int numLibraryOptions)
-     * }
-     */
-    public static MethodHandle cudaLibraryLoadData$handle() {
-        return cudaLibraryLoadData.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaLibraryLoadData(cudaLibrary_t *library, const void *code, cudaJitOption *jitOptions, void **jitOptionsValues, unsigned int numJitOptions, cudaLibraryOption *libraryOptions, void **libraryOptionValues, unsigned int numLibraryOptions)
-     * }
-     */
-    public static MemorySegment cudaLibraryLoadData$address() {
-        return cudaLibraryLoadData.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaLibraryLoadData(cudaLibrary_t *library, const void *code, cudaJitOption *jitOptions, void **jitOptionsValues, unsigned int numJitOptions, cudaLibraryOption *libraryOptions, void **libraryOptionValues, unsigned int numLibraryOptions)
-     * }
-     */
     public static int cudaLibraryLoadData(MemorySegment library, MemorySegment code, MemorySegment jitOptions, MemorySegment jitOptionsValues, int numJitOptions, MemorySegment libraryOptions, MemorySegment libraryOptionValues, int numLibraryOptions) {
         var mh$ = cudaLibraryLoadData.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaLibraryLoadData", library, code, jitOptions, jitOptionsValues, numJitOptions, libraryOptions, libraryOptionValues, numLibraryOptions);
-            }
             return (int)mh$.invokeExact(library, code, jitOptions, jitOptionsValues, numJitOptions, libraryOptions, libraryOptionValues, numLibraryOptions);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -2909,47 +1309,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaLibraryUnload(cudaLibrary_t library)
-     * }
-     */
     public static FunctionDescriptor cudaLibraryUnload$descriptor() {
         return cudaLibraryUnload.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaLibraryUnload(cudaLibrary_t library)
-     * }
-     */
-    public static MethodHandle cudaLibraryUnload$handle() {
-        return cudaLibraryUnload.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaLibraryUnload(cudaLibrary_t library)
-     * }
-     */
-    public static MemorySegment cudaLibraryUnload$address() {
-        return cudaLibraryUnload.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaLibraryUnload(cudaLibrary_t library)
-     * }
-     */
     public static int cudaLibraryUnload(MemorySegment library) {
         var mh$ = cudaLibraryUnload.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaLibraryUnload", library);
-            }
             return (int)mh$.invokeExact(library);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -2972,47 +1338,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaLibraryGetKernel(cudaKernel_t *pKernel, cudaLibrary_t library, const char *name)
-     * }
-     */
     public static FunctionDescriptor cudaLibraryGetKernel$descriptor() {
         return cudaLibraryGetKernel.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaLibraryGetKernel(cudaKernel_t *pKernel, cudaLibrary_t library, const char *name)
-     * }
-     */
-    public static MethodHandle cudaLibraryGetKernel$handle() {
-        return cudaLibraryGetKernel.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaLibraryGetKernel(cudaKernel_t *pKernel, cudaLibrary_t library, const char *name)
-     * }
-     */
-    public static MemorySegment cudaLibraryGetKernel$address() {
-        return cudaLibraryGetKernel.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaLibraryGetKernel(cudaKernel_t *pKernel, cudaLibrary_t library, const char *name)
-     * }
-     */
     public static int cudaLibraryGetKernel(MemorySegment pKernel, MemorySegment library, MemorySegment name) {
         var mh$ = cudaLibraryGetKernel.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaLibraryGetKernel", pKernel, library, name);
-            }
             return (int)mh$.invokeExact(pKernel, library, name);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -3036,47 +1368,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t kernel, cudaFuncAttribute attr, int value, int device)
-     * }
-     */
     public static FunctionDescriptor cudaKernelSetAttributeForDevice$descriptor() {
         return cudaKernelSetAttributeForDevice.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t kernel, cudaFuncAttribute attr, int value, int device)
-     * }
-     */
-    public static MethodHandle cudaKernelSetAttributeForDevice$handle() {
-        return cudaKernelSetAttributeForDevice.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t kernel, cudaFuncAttribute attr, int value, int device)
-     * }
-     */
-    public static MemorySegment cudaKernelSetAttributeForDevice$address() {
-        return cudaKernelSetAttributeForDevice.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t kernel, cudaFuncAttribute attr, int value, int device)
-     * }
-     */
     public static int cudaKernelSetAttributeForDevice(MemorySegment kernel, int attr, int value, int device) {
         var mh$ = cudaKernelSetAttributeForDevice.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaKernelSetAttributeForDevice", kernel, attr, value, device);
-            }
             return (int)mh$.invokeExact(kernel, attr, value, device);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -3102,47 +1400,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaLaunchKernel(const void *func, dim3 gridDim, dim3 blockDim, void **args, size_t sharedMem, cudaStream_t stream)
-     * }
-     */
     public static FunctionDescriptor cudaLaunchKernel$descriptor() {
         return cudaLaunchKernel.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaLaunchKernel(const void *func, dim3 gridDim, dim3 blockDim, void **args, size_t sharedMem, cudaStream_t stream)
-     * }
-     */
-    public static MethodHandle cudaLaunchKernel$handle() {
-        return cudaLaunchKernel.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaLaunchKernel(const void *func, dim3 gridDim, dim3 blockDim, void **args, size_t sharedMem, cudaStream_t stream)
-     * }
-     */
-    public static MemorySegment cudaLaunchKernel$address() {
-        return cudaLaunchKernel.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaLaunchKernel(const void *func, dim3 gridDim, dim3 blockDim, void **args, size_t sharedMem, cudaStream_t stream)
-     * }
-     */
     public static int cudaLaunchKernel(MemorySegment func, MemorySegment gridDim, MemorySegment blockDim, MemorySegment args, long sharedMem, MemorySegment stream) {
         var mh$ = cudaLaunchKernel.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaLaunchKernel", func, gridDim, blockDim, args, sharedMem, stream);
-            }
             return (int)mh$.invokeExact(func, gridDim, blockDim, args, sharedMem, stream);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -3166,47 +1430,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *numBlocks, const void *func, int blockSize, size_t dynamicSMemSize)
-     * }
-     */
     public static FunctionDescriptor cudaOccupancyMaxActiveBlocksPerMultiprocessor$descriptor() {
         return cudaOccupancyMaxActiveBlocksPerMultiprocessor.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *numBlocks, const void *func, int blockSize, size_t dynamicSMemSize)
-     * }
-     */
-    public static MethodHandle cudaOccupancyMaxActiveBlocksPerMultiprocessor$handle() {
-        return cudaOccupancyMaxActiveBlocksPerMultiprocessor.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *numBlocks, const void *func, int blockSize, size_t dynamicSMemSize)
-     * }
-     */
-    public static MemorySegment cudaOccupancyMaxActiveBlocksPerMultiprocessor$address() {
-        return cudaOccupancyMaxActiveBlocksPerMultiprocessor.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *numBlocks, const void *func, int blockSize, size_t dynamicSMemSize)
-     * }
-     */
     public static int cudaOccupancyMaxActiveBlocksPerMultiprocessor(MemorySegment numBlocks, MemorySegment func, int blockSize, long dynamicSMemSize) {
         var mh$ = cudaOccupancyMaxActiveBlocksPerMultiprocessor.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaOccupancyMaxActiveBlocksPerMultiprocessor", numBlocks, func, blockSize, dynamicSMemSize);
-            }
             return (int)mh$.invokeExact(numBlocks, func, blockSize, dynamicSMemSize);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -3228,47 +1458,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaMalloc(void **devPtr, size_t size)
-     * }
-     */
     public static FunctionDescriptor cudaMalloc$descriptor() {
         return cudaMalloc.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaMalloc(void **devPtr, size_t size)
-     * }
-     */
-    public static MethodHandle cudaMalloc$handle() {
-        return cudaMalloc.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaMalloc(void **devPtr, size_t size)
-     * }
-     */
-    public static MemorySegment cudaMalloc$address() {
-        return cudaMalloc.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaMalloc(void **devPtr, size_t size)
-     * }
-     */
     public static int cudaMalloc(MemorySegment devPtr, long size) {
         var mh$ = cudaMalloc.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaMalloc", devPtr, size);
-            }
             return (int)mh$.invokeExact(devPtr, size);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -3289,47 +1485,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaFree(void *devPtr)
-     * }
-     */
     public static FunctionDescriptor cudaFree$descriptor() {
         return cudaFree.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaFree(void *devPtr)
-     * }
-     */
-    public static MethodHandle cudaFree$handle() {
-        return cudaFree.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaFree(void *devPtr)
-     * }
-     */
-    public static MemorySegment cudaFree$address() {
-        return cudaFree.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaFree(void *devPtr)
-     * }
-     */
     public static int cudaFree(MemorySegment devPtr) {
         var mh$ = cudaFree.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaFree", devPtr);
-            }
             return (int)mh$.invokeExact(devPtr);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -3351,47 +1513,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaMemGetInfo(size_t *free, size_t *total)
-     * }
-     */
     public static FunctionDescriptor cudaMemGetInfo$descriptor() {
         return cudaMemGetInfo.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaMemGetInfo(size_t *free, size_t *total)
-     * }
-     */
-    public static MethodHandle cudaMemGetInfo$handle() {
-        return cudaMemGetInfo.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaMemGetInfo(size_t *free, size_t *total)
-     * }
-     */
-    public static MemorySegment cudaMemGetInfo$address() {
-        return cudaMemGetInfo.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaMemGetInfo(size_t *free, size_t *total)
-     * }
-     */
     public static int cudaMemGetInfo(MemorySegment free, MemorySegment total) {
         var mh$ = cudaMemGetInfo.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaMemGetInfo", free, total);
-            }
             return (int)mh$.invokeExact(free, total);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -3413,47 +1541,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const void *ptr)
-     * }
-     */
     public static FunctionDescriptor cudaPointerGetAttributes$descriptor() {
         return cudaPointerGetAttributes.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const void *ptr)
-     * }
-     */
-    public static MethodHandle cudaPointerGetAttributes$handle() {
-        return cudaPointerGetAttributes.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const void *ptr)
-     * }
-     */
-    public static MemorySegment cudaPointerGetAttributes$address() {
-        return cudaPointerGetAttributes.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const void *ptr)
-     * }
-     */
     public static int cudaPointerGetAttributes(MemorySegment attributes, MemorySegment ptr) {
         var mh$ = cudaPointerGetAttributes.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaPointerGetAttributes", attributes, ptr);
-            }
             return (int)mh$.invokeExact(attributes, ptr);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -3476,47 +1570,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaHostAlloc(void **pHost, size_t size, unsigned int flags)
-     * }
-     */
     public static FunctionDescriptor cudaHostAlloc$descriptor() {
         return cudaHostAlloc.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaHostAlloc(void **pHost, size_t size, unsigned int flags)
-     * }
-     */
-    public static MethodHandle cudaHostAlloc$handle() {
-        return cudaHostAlloc.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaHostAlloc(void **pHost, size_t size, unsigned int flags)
-     * }
-     */
-    public static MemorySegment cudaHostAlloc$address() {
-        return cudaHostAlloc.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaHostAlloc(void **pHost, size_t size, unsigned int flags)
-     * }
-     */
     public static int cudaHostAlloc(MemorySegment pHost, long size, int flags) {
         var mh$ = cudaHostAlloc.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaHostAlloc", pHost, size, flags);
-            }
             return (int)mh$.invokeExact(pHost, size, flags);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -3537,47 +1597,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaFreeHost(void *ptr)
-     * }
-     */
     public static FunctionDescriptor cudaFreeHost$descriptor() {
         return cudaFreeHost.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaFreeHost(void *ptr)
-     * }
-     */
-    public static MethodHandle cudaFreeHost$handle() {
-        return cudaFreeHost.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaFreeHost(void *ptr)
-     * }
-     */
-    public static MemorySegment cudaFreeHost$address() {
-        return cudaFreeHost.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaFreeHost(void *ptr)
-     * }
-     */
     public static int cudaFreeHost(MemorySegment ptr) {
         var mh$ = cudaFreeHost.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaFreeHost", ptr);
-            }
             return (int)mh$.invokeExact(ptr);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -3600,47 +1626,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaHostGetDevicePointer(void **pDevice, void *pHost, unsigned int flags)
-     * }
-     */
     public static FunctionDescriptor cudaHostGetDevicePointer$descriptor() {
         return cudaHostGetDevicePointer.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaHostGetDevicePointer(void **pDevice, void *pHost, unsigned int flags)
-     * }
-     */
-    public static MethodHandle cudaHostGetDevicePointer$handle() {
-        return cudaHostGetDevicePointer.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaHostGetDevicePointer(void **pDevice, void *pHost, unsigned int flags)
-     * }
-     */
-    public static MemorySegment cudaHostGetDevicePointer$address() {
-        return cudaHostGetDevicePointer.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaHostGetDevicePointer(void **pDevice, void *pHost, unsigned int flags)
-     * }
-     */
     public static int cudaHostGetDevicePointer(MemorySegment pDevice, MemorySegment pHost, int flags) {
         var mh$ = cudaHostGetDevicePointer.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaHostGetDevicePointer", pDevice, pHost, flags);
-            }
             return (int)mh$.invokeExact(pDevice, pHost, flags);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -3663,47 +1655,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaHostRegister(void *ptr, size_t size, unsigned int flags)
-     * }
-     */
     public static FunctionDescriptor cudaHostRegister$descriptor() {
         return cudaHostRegister.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaHostRegister(void *ptr, size_t size, unsigned int flags)
-     * }
-     */
-    public static MethodHandle cudaHostRegister$handle() {
-        return cudaHostRegister.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaHostRegister(void *ptr, size_t size, unsigned int flags)
-     * }
-     */
-    public static MemorySegment cudaHostRegister$address() {
-        return cudaHostRegister.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaHostRegister(void *ptr, size_t size, unsigned int flags)
-     * }
-     */
     public static int cudaHostRegister(MemorySegment ptr, long size, int flags) {
         var mh$ = cudaHostRegister.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaHostRegister", ptr, size, flags);
-            }
             return (int)mh$.invokeExact(ptr, size, flags);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -3724,47 +1682,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaHostUnregister(void *ptr)
-     * }
-     */
     public static FunctionDescriptor cudaHostUnregister$descriptor() {
         return cudaHostUnregister.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaHostUnregister(void *ptr)
-     * }
-     */
-    public static MethodHandle cudaHostUnregister$handle() {
-        return cudaHostUnregister.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaHostUnregister(void *ptr)
-     * }
-     */
-    public static MemorySegment cudaHostUnregister$address() {
-        return cudaHostUnregister.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaHostUnregister(void *ptr)
-     * }
-     */
     public static int cudaHostUnregister(MemorySegment ptr) {
         var mh$ = cudaHostUnregister.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaHostUnregister", ptr);
-            }
             return (int)mh$.invokeExact(ptr);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -3788,47 +1712,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaMemcpy(void *dst, const void *src, size_t count, cudaMemcpyKind kind)
-     * }
-     */
     public static FunctionDescriptor cudaMemcpy$descriptor() {
         return cudaMemcpy.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaMemcpy(void *dst, const void *src, size_t count, cudaMemcpyKind kind)
-     * }
-     */
-    public static MethodHandle cudaMemcpy$handle() {
-        return cudaMemcpy.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaMemcpy(void *dst, const void *src, size_t count, cudaMemcpyKind kind)
-     * }
-     */
-    public static MemorySegment cudaMemcpy$address() {
-        return cudaMemcpy.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaMemcpy(void *dst, const void *src, size_t count, cudaMemcpyKind kind)
-     * }
-     */
     public static int cudaMemcpy(MemorySegment dst, MemorySegment src, long count, int kind) {
         var mh$ = cudaMemcpy.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaMemcpy", dst, src, count, kind);
-            }
             return (int)mh$.invokeExact(dst, src, count, kind);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -3853,47 +1743,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t count, cudaMemcpyKind kind, cudaStream_t stream)
-     * }
-     */
     public static FunctionDescriptor cudaMemcpyAsync$descriptor() {
         return cudaMemcpyAsync.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t count, cudaMemcpyKind kind, cudaStream_t stream)
-     * }
-     */
-    public static MethodHandle cudaMemcpyAsync$handle() {
-        return cudaMemcpyAsync.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t count, cudaMemcpyKind kind, cudaStream_t stream)
-     * }
-     */
-    public static MemorySegment cudaMemcpyAsync$address() {
-        return cudaMemcpyAsync.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t count, cudaMemcpyKind kind, cudaStream_t stream)
-     * }
-     */
     public static int cudaMemcpyAsync(MemorySegment dst, MemorySegment src, long count, int kind, MemorySegment stream) {
         var mh$ = cudaMemcpyAsync.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaMemcpyAsync", dst, src, count, kind, stream);
-            }
             return (int)mh$.invokeExact(dst, src, count, kind, stream);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -3919,47 +1775,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaMemcpyPeerAsync(void *dst, int dstDevice, const void *src, int srcDevice, size_t count, cudaStream_t stream)
-     * }
-     */
     public static FunctionDescriptor cudaMemcpyPeerAsync$descriptor() {
         return cudaMemcpyPeerAsync.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaMemcpyPeerAsync(void *dst, int dstDevice, const void *src, int srcDevice, size_t count, cudaStream_t stream)
-     * }
-     */
-    public static MethodHandle cudaMemcpyPeerAsync$handle() {
-        return cudaMemcpyPeerAsync.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaMemcpyPeerAsync(void *dst, int dstDevice, const void *src, int srcDevice, size_t count, cudaStream_t stream)
-     * }
-     */
-    public static MemorySegment cudaMemcpyPeerAsync$address() {
-        return cudaMemcpyPeerAsync.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaMemcpyPeerAsync(void *dst, int dstDevice, const void *src, int srcDevice, size_t count, cudaStream_t stream)
-     * }
-     */
     public static int cudaMemcpyPeerAsync(MemorySegment dst, int dstDevice, MemorySegment src, int srcDevice, long count, MemorySegment stream) {
         var mh$ = cudaMemcpyPeerAsync.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaMemcpyPeerAsync", dst, dstDevice, src, srcDevice, count, stream);
-            }
             return (int)mh$.invokeExact(dst, dstDevice, src, srcDevice, count, stream);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -3982,47 +1804,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaMemset(void *devPtr, int value, size_t count)
-     * }
-     */
     public static FunctionDescriptor cudaMemset$descriptor() {
         return cudaMemset.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaMemset(void *devPtr, int value, size_t count)
-     * }
-     */
-    public static MethodHandle cudaMemset$handle() {
-        return cudaMemset.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaMemset(void *devPtr, int value, size_t count)
-     * }
-     */
-    public static MemorySegment cudaMemset$address() {
-        return cudaMemset.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaMemset(void *devPtr, int value, size_t count)
-     * }
-     */
     public static int cudaMemset(MemorySegment devPtr, int value, long count) {
         var mh$ = cudaMemset.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaMemset", devPtr, value, count);
-            }
             return (int)mh$.invokeExact(devPtr, value, count);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -4046,47 +1834,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaMemsetAsync(void *devPtr, int value, size_t count, cudaStream_t stream)
-     * }
-     */
     public static FunctionDescriptor cudaMemsetAsync$descriptor() {
         return cudaMemsetAsync.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaMemsetAsync(void *devPtr, int value, size_t count, cudaStream_t stream)
-     * }
-     */
-    public static MethodHandle cudaMemsetAsync$handle() {
-        return cudaMemsetAsync.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaMemsetAsync(void *devPtr, int value, size_t count, cudaStream_t stream)
-     * }
-     */
-    public static MemorySegment cudaMemsetAsync$address() {
-        return cudaMemsetAsync.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaMemsetAsync(void *devPtr, int value, size_t count, cudaStream_t stream)
-     * }
-     */
     public static int cudaMemsetAsync(MemorySegment devPtr, int value, long count, MemorySegment stream) {
         var mh$ = cudaMemsetAsync.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaMemsetAsync", devPtr, value, count, stream);
-            }
             return (int)mh$.invokeExact(devPtr, value, count, stream);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -4108,47 +1862,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *devPtr)
-     * }
-     */
     public static FunctionDescriptor cudaIpcGetMemHandle$descriptor() {
         return cudaIpcGetMemHandle.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *devPtr)
-     * }
-     */
-    public static MethodHandle cudaIpcGetMemHandle$handle() {
-        return cudaIpcGetMemHandle.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *devPtr)
-     * }
-     */
-    public static MemorySegment cudaIpcGetMemHandle$address() {
-        return cudaIpcGetMemHandle.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *devPtr)
-     * }
-     */
     public static int cudaIpcGetMemHandle(MemorySegment handle, MemorySegment devPtr) {
         var mh$ = cudaIpcGetMemHandle.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaIpcGetMemHandle", handle, devPtr);
-            }
             return (int)mh$.invokeExact(handle, devPtr);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -4171,47 +1891,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaIpcOpenMemHandle(void **devPtr, cudaIpcMemHandle_t handle, unsigned int flags)
-     * }
-     */
     public static FunctionDescriptor cudaIpcOpenMemHandle$descriptor() {
         return cudaIpcOpenMemHandle.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaIpcOpenMemHandle(void **devPtr, cudaIpcMemHandle_t handle, unsigned int flags)
-     * }
-     */
-    public static MethodHandle cudaIpcOpenMemHandle$handle() {
-        return cudaIpcOpenMemHandle.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaIpcOpenMemHandle(void **devPtr, cudaIpcMemHandle_t handle, unsigned int flags)
-     * }
-     */
-    public static MemorySegment cudaIpcOpenMemHandle$address() {
-        return cudaIpcOpenMemHandle.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaIpcOpenMemHandle(void **devPtr, cudaIpcMemHandle_t handle, unsigned int flags)
-     * }
-     */
     public static int cudaIpcOpenMemHandle(MemorySegment devPtr, MemorySegment handle, int flags) {
         var mh$ = cudaIpcOpenMemHandle.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaIpcOpenMemHandle", devPtr, handle, flags);
-            }
             return (int)mh$.invokeExact(devPtr, handle, flags);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -4232,47 +1918,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaIpcCloseMemHandle(void *devPtr)
-     * }
-     */
     public static FunctionDescriptor cudaIpcCloseMemHandle$descriptor() {
         return cudaIpcCloseMemHandle.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaIpcCloseMemHandle(void *devPtr)
-     * }
-     */
-    public static MethodHandle cudaIpcCloseMemHandle$handle() {
-        return cudaIpcCloseMemHandle.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaIpcCloseMemHandle(void *devPtr)
-     * }
-     */
-    public static MemorySegment cudaIpcCloseMemHandle$address() {
-        return cudaIpcCloseMemHandle.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaIpcCloseMemHandle(void *devPtr)
-     * }
-     */
     public static int cudaIpcCloseMemHandle(MemorySegment devPtr) {
         var mh$ = cudaIpcCloseMemHandle.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaIpcCloseMemHandle", devPtr);
-            }
             return (int)mh$.invokeExact(devPtr);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -4294,47 +1946,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaStreamCreateWithFlags(cudaStream_t *pStream, unsigned int flags)
-     * }
-     */
     public static FunctionDescriptor cudaStreamCreateWithFlags$descriptor() {
         return cudaStreamCreateWithFlags.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaStreamCreateWithFlags(cudaStream_t *pStream, unsigned int flags)
-     * }
-     */
-    public static MethodHandle cudaStreamCreateWithFlags$handle() {
-        return cudaStreamCreateWithFlags.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaStreamCreateWithFlags(cudaStream_t *pStream, unsigned int flags)
-     * }
-     */
-    public static MemorySegment cudaStreamCreateWithFlags$address() {
-        return cudaStreamCreateWithFlags.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaStreamCreateWithFlags(cudaStream_t *pStream, unsigned int flags)
-     * }
-     */
     public static int cudaStreamCreateWithFlags(MemorySegment pStream, int flags) {
         var mh$ = cudaStreamCreateWithFlags.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaStreamCreateWithFlags", pStream, flags);
-            }
             return (int)mh$.invokeExact(pStream, flags);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -4357,47 +1975,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaStreamCreateWithPriority(cudaStream_t *pStream, unsigned int flags, int priority)
-     * }
-     */
     public static FunctionDescriptor cudaStreamCreateWithPriority$descriptor() {
         return cudaStreamCreateWithPriority.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaStreamCreateWithPriority(cudaStream_t *pStream, unsigned int flags, int priority)
-     * }
-     */
-    public static MethodHandle cudaStreamCreateWithPriority$handle() {
-        return cudaStreamCreateWithPriority.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaStreamCreateWithPriority(cudaStream_t *pStream, unsigned int flags, int priority)
-     * }
-     */
-    public static MemorySegment cudaStreamCreateWithPriority$address() {
-        return cudaStreamCreateWithPriority.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaStreamCreateWithPriority(cudaStream_t *pStream, unsigned int flags, int priority)
-     * }
-     */
     public static int cudaStreamCreateWithPriority(MemorySegment pStream, int flags, int priority) {
         var mh$ = cudaStreamCreateWithPriority.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaStreamCreateWithPriority", pStream, flags, priority);
-            }
             return (int)mh$.invokeExact(pStream, flags, priority);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -4418,47 +2002,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaStreamDestroy(cudaStream_t stream)
-     * }
-     */
     public static FunctionDescriptor cudaStreamDestroy$descriptor() {
         return cudaStreamDestroy.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaStreamDestroy(cudaStream_t stream)
-     * }
-     */
-    public static MethodHandle cudaStreamDestroy$handle() {
-        return cudaStreamDestroy.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaStreamDestroy(cudaStream_t stream)
-     * }
-     */
-    public static MemorySegment cudaStreamDestroy$address() {
-        return cudaStreamDestroy.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaStreamDestroy(cudaStream_t stream)
-     * }
-     */
     public static int cudaStreamDestroy(MemorySegment stream) {
         var mh$ = cudaStreamDestroy.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaStreamDestroy", stream);
-            }
             return (int)mh$.invokeExact(stream);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -4479,47 +2029,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaStreamSynchronize(cudaStream_t stream)
-     * }
-     */
     public static FunctionDescriptor cudaStreamSynchronize$descriptor() {
         return cudaStreamSynchronize.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaStreamSynchronize(cudaStream_t stream)
-     * }
-     */
-    public static MethodHandle cudaStreamSynchronize$handle() {
-        return cudaStreamSynchronize.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaStreamSynchronize(cudaStream_t stream)
-     * }
-     */
-    public static MemorySegment cudaStreamSynchronize$address() {
-        return cudaStreamSynchronize.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaStreamSynchronize(cudaStream_t stream)
-     * }
-     */
     public static int cudaStreamSynchronize(MemorySegment stream) {
         var mh$ = cudaStreamSynchronize.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaStreamSynchronize", stream);
-            }
             return (int)mh$.invokeExact(stream);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -4540,47 +2056,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaStreamQuery(cudaStream_t stream)
-     * }
-     */
     public static FunctionDescriptor cudaStreamQuery$descriptor() {
         return cudaStreamQuery.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaStreamQuery(cudaStream_t stream)
-     * }
-     */
-    public static MethodHandle cudaStreamQuery$handle() {
-        return cudaStreamQuery.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaStreamQuery(cudaStream_t stream)
-     * }
-     */
-    public static MemorySegment cudaStreamQuery$address() {
-        return cudaStreamQuery.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaStreamQuery(cudaStream_t stream)
-     * }
-     */
     public static int cudaStreamQuery(MemorySegment stream) {
         var mh$ = cudaStreamQuery.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaStreamQuery", stream);
-            }
             return (int)mh$.invokeExact(stream);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -4603,47 +2085,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags)
-     * }
-     */
     public static FunctionDescriptor cudaStreamWaitEvent$descriptor() {
         return cudaStreamWaitEvent.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags)
-     * }
-     */
-    public static MethodHandle cudaStreamWaitEvent$handle() {
-        return cudaStreamWaitEvent.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags)
-     * }
-     */
-    public static MemorySegment cudaStreamWaitEvent$address() {
-        return cudaStreamWaitEvent.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags)
-     * }
-     */
     public static int cudaStreamWaitEvent(MemorySegment stream, MemorySegment event, int flags) {
         var mh$ = cudaStreamWaitEvent.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaStreamWaitEvent", stream, event, flags);
-            }
             return (int)mh$.invokeExact(stream, event, flags);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -4666,47 +2114,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void *userData)
-     * }
-     */
     public static FunctionDescriptor cudaLaunchHostFunc$descriptor() {
         return cudaLaunchHostFunc.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void *userData)
-     * }
-     */
-    public static MethodHandle cudaLaunchHostFunc$handle() {
-        return cudaLaunchHostFunc.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void *userData)
-     * }
-     */
-    public static MemorySegment cudaLaunchHostFunc$address() {
-        return cudaLaunchHostFunc.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void *userData)
-     * }
-     */
     public static int cudaLaunchHostFunc(MemorySegment stream, MemorySegment fn, MemorySegment userData) {
         var mh$ = cudaLaunchHostFunc.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaLaunchHostFunc", stream, fn, userData);
-            }
             return (int)mh$.invokeExact(stream, fn, userData);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -4728,47 +2142,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags)
-     * }
-     */
     public static FunctionDescriptor cudaEventCreateWithFlags$descriptor() {
         return cudaEventCreateWithFlags.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags)
-     * }
-     */
-    public static MethodHandle cudaEventCreateWithFlags$handle() {
-        return cudaEventCreateWithFlags.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags)
-     * }
-     */
-    public static MemorySegment cudaEventCreateWithFlags$address() {
-        return cudaEventCreateWithFlags.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags)
-     * }
-     */
     public static int cudaEventCreateWithFlags(MemorySegment event, int flags) {
         var mh$ = cudaEventCreateWithFlags.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaEventCreateWithFlags", event, flags);
-            }
             return (int)mh$.invokeExact(event, flags);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -4789,47 +2169,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaEventDestroy(cudaEvent_t event)
-     * }
-     */
     public static FunctionDescriptor cudaEventDestroy$descriptor() {
         return cudaEventDestroy.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaEventDestroy(cudaEvent_t event)
-     * }
-     */
-    public static MethodHandle cudaEventDestroy$handle() {
-        return cudaEventDestroy.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaEventDestroy(cudaEvent_t event)
-     * }
-     */
-    public static MemorySegment cudaEventDestroy$address() {
-        return cudaEventDestroy.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaEventDestroy(cudaEvent_t event)
-     * }
-     */
     public static int cudaEventDestroy(MemorySegment event) {
         var mh$ = cudaEventDestroy.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaEventDestroy", event);
-            }
             return (int)mh$.invokeExact(event);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -4851,47 +2197,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
-     * }
-     */
     public static FunctionDescriptor cudaEventRecord$descriptor() {
         return cudaEventRecord.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
-     * }
-     */
-    public static MethodHandle cudaEventRecord$handle() {
-        return cudaEventRecord.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
-     * }
-     */
-    public static MemorySegment cudaEventRecord$address() {
-        return cudaEventRecord.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
-     * }
-     */
     public static int cudaEventRecord(MemorySegment event, MemorySegment stream) {
         var mh$ = cudaEventRecord.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaEventRecord", event, stream);
-            }
             return (int)mh$.invokeExact(event, stream);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -4912,47 +2224,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaEventQuery(cudaEvent_t event)
-     * }
-     */
     public static FunctionDescriptor cudaEventQuery$descriptor() {
         return cudaEventQuery.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaEventQuery(cudaEvent_t event)
-     * }
-     */
-    public static MethodHandle cudaEventQuery$handle() {
-        return cudaEventQuery.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaEventQuery(cudaEvent_t event)
-     * }
-     */
-    public static MemorySegment cudaEventQuery$address() {
-        return cudaEventQuery.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaEventQuery(cudaEvent_t event)
-     * }
-     */
     public static int cudaEventQuery(MemorySegment event) {
         var mh$ = cudaEventQuery.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaEventQuery", event);
-            }
             return (int)mh$.invokeExact(event);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -4973,47 +2251,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaEventSynchronize(cudaEvent_t event)
-     * }
-     */
     public static FunctionDescriptor cudaEventSynchronize$descriptor() {
         return cudaEventSynchronize.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaEventSynchronize(cudaEvent_t event)
-     * }
-     */
-    public static MethodHandle cudaEventSynchronize$handle() {
-        return cudaEventSynchronize.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaEventSynchronize(cudaEvent_t event)
-     * }
-     */
-    public static MemorySegment cudaEventSynchronize$address() {
-        return cudaEventSynchronize.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaEventSynchronize(cudaEvent_t event)
-     * }
-     */
     public static int cudaEventSynchronize(MemorySegment event) {
         var mh$ = cudaEventSynchronize.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaEventSynchronize", event);
-            }
             return (int)mh$.invokeExact(event);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -5036,47 +2280,13 @@ public class cudart_h extends cudart_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end)
-     * }
-     */
     public static FunctionDescriptor cudaEventElapsedTime$descriptor() {
         return cudaEventElapsedTime.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end)
-     * }
-     */
-    public static MethodHandle cudaEventElapsedTime$handle() {
-        return cudaEventElapsedTime.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end)
-     * }
-     */
-    public static MemorySegment cudaEventElapsedTime$address() {
-        return cudaEventElapsedTime.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end)
-     * }
-     */
     public static int cudaEventElapsedTime(MemorySegment ms, MemorySegment start, MemorySegment end) {
         var mh$ = cudaEventElapsedTime.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("cudaEventElapsedTime", ms, start, end);
-            }
             return (int)mh$.invokeExact(ms, start, end);
         } catch (Error | RuntimeException ex) {
            throw ex;

@@ -12,15 +12,6 @@ import java.util.stream.*;
 import static java.lang.foreign.ValueLayout.*;
 import static java.lang.foreign.MemoryLayout.PathElement.*;
 
-/**
- * {@snippet lang=c :
- * struct dim3 {
- *     unsigned int x;
- *     unsigned int y;
- *     unsigned int z;
- * }
- * }
- */
 public class dim3 {
 
     dim3() {
@@ -33,185 +24,88 @@ public class dim3 {
         cudart_h.C_INT.withName("z")
     ).withName("dim3");
 
-    /**
-     * The layout of this struct
-     */
     public static final GroupLayout layout() {
         return $LAYOUT;
     }
 
     private static final OfInt x$LAYOUT = (OfInt)$LAYOUT.select(groupElement("x"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * unsigned int x
-     * }
-     */
     public static final OfInt x$layout() {
         return x$LAYOUT;
     }
 
     private static final long x$OFFSET = $LAYOUT.byteOffset(groupElement("x"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * unsigned int x
-     * }
-     */
     public static final long x$offset() {
         return x$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * unsigned int x
-     * }
-     */
     public static int x(MemorySegment struct) {
         return struct.get(x$LAYOUT, x$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * unsigned int x
-     * }
-     */
     public static void x(MemorySegment struct, int fieldValue) {
         struct.set(x$LAYOUT, x$OFFSET, fieldValue);
     }
 
     private static final OfInt y$LAYOUT = (OfInt)$LAYOUT.select(groupElement("y"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * unsigned int y
-     * }
-     */
     public static final OfInt y$layout() {
         return y$LAYOUT;
     }
 
     private static final long y$OFFSET = $LAYOUT.byteOffset(groupElement("y"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * unsigned int y
-     * }
-     */
     public static final long y$offset() {
         return y$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * unsigned int y
-     * }
-     */
     public static int y(MemorySegment struct) {
         return struct.get(y$LAYOUT, y$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * unsigned int y
-     * }
-     */
     public static void y(MemorySegment struct, int fieldValue) {
         struct.set(y$LAYOUT, y$OFFSET, fieldValue);
     }
 
     private static final OfInt z$LAYOUT = (OfInt)$LAYOUT.select(groupElement("z"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * unsigned int z
-     * }
-     */
     public static final OfInt z$layout() {
         return z$LAYOUT;
     }
 
     private static final long z$OFFSET = $LAYOUT.byteOffset(groupElement("z"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * unsigned int z
-     * }
-     */
     public static final long z$offset() {
         return z$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * unsigned int z
-     * }
-     */
     public static int z(MemorySegment struct) {
         return struct.get(z$LAYOUT, z$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * unsigned int z
-     * }
-     */
     public static void z(MemorySegment struct, int fieldValue) {
         struct.set(z$LAYOUT, z$OFFSET, fieldValue);
     }
 
-    /**
-     * Obtains a slice of {@code arrayParam} which selects the array element at {@code index}.
-     * The returned segment has address {@code arrayParam.address() + index * layout().byteSize()}
-     */
     public static MemorySegment asSlice(MemorySegment array, long index) {
         return array.asSlice(layout().byteSize() * index);
     }
 
-    /**
-     * The size (in bytes) of this struct
-     */
     public static long sizeof() { return layout().byteSize(); }
 
-    /**
-     * Allocate a segment of size {@code layout().byteSize()} using {@code allocator}
-     */
     public static MemorySegment allocate(SegmentAllocator allocator) {
         return allocator.allocate(layout());
     }
 
-    /**
-     * Allocate an array of size {@code elementCount} using {@code allocator}.
-     * The returned segment has size {@code elementCount * layout().byteSize()}.
-     */
     public static MemorySegment allocateArray(long elementCount, SegmentAllocator allocator) {
         return allocator.allocate(MemoryLayout.sequenceLayout(elementCount, layout()));
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, Arena arena, Consumer<MemorySegment> cleanup) {
         return reinterpret(addr, 1, arena, cleanup);
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code elementCount * layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, long elementCount, Arena arena, Consumer<MemorySegment> cleanup) {
         return addr.reinterpret(layout().byteSize() * elementCount, arena, cleanup);
     }

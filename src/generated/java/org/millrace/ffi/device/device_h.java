@@ -24,1379 +24,614 @@ public class device_h extends device_h$shared {
             .or(Linker.nativeLinker().defaultLookup());
 
     private static final int NCCL_ALGO_TREE = (int)0L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_ALGO_TREE 0
-     * }
-     */
     public static int NCCL_ALGO_TREE() {
         return NCCL_ALGO_TREE;
     }
     private static final int NCCL_ALGO_RING = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_ALGO_RING 1
-     * }
-     */
     public static int NCCL_ALGO_RING() {
         return NCCL_ALGO_RING;
     }
     private static final int NCCL_ALGO_COLLNET_DIRECT = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_ALGO_COLLNET_DIRECT 2
-     * }
-     */
     public static int NCCL_ALGO_COLLNET_DIRECT() {
         return NCCL_ALGO_COLLNET_DIRECT;
     }
     private static final int NCCL_ALGO_COLLNET_CHAIN = (int)3L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_ALGO_COLLNET_CHAIN 3
-     * }
-     */
     public static int NCCL_ALGO_COLLNET_CHAIN() {
         return NCCL_ALGO_COLLNET_CHAIN;
     }
     private static final int NCCL_ALGO_NVLS = (int)4L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_ALGO_NVLS 4
-     * }
-     */
     public static int NCCL_ALGO_NVLS() {
         return NCCL_ALGO_NVLS;
     }
     private static final int NCCL_ALGO_NVLS_TREE = (int)5L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_ALGO_NVLS_TREE 5
-     * }
-     */
     public static int NCCL_ALGO_NVLS_TREE() {
         return NCCL_ALGO_NVLS_TREE;
     }
     private static final int NCCL_ALGO_PAT = (int)6L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_ALGO_PAT 6
-     * }
-     */
     public static int NCCL_ALGO_PAT() {
         return NCCL_ALGO_PAT;
     }
     private static final int NCCL_NUM_ALGORITHMS = (int)7L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_NUM_ALGORITHMS 7
-     * }
-     */
     public static int NCCL_NUM_ALGORITHMS() {
         return NCCL_NUM_ALGORITHMS;
     }
     private static final int NCCL_PROTO_LL = (int)0L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_PROTO_LL 0
-     * }
-     */
     public static int NCCL_PROTO_LL() {
         return NCCL_PROTO_LL;
     }
     private static final int NCCL_PROTO_LL128 = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_PROTO_LL128 1
-     * }
-     */
     public static int NCCL_PROTO_LL128() {
         return NCCL_PROTO_LL128;
     }
     private static final int NCCL_PROTO_SIMPLE = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_PROTO_SIMPLE 2
-     * }
-     */
     public static int NCCL_PROTO_SIMPLE() {
         return NCCL_PROTO_SIMPLE;
     }
     private static final int NCCL_NUM_PROTOCOLS = (int)3L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_NUM_PROTOCOLS 3
-     * }
-     */
     public static int NCCL_NUM_PROTOCOLS() {
         return NCCL_NUM_PROTOCOLS;
     }
     private static final int NCCL_NET_DEVICE_INVALID_VERSION = (int)0L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_NET_DEVICE_INVALID_VERSION 0
-     * }
-     */
     public static int NCCL_NET_DEVICE_INVALID_VERSION() {
         return NCCL_NET_DEVICE_INVALID_VERSION;
     }
     private static final int NCCL_NET_DEVICE_UNPACK_VERSION = (int)7L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_NET_DEVICE_UNPACK_VERSION 7
-     * }
-     */
     public static int NCCL_NET_DEVICE_UNPACK_VERSION() {
         return NCCL_NET_DEVICE_UNPACK_VERSION;
     }
     private static final int NCCL_NET_MTU_SIZE = (int)4096L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_NET_MTU_SIZE 4096
-     * }
-     */
     public static int NCCL_NET_MTU_SIZE() {
         return NCCL_NET_MTU_SIZE;
     }
     private static final int NCCL_STEPS = (int)8L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_STEPS 8
-     * }
-     */
     public static int NCCL_STEPS() {
         return NCCL_STEPS;
     }
     private static final int NCCL_SHARED_STEPS = (int)16L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_SHARED_STEPS 16
-     * }
-     */
     public static int NCCL_SHARED_STEPS() {
         return NCCL_SHARED_STEPS;
     }
     private static final int CACHE_LINE_SIZE = (int)128L;
-    /**
-     * {@snippet lang=c :
-     * #define CACHE_LINE_SIZE 128
-     * }
-     */
     public static int CACHE_LINE_SIZE() {
         return CACHE_LINE_SIZE;
     }
     private static final int MEM_ALIGN = (int)4096L;
-    /**
-     * {@snippet lang=c :
-     * #define MEM_ALIGN 4096
-     * }
-     */
     public static int MEM_ALIGN() {
         return MEM_ALIGN;
     }
     private static final int NCCL_MODE_NORMAL = (int)0L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_MODE_NORMAL 0
-     * }
-     */
     public static int NCCL_MODE_NORMAL() {
         return NCCL_MODE_NORMAL;
     }
     private static final int NCCL_MODE_OFFSET = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_MODE_OFFSET 1
-     * }
-     */
     public static int NCCL_MODE_OFFSET() {
         return NCCL_MODE_OFFSET;
     }
     private static final int NCCL_MODE_PTR = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_MODE_PTR 2
-     * }
-     */
     public static int NCCL_MODE_PTR() {
         return NCCL_MODE_PTR;
     }
     private static final int NCCL_LL_LINES_PER_THREAD = (int)8L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_LL_LINES_PER_THREAD 8
-     * }
-     */
     public static int NCCL_LL_LINES_PER_THREAD() {
         return NCCL_LL_LINES_PER_THREAD;
     }
     private static final int NCCL_LL_MAX_NTHREADS = (int)512L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_LL_MAX_NTHREADS 512
-     * }
-     */
     public static int NCCL_LL_MAX_NTHREADS() {
         return NCCL_LL_MAX_NTHREADS;
     }
     private static final int NCCL_LL_CLEAN_MASK = (int)2147483640L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_LL_CLEAN_MASK 2147483640
-     * }
-     */
     public static int NCCL_LL_CLEAN_MASK() {
         return NCCL_LL_CLEAN_MASK;
     }
     private static final int NCCL_LL128_LINESIZE = (int)128L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_LL128_LINESIZE 128
-     * }
-     */
     public static int NCCL_LL128_LINESIZE() {
         return NCCL_LL128_LINESIZE;
     }
     private static final int NCCL_LL128_LINEELEMS = (int)16L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_LL128_LINEELEMS 16
-     * }
-     */
     public static int NCCL_LL128_LINEELEMS() {
         return NCCL_LL128_LINEELEMS;
     }
     private static final int NCCL_LL128_DATAELEMS = (int)15L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_LL128_DATAELEMS 15
-     * }
-     */
     public static int NCCL_LL128_DATAELEMS() {
         return NCCL_LL128_DATAELEMS;
     }
     private static final int NCCL_LL128_MAX_NTHREADS = (int)640L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_LL128_MAX_NTHREADS 640
-     * }
-     */
     public static int NCCL_LL128_MAX_NTHREADS() {
         return NCCL_LL128_MAX_NTHREADS;
     }
     private static final int NCCL_LL128_ELEMS_PER_THREAD = (int)120L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_LL128_ELEMS_PER_THREAD 120
-     * }
-     */
     public static int NCCL_LL128_ELEMS_PER_THREAD() {
         return NCCL_LL128_ELEMS_PER_THREAD;
     }
     private static final int NCCL_LL128_SHMEM_ELEMS_PER_THREAD = (int)8L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_LL128_SHMEM_ELEMS_PER_THREAD 8
-     * }
-     */
     public static int NCCL_LL128_SHMEM_ELEMS_PER_THREAD() {
         return NCCL_LL128_SHMEM_ELEMS_PER_THREAD;
     }
     private static final int DEFAULT_BUFFSIZE = (int)4194304L;
-    /**
-     * {@snippet lang=c :
-     * #define DEFAULT_BUFFSIZE 4194304
-     * }
-     */
     public static int DEFAULT_BUFFSIZE() {
         return DEFAULT_BUFFSIZE;
     }
     private static final int ALLREDUCE_SLICESTEPS = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * #define ALLREDUCE_SLICESTEPS 2
-     * }
-     */
     public static int ALLREDUCE_SLICESTEPS() {
         return ALLREDUCE_SLICESTEPS;
     }
     private static final int ALLREDUCE_CHUNKSTEPS = (int)4L;
-    /**
-     * {@snippet lang=c :
-     * #define ALLREDUCE_CHUNKSTEPS 4
-     * }
-     */
     public static int ALLREDUCE_CHUNKSTEPS() {
         return ALLREDUCE_CHUNKSTEPS;
     }
     private static final int ALLGATHER_SLICESTEPS = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * #define ALLGATHER_SLICESTEPS 2
-     * }
-     */
     public static int ALLGATHER_SLICESTEPS() {
         return ALLGATHER_SLICESTEPS;
     }
     private static final int ALLGATHER_CHUNKSTEPS = (int)4L;
-    /**
-     * {@snippet lang=c :
-     * #define ALLGATHER_CHUNKSTEPS 4
-     * }
-     */
     public static int ALLGATHER_CHUNKSTEPS() {
         return ALLGATHER_CHUNKSTEPS;
     }
     private static final int REDUCESCATTER_SLICESTEPS = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * #define REDUCESCATTER_SLICESTEPS 2
-     * }
-     */
     public static int REDUCESCATTER_SLICESTEPS() {
         return REDUCESCATTER_SLICESTEPS;
     }
     private static final int REDUCESCATTER_CHUNKSTEPS = (int)4L;
-    /**
-     * {@snippet lang=c :
-     * #define REDUCESCATTER_CHUNKSTEPS 4
-     * }
-     */
     public static int REDUCESCATTER_CHUNKSTEPS() {
         return REDUCESCATTER_CHUNKSTEPS;
     }
     private static final int ALLTOALL_SLICESTEPS = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define ALLTOALL_SLICESTEPS 1
-     * }
-     */
     public static int ALLTOALL_SLICESTEPS() {
         return ALLTOALL_SLICESTEPS;
     }
     private static final int ALLTOALL_CHUNKSTEPS = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define ALLTOALL_CHUNKSTEPS 1
-     * }
-     */
     public static int ALLTOALL_CHUNKSTEPS() {
         return ALLTOALL_CHUNKSTEPS;
     }
     private static final int BROADCAST_SLICESTEPS = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define BROADCAST_SLICESTEPS 1
-     * }
-     */
     public static int BROADCAST_SLICESTEPS() {
         return BROADCAST_SLICESTEPS;
     }
     private static final int BROADCAST_CHUNKSTEPS = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define BROADCAST_CHUNKSTEPS 1
-     * }
-     */
     public static int BROADCAST_CHUNKSTEPS() {
         return BROADCAST_CHUNKSTEPS;
     }
     private static final int REDUCE_SLICESTEPS = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define REDUCE_SLICESTEPS 1
-     * }
-     */
     public static int REDUCE_SLICESTEPS() {
         return REDUCE_SLICESTEPS;
     }
     private static final int REDUCE_CHUNKSTEPS = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define REDUCE_CHUNKSTEPS 1
-     * }
-     */
     public static int REDUCE_CHUNKSTEPS() {
         return REDUCE_CHUNKSTEPS;
     }
     private static final int GATHER_SLICESTEPS = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define GATHER_SLICESTEPS 1
-     * }
-     */
     public static int GATHER_SLICESTEPS() {
         return GATHER_SLICESTEPS;
     }
     private static final int GATHER_CHUNKSTEPS = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define GATHER_CHUNKSTEPS 1
-     * }
-     */
     public static int GATHER_CHUNKSTEPS() {
         return GATHER_CHUNKSTEPS;
     }
     private static final int SCATTER_SLICESTEPS = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define SCATTER_SLICESTEPS 1
-     * }
-     */
     public static int SCATTER_SLICESTEPS() {
         return SCATTER_SLICESTEPS;
     }
     private static final int SCATTER_CHUNKSTEPS = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define SCATTER_CHUNKSTEPS 1
-     * }
-     */
     public static int SCATTER_CHUNKSTEPS() {
         return SCATTER_CHUNKSTEPS;
     }
     private static final int NCCL_MAX_SLICE_PER_CHUNK = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_MAX_SLICE_PER_CHUNK 2
-     * }
-     */
     public static int NCCL_MAX_SLICE_PER_CHUNK() {
         return NCCL_MAX_SLICE_PER_CHUNK;
     }
     private static final int NCCL_NET_DEVICE_GIN_PROXY = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_NET_DEVICE_GIN_PROXY 2
-     * }
-     */
     public static int NCCL_NET_DEVICE_GIN_PROXY() {
         return NCCL_NET_DEVICE_GIN_PROXY;
     }
     private static final int NCCL_NET_DEVICE_GIN_GDAKI = (int)3L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_NET_DEVICE_GIN_GDAKI 3
-     * }
-     */
     public static int NCCL_NET_DEVICE_GIN_GDAKI() {
         return NCCL_NET_DEVICE_GIN_GDAKI;
     }
     private static final int NCCL_GIN_PROXY_VERSION = (int)100L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_GIN_PROXY_VERSION 100
-     * }
-     */
     public static int NCCL_GIN_PROXY_VERSION() {
         return NCCL_GIN_PROXY_VERSION;
     }
     private static final int MILLRACE_GIN_FLAG = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_GIN_FLAG 1
-     * }
-     */
     public static int MILLRACE_GIN_FLAG() {
         return MILLRACE_GIN_FLAG;
     }
     private static final int MILLRACE_GIN_ADDRESS_SHIFT = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_GIN_ADDRESS_SHIFT 1
-     * }
-     */
     public static int MILLRACE_GIN_ADDRESS_SHIFT() {
         return MILLRACE_GIN_ADDRESS_SHIFT;
     }
     private static final int MILLRACE_GIN_HEADER_OP_SHIFT = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_GIN_HEADER_OP_SHIFT 1
-     * }
-     */
     public static int MILLRACE_GIN_HEADER_OP_SHIFT() {
         return MILLRACE_GIN_HEADER_OP_SHIFT;
     }
     private static final int MILLRACE_GIN_HEADER_OP_BITS = (int)6L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_GIN_HEADER_OP_BITS 6
-     * }
-     */
     public static int MILLRACE_GIN_HEADER_OP_BITS() {
         return MILLRACE_GIN_HEADER_OP_BITS;
     }
     private static final int MILLRACE_GIN_HEADER_VERSION_SHIFT = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_GIN_HEADER_VERSION_SHIFT 1
-     * }
-     */
     public static int MILLRACE_GIN_HEADER_VERSION_SHIFT() {
         return MILLRACE_GIN_HEADER_VERSION_SHIFT;
     }
     private static final int MILLRACE_GIN_HEADER_VERSION_BITS = (int)4L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_GIN_HEADER_VERSION_BITS 4
-     * }
-     */
     public static int MILLRACE_GIN_HEADER_VERSION_BITS() {
         return MILLRACE_GIN_HEADER_VERSION_BITS;
     }
     private static final int MILLRACE_GIN_HEADER_SIZE_SHIFT = (int)7L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_GIN_HEADER_SIZE_SHIFT 7
-     * }
-     */
     public static int MILLRACE_GIN_HEADER_SIZE_SHIFT() {
         return MILLRACE_GIN_HEADER_SIZE_SHIFT;
     }
     private static final int MILLRACE_GIN_EXT_OP_SHIFT = (int)8L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_GIN_EXT_OP_SHIFT 8
-     * }
-     */
     public static int MILLRACE_GIN_EXT_OP_SHIFT() {
         return MILLRACE_GIN_EXT_OP_SHIFT;
     }
     private static final int MILLRACE_GIN_EXT_OP_BITS = (int)16L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_GIN_EXT_OP_BITS 16
-     * }
-     */
     public static int MILLRACE_GIN_EXT_OP_BITS() {
         return MILLRACE_GIN_EXT_OP_BITS;
     }
     private static final int MILLRACE_GIN_INLINE_SHIFT = (int)8L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_GIN_INLINE_SHIFT 8
-     * }
-     */
     public static int MILLRACE_GIN_INLINE_SHIFT() {
         return MILLRACE_GIN_INLINE_SHIFT;
     }
     private static final int MILLRACE_GIN_INLINE_LOW_BITS = (int)48L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_GIN_INLINE_LOW_BITS 48
-     * }
-     */
     public static int MILLRACE_GIN_INLINE_LOW_BITS() {
         return MILLRACE_GIN_INLINE_LOW_BITS;
     }
     private static final int MILLRACE_GIN_INLINE_HIGH_BITS = (int)16L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_GIN_INLINE_HIGH_BITS 16
-     * }
-     */
     public static int MILLRACE_GIN_INLINE_HIGH_BITS() {
         return MILLRACE_GIN_INLINE_HIGH_BITS;
     }
     private static final int MILLRACE_GIN_V28_COUNTER_SHIFT = (int)8L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_GIN_V28_COUNTER_SHIFT 8
-     * }
-     */
     public static int MILLRACE_GIN_V28_COUNTER_SHIFT() {
         return MILLRACE_GIN_V28_COUNTER_SHIFT;
     }
     private static final int MILLRACE_GIN_V28_COUNTER_BITS = (int)16L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_GIN_V28_COUNTER_BITS 16
-     * }
-     */
     public static int MILLRACE_GIN_V28_COUNTER_BITS() {
         return MILLRACE_GIN_V28_COUNTER_BITS;
     }
     private static final int MILLRACE_GIN_V28_SIGNAL_SHIFT = (int)24L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_GIN_V28_SIGNAL_SHIFT 24
-     * }
-     */
     public static int MILLRACE_GIN_V28_SIGNAL_SHIFT() {
         return MILLRACE_GIN_V28_SIGNAL_SHIFT;
     }
     private static final int MILLRACE_GIN_V28_SIGNAL_BITS = (int)16L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_GIN_V28_SIGNAL_BITS 16
-     * }
-     */
     public static int MILLRACE_GIN_V28_SIGNAL_BITS() {
         return MILLRACE_GIN_V28_SIGNAL_BITS;
     }
     private static final int MILLRACE_GIN_V28_VALUE_LOW_SHIFT = (int)40L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_GIN_V28_VALUE_LOW_SHIFT 40
-     * }
-     */
     public static int MILLRACE_GIN_V28_VALUE_LOW_SHIFT() {
         return MILLRACE_GIN_V28_VALUE_LOW_SHIFT;
     }
     private static final int MILLRACE_GIN_COUNTER_SHIFT = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_GIN_COUNTER_SHIFT 1
-     * }
-     */
     public static int MILLRACE_GIN_COUNTER_SHIFT() {
         return MILLRACE_GIN_COUNTER_SHIFT;
     }
     private static final int MILLRACE_GIN_COUNTER_BITS = (int)23L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_GIN_COUNTER_BITS 23
-     * }
-     */
     public static int MILLRACE_GIN_COUNTER_BITS() {
         return MILLRACE_GIN_COUNTER_BITS;
     }
     private static final int MILLRACE_GIN_SIGNAL_SHIFT = (int)24L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_GIN_SIGNAL_SHIFT 24
-     * }
-     */
     public static int MILLRACE_GIN_SIGNAL_SHIFT() {
         return MILLRACE_GIN_SIGNAL_SHIFT;
     }
     private static final int MILLRACE_GIN_SIGNAL_BITS = (int)24L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_GIN_SIGNAL_BITS 24
-     * }
-     */
     public static int MILLRACE_GIN_SIGNAL_BITS() {
         return MILLRACE_GIN_SIGNAL_BITS;
     }
     private static final int MILLRACE_GIN_VALUE_LOW_SHIFT = (int)48L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_GIN_VALUE_LOW_SHIFT 48
-     * }
-     */
     public static int MILLRACE_GIN_VALUE_LOW_SHIFT() {
         return MILLRACE_GIN_VALUE_LOW_SHIFT;
     }
     private static final int MILLRACE_GIN_VALUE_LOW_BITS = (int)16L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_GIN_VALUE_LOW_BITS 16
-     * }
-     */
     public static int MILLRACE_GIN_VALUE_LOW_BITS() {
         return MILLRACE_GIN_VALUE_LOW_BITS;
     }
     private static final int MILLRACE_GIN_VALUE_HIGH_SHIFT = (int)8L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_GIN_VALUE_HIGH_SHIFT 8
-     * }
-     */
     public static int MILLRACE_GIN_VALUE_HIGH_SHIFT() {
         return MILLRACE_GIN_VALUE_HIGH_SHIFT;
     }
     private static final int MILLRACE_GIN_VALUE_HIGH_BITS = (int)48L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_GIN_VALUE_HIGH_BITS 48
-     * }
-     */
     public static int MILLRACE_GIN_VALUE_HIGH_BITS() {
         return MILLRACE_GIN_VALUE_HIGH_BITS;
     }
     private static final int MILLRACE_GIN_STRONG_SHIFT = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_GIN_STRONG_SHIFT 1
-     * }
-     */
     public static int MILLRACE_GIN_STRONG_SHIFT() {
         return MILLRACE_GIN_STRONG_SHIFT;
     }
     private static final int NCCL_GIN_PROXY_GFD_VERSION = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_GIN_PROXY_GFD_VERSION 2
-     * }
-     */
     public static int NCCL_GIN_PROXY_GFD_VERSION() {
         return NCCL_GIN_PROXY_GFD_VERSION;
     }
     private static final int MILLRACE_GIN_GFD_VERSION_V23003 = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_GIN_GFD_VERSION_V23003 1
-     * }
-     */
     public static int MILLRACE_GIN_GFD_VERSION_V23003() {
         return MILLRACE_GIN_GFD_VERSION_V23003;
     }
     private static final int NCCL_NET_DEVICE_UNPACK_MAX_QUEUE_DEPTH = (int)16L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_NET_DEVICE_UNPACK_MAX_QUEUE_DEPTH 16
-     * }
-     */
     public static int NCCL_NET_DEVICE_UNPACK_MAX_QUEUE_DEPTH() {
         return NCCL_NET_DEVICE_UNPACK_MAX_QUEUE_DEPTH;
     }
     private static final int NET_UNPACK_MAX_SLICE_SIZE = (int)4194304L;
-    /**
-     * {@snippet lang=c :
-     * #define NET_UNPACK_MAX_SLICE_SIZE 4194304
-     * }
-     */
     public static int NET_UNPACK_MAX_SLICE_SIZE() {
         return NET_UNPACK_MAX_SLICE_SIZE;
     }
     private static final int SLICE_PAGE_SIZE = (int)4096L;
-    /**
-     * {@snippet lang=c :
-     * #define SLICE_PAGE_SIZE 4096
-     * }
-     */
     public static int SLICE_PAGE_SIZE() {
         return SLICE_PAGE_SIZE;
     }
     private static final int NET_UNPACK_MAX_SLICE_PAGES = (int)2048L;
-    /**
-     * {@snippet lang=c :
-     * #define NET_UNPACK_MAX_SLICE_PAGES 2048
-     * }
-     */
     public static int NET_UNPACK_MAX_SLICE_PAGES() {
         return NET_UNPACK_MAX_SLICE_PAGES;
     }
     private static final int MAXCHANNELS = (int)64L;
-    /**
-     * {@snippet lang=c :
-     * #define MAXCHANNELS 64
-     * }
-     */
     public static int MAXCHANNELS() {
         return MAXCHANNELS;
     }
     private static final int NCCL_MAX_NTHREADS = (int)640L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_MAX_NTHREADS 640
-     * }
-     */
     public static int NCCL_MAX_NTHREADS() {
         return NCCL_MAX_NTHREADS;
     }
     private static final int NCCL_MAX_DIRECT_ARITY = (int)7L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_MAX_DIRECT_ARITY 7
-     * }
-     */
     public static int NCCL_MAX_DIRECT_ARITY() {
         return NCCL_MAX_DIRECT_ARITY;
     }
     private static final int NCCL_MAX_TREE_ARITY = (int)3L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_MAX_TREE_ARITY 3
-     * }
-     */
     public static int NCCL_MAX_TREE_ARITY() {
         return NCCL_MAX_TREE_ARITY;
     }
     private static final int NCCL_MAX_NVLS_ARITY = (int)32L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_MAX_NVLS_ARITY 32
-     * }
-     */
     public static int NCCL_MAX_NVLS_ARITY() {
         return NCCL_MAX_NVLS_ARITY;
     }
     private static final int NCCL_MAX_NVLS_TREE_ARITY = (int)3L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_MAX_NVLS_TREE_ARITY 3
-     * }
-     */
     public static int NCCL_MAX_NVLS_TREE_ARITY() {
         return NCCL_MAX_NVLS_TREE_ARITY;
     }
     private static final int NCCL_MAX_DEV_WORK_BATCH_BYTES = (int)1024L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_MAX_DEV_WORK_BATCH_BYTES 1024
-     * }
-     */
     public static int NCCL_MAX_DEV_WORK_BATCH_BYTES() {
         return NCCL_MAX_DEV_WORK_BATCH_BYTES;
     }
     private static final int NCCL_MAX_DEV_WORK_P2P_PER_BATCH = (int)8L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_MAX_DEV_WORK_P2P_PER_BATCH 8
-     * }
-     */
     public static int NCCL_MAX_DEV_WORK_P2P_PER_BATCH() {
         return NCCL_MAX_DEV_WORK_P2P_PER_BATCH;
     }
     private static final int MILLRACE_P2P_SEND_LL = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_P2P_SEND_LL 1
-     * }
-     */
     public static int MILLRACE_P2P_SEND_LL() {
         return MILLRACE_P2P_SEND_LL;
     }
     private static final int MILLRACE_P2P_RECV_LL = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_P2P_RECV_LL 2
-     * }
-     */
     public static int MILLRACE_P2P_RECV_LL() {
         return MILLRACE_P2P_RECV_LL;
     }
     private static final int MILLRACE_P2P_SEND_NET_REGISTERED = (int)4L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_P2P_SEND_NET_REGISTERED 4
-     * }
-     */
     public static int MILLRACE_P2P_SEND_NET_REGISTERED() {
         return MILLRACE_P2P_SEND_NET_REGISTERED;
     }
     private static final int MILLRACE_P2P_RECV_NET_REGISTERED = (int)8L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_P2P_RECV_NET_REGISTERED 8
-     * }
-     */
     public static int MILLRACE_P2P_RECV_NET_REGISTERED() {
         return MILLRACE_P2P_RECV_NET_REGISTERED;
     }
     private static final int MILLRACE_P2P_SEND_IPC_REGISTERED = (int)16L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_P2P_SEND_IPC_REGISTERED 16
-     * }
-     */
     public static int MILLRACE_P2P_SEND_IPC_REGISTERED() {
         return MILLRACE_P2P_SEND_IPC_REGISTERED;
     }
     private static final int MILLRACE_P2P_RECV_IPC_REGISTERED = (int)32L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_P2P_RECV_IPC_REGISTERED 32
-     * }
-     */
     public static int MILLRACE_P2P_RECV_IPC_REGISTERED() {
         return MILLRACE_P2P_RECV_IPC_REGISTERED;
     }
     private static final int MILLRACE_P2P_PROFILED = (int)64L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_P2P_PROFILED 64
-     * }
-     */
     public static int MILLRACE_P2P_PROFILED() {
         return MILLRACE_P2P_PROFILED;
     }
     private static final int MILLRACE_COLL_RED_OP_ARG_IS_POINTER = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_COLL_RED_OP_ARG_IS_POINTER 1
-     * }
-     */
     public static int MILLRACE_COLL_RED_OP_ARG_IS_POINTER() {
         return MILLRACE_COLL_RED_OP_ARG_IS_POINTER;
     }
     private static final int MILLRACE_COLL_REGISTERED = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_COLL_REGISTERED 2
-     * }
-     */
     public static int MILLRACE_COLL_REGISTERED() {
         return MILLRACE_COLL_REGISTERED;
     }
     private static final int MILLRACE_COLL_NET_REGISTERED = (int)4L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_COLL_NET_REGISTERED 4
-     * }
-     */
     public static int MILLRACE_COLL_NET_REGISTERED() {
         return MILLRACE_COLL_NET_REGISTERED;
     }
     private static final int MILLRACE_COLL_ONE_NODE = (int)8L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_COLL_ONE_NODE 8
-     * }
-     */
     public static int MILLRACE_COLL_ONE_NODE() {
         return MILLRACE_COLL_ONE_NODE;
     }
     private static final int MILLRACE_COLL_DIRECT_SHIFT = (int)4L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_COLL_DIRECT_SHIFT 4
-     * }
-     */
     public static int MILLRACE_COLL_DIRECT_SHIFT() {
         return MILLRACE_COLL_DIRECT_SHIFT;
     }
     private static final int MILLRACE_COLL_DIRECT_BITS = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_COLL_DIRECT_BITS 2
-     * }
-     */
     public static int MILLRACE_COLL_DIRECT_BITS() {
         return MILLRACE_COLL_DIRECT_BITS;
     }
     private static final int MILLRACE_COLL_ONE_RANK_PER_NODE = (int)64L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_COLL_ONE_RANK_PER_NODE 64
-     * }
-     */
     public static int MILLRACE_COLL_ONE_RANK_PER_NODE() {
         return MILLRACE_COLL_ONE_RANK_PER_NODE;
     }
     private static final int MILLRACE_COLL_PROFILED = (int)128L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_COLL_PROFILED 128
-     * }
-     */
     public static int MILLRACE_COLL_PROFILED() {
         return MILLRACE_COLL_PROFILED;
     }
     private static final int MILLRACE_CBD_CHUNK_GRAINS_BITS = (int)21L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_CBD_CHUNK_GRAINS_BITS 21
-     * }
-     */
     public static int MILLRACE_CBD_CHUNK_GRAINS_BITS() {
         return MILLRACE_CBD_CHUNK_GRAINS_BITS;
     }
     private static final int MILLRACE_BATCH_NEXT_JUMP_BITS = (int)14L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_BATCH_NEXT_JUMP_BITS 14
-     * }
-     */
     public static int MILLRACE_BATCH_NEXT_JUMP_BITS() {
         return MILLRACE_BATCH_NEXT_JUMP_BITS;
     }
     private static final int MILLRACE_BATCH_NEXT_EXTENDS = (int)16384L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_BATCH_NEXT_EXTENDS 16384
-     * }
-     */
     public static int MILLRACE_BATCH_NEXT_EXTENDS() {
         return MILLRACE_BATCH_NEXT_EXTENDS;
     }
     private static final int MILLRACE_BATCH_WORK_TYPE_SHIFT = (int)15L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_BATCH_WORK_TYPE_SHIFT 15
-     * }
-     */
     public static int MILLRACE_BATCH_WORK_TYPE_SHIFT() {
         return MILLRACE_BATCH_WORK_TYPE_SHIFT;
     }
     private static final int MILLRACE_BATCH_WORK_TYPE_BITS = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_BATCH_WORK_TYPE_BITS 2
-     * }
-     */
     public static int MILLRACE_BATCH_WORK_TYPE_BITS() {
         return MILLRACE_BATCH_WORK_TYPE_BITS;
     }
     private static final int MILLRACE_BATCH_FUNC_ID_SHIFT = (int)17L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_BATCH_FUNC_ID_SHIFT 17
-     * }
-     */
     public static int MILLRACE_BATCH_FUNC_ID_SHIFT() {
         return MILLRACE_BATCH_FUNC_ID_SHIFT;
     }
     private static final int MILLRACE_BATCH_FUNC_ID_BITS = (int)15L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_BATCH_FUNC_ID_BITS 15
-     * }
-     */
     public static int MILLRACE_BATCH_FUNC_ID_BITS() {
         return MILLRACE_BATCH_FUNC_ID_BITS;
     }
     private static final int MAX_PROFILER_EVENTS_PER_CHANNEL = (int)64L;
-    /**
-     * {@snippet lang=c :
-     * #define MAX_PROFILER_EVENTS_PER_CHANNEL 64
-     * }
-     */
     public static int MAX_PROFILER_EVENTS_PER_CHANNEL() {
         return MAX_PROFILER_EVENTS_PER_CHANNEL;
     }
     private static final int NCCL_NET_DEVICE_HOST = (int)0L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclNetDeviceType.NCCL_NET_DEVICE_HOST = 0
-     * }
-     */
     public static int NCCL_NET_DEVICE_HOST() {
         return NCCL_NET_DEVICE_HOST;
     }
     private static final int NCCL_NET_DEVICE_UNPACK = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclNetDeviceType.NCCL_NET_DEVICE_UNPACK = 1
-     * }
-     */
     public static int NCCL_NET_DEVICE_UNPACK() {
         return NCCL_NET_DEVICE_UNPACK;
     }
     private static final int ncclGinProxyOpPut = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclGinProxyOp_t.ncclGinProxyOpPut = 1
-     * }
-     */
     public static int ncclGinProxyOpPut() {
         return ncclGinProxyOpPut;
     }
     private static final int ncclGinProxyOpWithInline = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclGinProxyOp_t.ncclGinProxyOpWithInline = 2
-     * }
-     */
     public static int ncclGinProxyOpWithInline() {
         return ncclGinProxyOpWithInline;
     }
     private static final int ncclGinProxyOpWithCounter = (int)4L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclGinProxyOp_t.ncclGinProxyOpWithCounter = 4
-     * }
-     */
     public static int ncclGinProxyOpWithCounter() {
         return ncclGinProxyOpWithCounter;
     }
     private static final int ncclGinProxyOpWithSignalInc = (int)8L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclGinProxyOp_t.ncclGinProxyOpWithSignalInc = 8
-     * }
-     */
     public static int ncclGinProxyOpWithSignalInc() {
         return ncclGinProxyOpWithSignalInc;
     }
     private static final int ncclGinProxyOpWithSignalAdd = (int)16L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclGinProxyOp_t.ncclGinProxyOpWithSignalAdd = 16
-     * }
-     */
     public static int ncclGinProxyOpWithSignalAdd() {
         return ncclGinProxyOpWithSignalAdd;
     }
     private static final int ncclGinProxyOpVASignal = (int)32L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclGinProxyOp_t.ncclGinProxyOpVASignal = 32
-     * }
-     */
     public static int ncclGinProxyOpVASignal() {
         return ncclGinProxyOpVASignal;
     }
     private static final int ncclGinProxyOpGet = (int)64L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclGinProxyOp_t.ncclGinProxyOpGet = 64
-     * }
-     */
     public static int ncclGinProxyOpGet() {
         return ncclGinProxyOpGet;
     }
     private static final int ncclGinProxyOpFlush = (int)128L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclGinProxyOp_t.ncclGinProxyOpFlush = 128
-     * }
-     */
     public static int ncclGinProxyOpFlush() {
         return ncclGinProxyOpFlush;
     }
     private static final int ncclGinProxyGfdHeader = (int)0L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclGinProxyGfdQwordIdx_t.ncclGinProxyGfdHeader = 0
-     * }
-     */
     public static int ncclGinProxyGfdHeader() {
         return ncclGinProxyGfdHeader;
     }
     private static final int ncclGinProxyGfdInlineLow = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclGinProxyGfdQwordIdx_t.ncclGinProxyGfdInlineLow = 1
-     * }
-     */
     public static int ncclGinProxyGfdInlineLow() {
         return ncclGinProxyGfdInlineLow;
     }
     private static final int ncclGinProxyGfdInlineHigh = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclGinProxyGfdQwordIdx_t.ncclGinProxyGfdInlineHigh = 2
-     * }
-     */
     public static int ncclGinProxyGfdInlineHigh() {
         return ncclGinProxyGfdInlineHigh;
     }
     private static final int ncclGinProxyGfdSrcOff = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclGinProxyGfdQwordIdx_t.ncclGinProxyGfdSrcOff = 1
-     * }
-     */
     public static int ncclGinProxyGfdSrcOff() {
         return ncclGinProxyGfdSrcOff;
     }
     private static final int ncclGinProxyGfdSrcHandle = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclGinProxyGfdQwordIdx_t.ncclGinProxyGfdSrcHandle = 2
-     * }
-     */
     public static int ncclGinProxyGfdSrcHandle() {
         return ncclGinProxyGfdSrcHandle;
     }
     private static final int ncclGinProxyGfdVASignalOff = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclGinProxyGfdQwordIdx_t.ncclGinProxyGfdVASignalOff = 1
-     * }
-     */
     public static int ncclGinProxyGfdVASignalOff() {
         return ncclGinProxyGfdVASignalOff;
     }
     private static final int ncclGinProxyGfdVASignalHandle = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclGinProxyGfdQwordIdx_t.ncclGinProxyGfdVASignalHandle = 2
-     * }
-     */
     public static int ncclGinProxyGfdVASignalHandle() {
         return ncclGinProxyGfdVASignalHandle;
     }
     private static final int ncclGinProxyGfdDstOff = (int)3L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclGinProxyGfdQwordIdx_t.ncclGinProxyGfdDstOff = 3
-     * }
-     */
     public static int ncclGinProxyGfdDstOff() {
         return ncclGinProxyGfdDstOff;
     }
     private static final int ncclGinProxyGfdDstHandle = (int)4L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclGinProxyGfdQwordIdx_t.ncclGinProxyGfdDstHandle = 4
-     * }
-     */
     public static int ncclGinProxyGfdDstHandle() {
         return ncclGinProxyGfdDstHandle;
     }
     private static final int ncclGinProxyGfdCompletion = (int)5L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclGinProxyGfdQwordIdx_t.ncclGinProxyGfdCompletion = 5
-     * }
-     */
     public static int ncclGinProxyGfdCompletion() {
         return ncclGinProxyGfdCompletion;
     }
     private static final int ncclGinProxyGfdSignalVal = (int)6L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclGinProxyGfdQwordIdx_t.ncclGinProxyGfdSignalVal = 6
-     * }
-     */
     public static int ncclGinProxyGfdSignalVal() {
         return ncclGinProxyGfdSignalVal;
     }
     private static final int ncclGinProxyGfdHeaderExt = (int)7L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclGinProxyGfdQwordIdx_t.ncclGinProxyGfdHeaderExt = 7
-     * }
-     */
     public static int ncclGinProxyGfdHeaderExt() {
         return ncclGinProxyGfdHeaderExt;
     }
     private static final int ncclDevSum = (int)0L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDevRedOp_t.ncclDevSum = 0
-     * }
-     */
     public static int ncclDevSum() {
         return ncclDevSum;
     }
     private static final int ncclDevProd = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDevRedOp_t.ncclDevProd = 1
-     * }
-     */
     public static int ncclDevProd() {
         return ncclDevProd;
     }
     private static final int ncclDevMinMax = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDevRedOp_t.ncclDevMinMax = 2
-     * }
-     */
     public static int ncclDevMinMax() {
         return ncclDevMinMax;
     }
     private static final int ncclDevPreMulSum = (int)3L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDevRedOp_t.ncclDevPreMulSum = 3
-     * }
-     */
     public static int ncclDevPreMulSum() {
         return ncclDevPreMulSum;
     }
     private static final int ncclDevSumPostDiv = (int)4L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDevRedOp_t.ncclDevSumPostDiv = 4
-     * }
-     */
     public static int ncclDevSumPostDiv() {
         return ncclDevSumPostDiv;
     }
     private static final int ncclNumDevRedOps = (int)5L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDevRedOp_t.ncclNumDevRedOps = 5
-     * }
-     */
     public static int ncclNumDevRedOps() {
         return ncclNumDevRedOps;
     }
     private static final int ncclDevWorkTypeP2p = (int)0L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDevWorkType.ncclDevWorkTypeP2p = 0
-     * }
-     */
     public static int ncclDevWorkTypeP2p() {
         return ncclDevWorkTypeP2p;
     }
     private static final int ncclDevWorkTypeColl = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDevWorkType.ncclDevWorkTypeColl = 1
-     * }
-     */
     public static int ncclDevWorkTypeColl() {
         return ncclDevWorkTypeColl;
     }
     private static final int ncclDevWorkTypeCollReg = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDevWorkType.ncclDevWorkTypeCollReg = 2
-     * }
-     */
     public static int ncclDevWorkTypeCollReg() {
         return ncclDevWorkTypeCollReg;
     }
     private static final int ncclDevWorkStorageTypeArgs = (int)0L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDevWorkStorageType.ncclDevWorkStorageTypeArgs = 0
-     * }
-     */
     public static int ncclDevWorkStorageTypeArgs() {
         return ncclDevWorkStorageTypeArgs;
     }
     private static final int ncclDevWorkStorageTypeFifo = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDevWorkStorageType.ncclDevWorkStorageTypeFifo = 1
-     * }
-     */
     public static int ncclDevWorkStorageTypeFifo() {
         return ncclDevWorkStorageTypeFifo;
     }
     private static final int ncclDevWorkStorageTypePersistent = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDevWorkStorageType.ncclDevWorkStorageTypePersistent = 2
-     * }
-     */
     public static int ncclDevWorkStorageTypePersistent() {
         return ncclDevWorkStorageTypePersistent;
     }
     private static final int NCCL_ALGO_UNDEF = (int)-1L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_ALGO_UNDEF -1
-     * }
-     */
     public static int NCCL_ALGO_UNDEF() {
         return NCCL_ALGO_UNDEF;
     }
     private static final int NCCL_PROTO_UNDEF = (int)-1L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_PROTO_UNDEF -1
-     * }
-     */
     public static int NCCL_PROTO_UNDEF() {
         return NCCL_PROTO_UNDEF;
     }
     private static final int DEFAULT_LL_BUFFSIZE = (int)524288L;
-    /**
-     * {@snippet lang=c :
-     * #define DEFAULT_LL_BUFFSIZE 524288
-     * }
-     */
     public static int DEFAULT_LL_BUFFSIZE() {
         return DEFAULT_LL_BUFFSIZE;
     }
     private static final int DEFAULT_LL128_BUFFSIZE = (int)4915200L;
-    /**
-     * {@snippet lang=c :
-     * #define DEFAULT_LL128_BUFFSIZE 4915200
-     * }
-     */
     public static int DEFAULT_LL128_BUFFSIZE() {
         return DEFAULT_LL128_BUFFSIZE;
     }

@@ -12,14 +12,6 @@ import java.util.stream.*;
 import static java.lang.foreign.ValueLayout.*;
 import static java.lang.foreign.MemoryLayout.PathElement.*;
 
-/**
- * {@snippet lang=c :
- * union loadMeta {
- *     uint64_t r64[2];
- *     loadMetaPiece piece;
- * }
- * }
- */
 public class loadMeta {
 
     loadMeta() {
@@ -31,65 +23,32 @@ public class loadMeta {
         loadMetaPiece.layout().withName("piece")
     ).withName("loadMeta");
 
-    /**
-     * The layout of this union
-     */
     public static final GroupLayout layout() {
         return $LAYOUT;
     }
 
     private static final SequenceLayout r64$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("r64"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uint64_t r64[2]
-     * }
-     */
     public static final SequenceLayout r64$layout() {
         return r64$LAYOUT;
     }
 
     private static final long r64$OFFSET = $LAYOUT.byteOffset(groupElement("r64"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uint64_t r64[2]
-     * }
-     */
     public static final long r64$offset() {
         return r64$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uint64_t r64[2]
-     * }
-     */
     public static MemorySegment r64(MemorySegment union) {
         return union.asSlice(r64$OFFSET, r64$LAYOUT.byteSize());
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uint64_t r64[2]
-     * }
-     */
     public static void r64(MemorySegment union, MemorySegment fieldValue) {
         MemorySegment.copy(fieldValue, 0L, union, r64$OFFSET, r64$LAYOUT.byteSize());
     }
 
     private static long[] r64$DIMS = { 2 };
 
-    /**
-     * Dimensions for array field:
-     * {@snippet lang=c :
-     * uint64_t r64[2]
-     * }
-     */
     public static long[] r64$dimensions() {
         return r64$DIMS;
     }
@@ -97,110 +56,52 @@ public class loadMeta {
         static final VarHandle HANDLE = r64$LAYOUT.varHandle(sequenceElement());
     }
 
-    /**
-     * Indexed getter for field:
-     * {@snippet lang=c :
-     * uint64_t r64[2]
-     * }
-     */
     public static long r64(MemorySegment union, long index0) {
         return (long)r64$ELEM.HANDLE.get(union, r64$OFFSET, index0);
     }
 
-    /**
-     * Indexed setter for field:
-     * {@snippet lang=c :
-     * uint64_t r64[2]
-     * }
-     */
     public static void r64(MemorySegment union, long index0, long fieldValue) {
         r64$ELEM.HANDLE.set(union, r64$OFFSET, index0, fieldValue);
     }
 
     private static final GroupLayout piece$LAYOUT = (GroupLayout)$LAYOUT.select(groupElement("piece"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * loadMetaPiece piece
-     * }
-     */
     public static final GroupLayout piece$layout() {
         return piece$LAYOUT;
     }
 
     private static final long piece$OFFSET = $LAYOUT.byteOffset(groupElement("piece"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * loadMetaPiece piece
-     * }
-     */
     public static final long piece$offset() {
         return piece$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * loadMetaPiece piece
-     * }
-     */
     public static MemorySegment piece(MemorySegment union) {
         return union.asSlice(piece$OFFSET, piece$LAYOUT.byteSize());
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * loadMetaPiece piece
-     * }
-     */
     public static void piece(MemorySegment union, MemorySegment fieldValue) {
         MemorySegment.copy(fieldValue, 0L, union, piece$OFFSET, piece$LAYOUT.byteSize());
     }
 
-    /**
-     * Obtains a slice of {@code arrayParam} which selects the array element at {@code index}.
-     * The returned segment has address {@code arrayParam.address() + index * layout().byteSize()}
-     */
     public static MemorySegment asSlice(MemorySegment array, long index) {
         return array.asSlice(layout().byteSize() * index);
     }
 
-    /**
-     * The size (in bytes) of this union
-     */
     public static long sizeof() { return layout().byteSize(); }
 
-    /**
-     * Allocate a segment of size {@code layout().byteSize()} using {@code allocator}
-     */
     public static MemorySegment allocate(SegmentAllocator allocator) {
         return allocator.allocate(layout());
     }
 
-    /**
-     * Allocate an array of size {@code elementCount} using {@code allocator}.
-     * The returned segment has size {@code elementCount * layout().byteSize()}.
-     */
     public static MemorySegment allocateArray(long elementCount, SegmentAllocator allocator) {
         return allocator.allocate(MemoryLayout.sequenceLayout(elementCount, layout()));
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, Arena arena, Consumer<MemorySegment> cleanup) {
         return reinterpret(addr, 1, arena, cleanup);
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code elementCount * layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, long elementCount, Arena arena, Consumer<MemorySegment> cleanup) {
         return addr.reinterpret(layout().byteSize() * elementCount, arena, cleanup);
     }

@@ -12,15 +12,6 @@ import java.util.stream.*;
 import static java.lang.foreign.ValueLayout.*;
 import static java.lang.foreign.MemoryLayout.PathElement.*;
 
-/**
- * {@snippet lang=c :
- * struct loadMetaPiece {
- *     uint32_t src_off;
- *     uint32_t len;
- *     uint64_t dst_off;
- * }
- * }
- */
 public class loadMetaPiece {
 
     loadMetaPiece() {
@@ -33,185 +24,88 @@ public class loadMetaPiece {
         device_h.C_LONG.withName("dst_off")
     ).withName("loadMetaPiece");
 
-    /**
-     * The layout of this struct
-     */
     public static final GroupLayout layout() {
         return $LAYOUT;
     }
 
     private static final OfInt src_off$LAYOUT = (OfInt)$LAYOUT.select(groupElement("src_off"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uint32_t src_off
-     * }
-     */
     public static final OfInt src_off$layout() {
         return src_off$LAYOUT;
     }
 
     private static final long src_off$OFFSET = $LAYOUT.byteOffset(groupElement("src_off"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uint32_t src_off
-     * }
-     */
     public static final long src_off$offset() {
         return src_off$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uint32_t src_off
-     * }
-     */
     public static int src_off(MemorySegment struct) {
         return struct.get(src_off$LAYOUT, src_off$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uint32_t src_off
-     * }
-     */
     public static void src_off(MemorySegment struct, int fieldValue) {
         struct.set(src_off$LAYOUT, src_off$OFFSET, fieldValue);
     }
 
     private static final OfInt len$LAYOUT = (OfInt)$LAYOUT.select(groupElement("len"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uint32_t len
-     * }
-     */
     public static final OfInt len$layout() {
         return len$LAYOUT;
     }
 
     private static final long len$OFFSET = $LAYOUT.byteOffset(groupElement("len"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uint32_t len
-     * }
-     */
     public static final long len$offset() {
         return len$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uint32_t len
-     * }
-     */
     public static int len(MemorySegment struct) {
         return struct.get(len$LAYOUT, len$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uint32_t len
-     * }
-     */
     public static void len(MemorySegment struct, int fieldValue) {
         struct.set(len$LAYOUT, len$OFFSET, fieldValue);
     }
 
     private static final OfLong dst_off$LAYOUT = (OfLong)$LAYOUT.select(groupElement("dst_off"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uint64_t dst_off
-     * }
-     */
     public static final OfLong dst_off$layout() {
         return dst_off$LAYOUT;
     }
 
     private static final long dst_off$OFFSET = $LAYOUT.byteOffset(groupElement("dst_off"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uint64_t dst_off
-     * }
-     */
     public static final long dst_off$offset() {
         return dst_off$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uint64_t dst_off
-     * }
-     */
     public static long dst_off(MemorySegment struct) {
         return struct.get(dst_off$LAYOUT, dst_off$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uint64_t dst_off
-     * }
-     */
     public static void dst_off(MemorySegment struct, long fieldValue) {
         struct.set(dst_off$LAYOUT, dst_off$OFFSET, fieldValue);
     }
 
-    /**
-     * Obtains a slice of {@code arrayParam} which selects the array element at {@code index}.
-     * The returned segment has address {@code arrayParam.address() + index * layout().byteSize()}
-     */
     public static MemorySegment asSlice(MemorySegment array, long index) {
         return array.asSlice(layout().byteSize() * index);
     }
 
-    /**
-     * The size (in bytes) of this struct
-     */
     public static long sizeof() { return layout().byteSize(); }
 
-    /**
-     * Allocate a segment of size {@code layout().byteSize()} using {@code allocator}
-     */
     public static MemorySegment allocate(SegmentAllocator allocator) {
         return allocator.allocate(layout());
     }
 
-    /**
-     * Allocate an array of size {@code elementCount} using {@code allocator}.
-     * The returned segment has size {@code elementCount * layout().byteSize()}.
-     */
     public static MemorySegment allocateArray(long elementCount, SegmentAllocator allocator) {
         return allocator.allocate(MemoryLayout.sequenceLayout(elementCount, layout()));
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, Arena arena, Consumer<MemorySegment> cleanup) {
         return reinterpret(addr, 1, arena, cleanup);
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code elementCount * layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, long elementCount, Arena arena, Consumer<MemorySegment> cleanup) {
         return addr.reinterpret(layout().byteSize() * elementCount, arena, cleanup);
     }

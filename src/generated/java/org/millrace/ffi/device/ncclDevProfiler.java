@@ -12,13 +12,6 @@ import java.util.stream.*;
 import static java.lang.foreign.ValueLayout.*;
 import static java.lang.foreign.MemoryLayout.PathElement.*;
 
-/**
- * {@snippet lang=c :
- * struct ncclDevProfiler {
- *     ncclDevProfilerSlot data[64];
- * }
- * }
- */
 public class ncclDevProfiler {
 
     ncclDevProfiler() {
@@ -29,140 +22,9 @@ public class ncclDevProfiler {
         MemoryLayout.sequenceLayout(64, ncclDevProfilerSlot.layout()).withName("data")
     ).withName("ncclDevProfiler");
 
-    /**
-     * The layout of this struct
-     */
     public static final GroupLayout layout() {
         return $LAYOUT;
     }
 
-    private static final SequenceLayout data$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("data"));
-
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * ncclDevProfilerSlot data[64]
-     * }
-     */
-    public static final SequenceLayout data$layout() {
-        return data$LAYOUT;
-    }
-
-    private static final long data$OFFSET = $LAYOUT.byteOffset(groupElement("data"));
-
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * ncclDevProfilerSlot data[64]
-     * }
-     */
-    public static final long data$offset() {
-        return data$OFFSET;
-    }
-
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * ncclDevProfilerSlot data[64]
-     * }
-     */
-    public static MemorySegment data(MemorySegment struct) {
-        return struct.asSlice(data$OFFSET, data$LAYOUT.byteSize());
-    }
-
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * ncclDevProfilerSlot data[64]
-     * }
-     */
-    public static void data(MemorySegment struct, MemorySegment fieldValue) {
-        MemorySegment.copy(fieldValue, 0L, struct, data$OFFSET, data$LAYOUT.byteSize());
-    }
-
-    private static long[] data$DIMS = { 64 };
-
-    /**
-     * Dimensions for array field:
-     * {@snippet lang=c :
-     * ncclDevProfilerSlot data[64]
-     * }
-     */
-    public static long[] data$dimensions() {
-        return data$DIMS;
-    }
-    private static final class data$ELEM {
-        static final MethodHandle HANDLE = data$LAYOUT.sliceHandle(sequenceElement());
-    }
-
-    /**
-     * Indexed getter for field:
-     * {@snippet lang=c :
-     * ncclDevProfilerSlot data[64]
-     * }
-     */
-    public static MemorySegment data(MemorySegment struct, long index0) {
-        try {
-            return (MemorySegment)data$ELEM.HANDLE.invokeExact(struct, data$OFFSET, index0);
-        } catch (Error | RuntimeException ex) {
-            throw ex;
-        } catch (Throwable ex$) {
-            throw new AssertionError("should not reach here", ex$);
-        }
-    }
-
-    /**
-     * Indexed setter for field:
-     * {@snippet lang=c :
-     * ncclDevProfilerSlot data[64]
-     * }
-     */
-    public static void data(MemorySegment struct, long index0, MemorySegment fieldValue) {
-        MemorySegment.copy(fieldValue, 0L, data(struct, index0), 0L, ncclDevProfilerSlot.layout().byteSize());
-    }
-
-    /**
-     * Obtains a slice of {@code arrayParam} which selects the array element at {@code index}.
-     * The returned segment has address {@code arrayParam.address() + index * layout().byteSize()}
-     */
-    public static MemorySegment asSlice(MemorySegment array, long index) {
-        return array.asSlice(layout().byteSize() * index);
-    }
-
-    /**
-     * The size (in bytes) of this struct
-     */
     public static long sizeof() { return layout().byteSize(); }
-
-    /**
-     * Allocate a segment of size {@code layout().byteSize()} using {@code allocator}
-     */
-    public static MemorySegment allocate(SegmentAllocator allocator) {
-        return allocator.allocate(layout());
-    }
-
-    /**
-     * Allocate an array of size {@code elementCount} using {@code allocator}.
-     * The returned segment has size {@code elementCount * layout().byteSize()}.
-     */
-    public static MemorySegment allocateArray(long elementCount, SegmentAllocator allocator) {
-        return allocator.allocate(MemoryLayout.sequenceLayout(elementCount, layout()));
-    }
-
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code layout().byteSize()}
-     */
-    public static MemorySegment reinterpret(MemorySegment addr, Arena arena, Consumer<MemorySegment> cleanup) {
-        return reinterpret(addr, 1, arena, cleanup);
-    }
-
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code elementCount * layout().byteSize()}
-     */
-    public static MemorySegment reinterpret(MemorySegment addr, long elementCount, Arena arena, Consumer<MemorySegment> cleanup) {
-        return addr.reinterpret(layout().byteSize() * elementCount, arena, cleanup);
-    }
 }
-

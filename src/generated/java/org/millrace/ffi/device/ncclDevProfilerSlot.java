@@ -12,14 +12,6 @@ import java.util.stream.*;
 import static java.lang.foreign.ValueLayout.*;
 import static java.lang.foreign.MemoryLayout.PathElement.*;
 
-/**
- * {@snippet lang=c :
- * struct ncclDevProfilerSlot {
- *     uint64_t counter;
- *     uint64_t timestamp;
- * }
- * }
- */
 public class ncclDevProfilerSlot {
 
     ncclDevProfilerSlot() {
@@ -31,143 +23,9 @@ public class ncclDevProfilerSlot {
         device_h.C_LONG.withName("timestamp")
     ).withName("ncclDevProfilerSlot");
 
-    /**
-     * The layout of this struct
-     */
     public static final GroupLayout layout() {
         return $LAYOUT;
     }
 
-    private static final OfLong counter$LAYOUT = (OfLong)$LAYOUT.select(groupElement("counter"));
-
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uint64_t counter
-     * }
-     */
-    public static final OfLong counter$layout() {
-        return counter$LAYOUT;
-    }
-
-    private static final long counter$OFFSET = $LAYOUT.byteOffset(groupElement("counter"));
-
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uint64_t counter
-     * }
-     */
-    public static final long counter$offset() {
-        return counter$OFFSET;
-    }
-
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uint64_t counter
-     * }
-     */
-    public static long counter(MemorySegment struct) {
-        return struct.get(counter$LAYOUT, counter$OFFSET);
-    }
-
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uint64_t counter
-     * }
-     */
-    public static void counter(MemorySegment struct, long fieldValue) {
-        struct.set(counter$LAYOUT, counter$OFFSET, fieldValue);
-    }
-
-    private static final OfLong timestamp$LAYOUT = (OfLong)$LAYOUT.select(groupElement("timestamp"));
-
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uint64_t timestamp
-     * }
-     */
-    public static final OfLong timestamp$layout() {
-        return timestamp$LAYOUT;
-    }
-
-    private static final long timestamp$OFFSET = $LAYOUT.byteOffset(groupElement("timestamp"));
-
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uint64_t timestamp
-     * }
-     */
-    public static final long timestamp$offset() {
-        return timestamp$OFFSET;
-    }
-
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uint64_t timestamp
-     * }
-     */
-    public static long timestamp(MemorySegment struct) {
-        return struct.get(timestamp$LAYOUT, timestamp$OFFSET);
-    }
-
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uint64_t timestamp
-     * }
-     */
-    public static void timestamp(MemorySegment struct, long fieldValue) {
-        struct.set(timestamp$LAYOUT, timestamp$OFFSET, fieldValue);
-    }
-
-    /**
-     * Obtains a slice of {@code arrayParam} which selects the array element at {@code index}.
-     * The returned segment has address {@code arrayParam.address() + index * layout().byteSize()}
-     */
-    public static MemorySegment asSlice(MemorySegment array, long index) {
-        return array.asSlice(layout().byteSize() * index);
-    }
-
-    /**
-     * The size (in bytes) of this struct
-     */
     public static long sizeof() { return layout().byteSize(); }
-
-    /**
-     * Allocate a segment of size {@code layout().byteSize()} using {@code allocator}
-     */
-    public static MemorySegment allocate(SegmentAllocator allocator) {
-        return allocator.allocate(layout());
-    }
-
-    /**
-     * Allocate an array of size {@code elementCount} using {@code allocator}.
-     * The returned segment has size {@code elementCount * layout().byteSize()}.
-     */
-    public static MemorySegment allocateArray(long elementCount, SegmentAllocator allocator) {
-        return allocator.allocate(MemoryLayout.sequenceLayout(elementCount, layout()));
-    }
-
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code layout().byteSize()}
-     */
-    public static MemorySegment reinterpret(MemorySegment addr, Arena arena, Consumer<MemorySegment> cleanup) {
-        return reinterpret(addr, 1, arena, cleanup);
-    }
-
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code elementCount * layout().byteSize()}
-     */
-    public static MemorySegment reinterpret(MemorySegment addr, long elementCount, Arena arena, Consumer<MemorySegment> cleanup) {
-        return addr.reinterpret(layout().byteSize() * elementCount, arena, cleanup);
-    }
 }
-

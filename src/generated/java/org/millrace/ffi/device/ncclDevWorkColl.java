@@ -12,25 +12,6 @@ import java.util.stream.*;
 import static java.lang.foreign.ValueLayout.*;
 import static java.lang.foreign.MemoryLayout.PathElement.*;
 
-/**
- * {@snippet lang=c :
- * struct ncclDevWorkColl {
- *     uint8_t channelLo;
- *     uint8_t channelHi;
- *     uint8_t nWarps;
- *     uint8_t collFlags;
- *     uint32_t root;
- *     void *recvbuff;
- *     void *sendbuff;
- *     uintptr_t sendbuffOffset;
- *     uintptr_t recvbuffOffset;
- *     uintptr_t *sendbuffRmtAddrs;
- *     uintptr_t *recvbuffRmtAddrs;
- *     ncclDevWorkSchedule schedule;
- *     uint64_t redOpArg;
- * }
- * }
- */
 public class ncclDevWorkColl {
 
     ncclDevWorkColl() {
@@ -53,625 +34,288 @@ public class ncclDevWorkColl {
         device_h.C_LONG.withName("redOpArg")
     ).withName("ncclDevWorkColl");
 
-    /**
-     * The layout of this struct
-     */
     public static final GroupLayout layout() {
         return $LAYOUT;
     }
 
     private static final OfByte channelLo$LAYOUT = (OfByte)$LAYOUT.select(groupElement("channelLo"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uint8_t channelLo
-     * }
-     */
     public static final OfByte channelLo$layout() {
         return channelLo$LAYOUT;
     }
 
     private static final long channelLo$OFFSET = $LAYOUT.byteOffset(groupElement("channelLo"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uint8_t channelLo
-     * }
-     */
     public static final long channelLo$offset() {
         return channelLo$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uint8_t channelLo
-     * }
-     */
     public static byte channelLo(MemorySegment struct) {
         return struct.get(channelLo$LAYOUT, channelLo$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uint8_t channelLo
-     * }
-     */
     public static void channelLo(MemorySegment struct, byte fieldValue) {
         struct.set(channelLo$LAYOUT, channelLo$OFFSET, fieldValue);
     }
 
     private static final OfByte channelHi$LAYOUT = (OfByte)$LAYOUT.select(groupElement("channelHi"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uint8_t channelHi
-     * }
-     */
     public static final OfByte channelHi$layout() {
         return channelHi$LAYOUT;
     }
 
     private static final long channelHi$OFFSET = $LAYOUT.byteOffset(groupElement("channelHi"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uint8_t channelHi
-     * }
-     */
     public static final long channelHi$offset() {
         return channelHi$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uint8_t channelHi
-     * }
-     */
     public static byte channelHi(MemorySegment struct) {
         return struct.get(channelHi$LAYOUT, channelHi$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uint8_t channelHi
-     * }
-     */
     public static void channelHi(MemorySegment struct, byte fieldValue) {
         struct.set(channelHi$LAYOUT, channelHi$OFFSET, fieldValue);
     }
 
     private static final OfByte nWarps$LAYOUT = (OfByte)$LAYOUT.select(groupElement("nWarps"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uint8_t nWarps
-     * }
-     */
     public static final OfByte nWarps$layout() {
         return nWarps$LAYOUT;
     }
 
     private static final long nWarps$OFFSET = $LAYOUT.byteOffset(groupElement("nWarps"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uint8_t nWarps
-     * }
-     */
     public static final long nWarps$offset() {
         return nWarps$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uint8_t nWarps
-     * }
-     */
     public static byte nWarps(MemorySegment struct) {
         return struct.get(nWarps$LAYOUT, nWarps$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uint8_t nWarps
-     * }
-     */
     public static void nWarps(MemorySegment struct, byte fieldValue) {
         struct.set(nWarps$LAYOUT, nWarps$OFFSET, fieldValue);
     }
 
     private static final OfByte collFlags$LAYOUT = (OfByte)$LAYOUT.select(groupElement("collFlags"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uint8_t collFlags
-     * }
-     */
     public static final OfByte collFlags$layout() {
         return collFlags$LAYOUT;
     }
 
     private static final long collFlags$OFFSET = $LAYOUT.byteOffset(groupElement("collFlags"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uint8_t collFlags
-     * }
-     */
     public static final long collFlags$offset() {
         return collFlags$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uint8_t collFlags
-     * }
-     */
     public static byte collFlags(MemorySegment struct) {
         return struct.get(collFlags$LAYOUT, collFlags$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uint8_t collFlags
-     * }
-     */
     public static void collFlags(MemorySegment struct, byte fieldValue) {
         struct.set(collFlags$LAYOUT, collFlags$OFFSET, fieldValue);
     }
 
     private static final OfInt root$LAYOUT = (OfInt)$LAYOUT.select(groupElement("root"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uint32_t root
-     * }
-     */
     public static final OfInt root$layout() {
         return root$LAYOUT;
     }
 
     private static final long root$OFFSET = $LAYOUT.byteOffset(groupElement("root"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uint32_t root
-     * }
-     */
     public static final long root$offset() {
         return root$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uint32_t root
-     * }
-     */
     public static int root(MemorySegment struct) {
         return struct.get(root$LAYOUT, root$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uint32_t root
-     * }
-     */
     public static void root(MemorySegment struct, int fieldValue) {
         struct.set(root$LAYOUT, root$OFFSET, fieldValue);
     }
 
     private static final AddressLayout recvbuff$LAYOUT = (AddressLayout)$LAYOUT.select(groupElement("recvbuff"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * void *recvbuff
-     * }
-     */
     public static final AddressLayout recvbuff$layout() {
         return recvbuff$LAYOUT;
     }
 
     private static final long recvbuff$OFFSET = $LAYOUT.byteOffset(groupElement("recvbuff"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * void *recvbuff
-     * }
-     */
     public static final long recvbuff$offset() {
         return recvbuff$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * void *recvbuff
-     * }
-     */
     public static MemorySegment recvbuff(MemorySegment struct) {
         return struct.get(recvbuff$LAYOUT, recvbuff$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * void *recvbuff
-     * }
-     */
     public static void recvbuff(MemorySegment struct, MemorySegment fieldValue) {
         struct.set(recvbuff$LAYOUT, recvbuff$OFFSET, fieldValue);
     }
 
     private static final AddressLayout sendbuff$LAYOUT = (AddressLayout)$LAYOUT.select(groupElement("sendbuff"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * void *sendbuff
-     * }
-     */
     public static final AddressLayout sendbuff$layout() {
         return sendbuff$LAYOUT;
     }
 
     private static final long sendbuff$OFFSET = $LAYOUT.byteOffset(groupElement("sendbuff"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * void *sendbuff
-     * }
-     */
     public static final long sendbuff$offset() {
         return sendbuff$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * void *sendbuff
-     * }
-     */
     public static MemorySegment sendbuff(MemorySegment struct) {
         return struct.get(sendbuff$LAYOUT, sendbuff$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * void *sendbuff
-     * }
-     */
     public static void sendbuff(MemorySegment struct, MemorySegment fieldValue) {
         struct.set(sendbuff$LAYOUT, sendbuff$OFFSET, fieldValue);
     }
 
     private static final OfLong sendbuffOffset$LAYOUT = (OfLong)$LAYOUT.select(groupElement("sendbuffOffset"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uintptr_t sendbuffOffset
-     * }
-     */
     public static final OfLong sendbuffOffset$layout() {
         return sendbuffOffset$LAYOUT;
     }
 
     private static final long sendbuffOffset$OFFSET = $LAYOUT.byteOffset(groupElement("sendbuffOffset"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uintptr_t sendbuffOffset
-     * }
-     */
     public static final long sendbuffOffset$offset() {
         return sendbuffOffset$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uintptr_t sendbuffOffset
-     * }
-     */
     public static long sendbuffOffset(MemorySegment struct) {
         return struct.get(sendbuffOffset$LAYOUT, sendbuffOffset$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uintptr_t sendbuffOffset
-     * }
-     */
     public static void sendbuffOffset(MemorySegment struct, long fieldValue) {
         struct.set(sendbuffOffset$LAYOUT, sendbuffOffset$OFFSET, fieldValue);
     }
 
     private static final OfLong recvbuffOffset$LAYOUT = (OfLong)$LAYOUT.select(groupElement("recvbuffOffset"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uintptr_t recvbuffOffset
-     * }
-     */
     public static final OfLong recvbuffOffset$layout() {
         return recvbuffOffset$LAYOUT;
     }
 
     private static final long recvbuffOffset$OFFSET = $LAYOUT.byteOffset(groupElement("recvbuffOffset"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uintptr_t recvbuffOffset
-     * }
-     */
     public static final long recvbuffOffset$offset() {
         return recvbuffOffset$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uintptr_t recvbuffOffset
-     * }
-     */
     public static long recvbuffOffset(MemorySegment struct) {
         return struct.get(recvbuffOffset$LAYOUT, recvbuffOffset$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uintptr_t recvbuffOffset
-     * }
-     */
     public static void recvbuffOffset(MemorySegment struct, long fieldValue) {
         struct.set(recvbuffOffset$LAYOUT, recvbuffOffset$OFFSET, fieldValue);
     }
 
     private static final AddressLayout sendbuffRmtAddrs$LAYOUT = (AddressLayout)$LAYOUT.select(groupElement("sendbuffRmtAddrs"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uintptr_t *sendbuffRmtAddrs
-     * }
-     */
     public static final AddressLayout sendbuffRmtAddrs$layout() {
         return sendbuffRmtAddrs$LAYOUT;
     }
 
     private static final long sendbuffRmtAddrs$OFFSET = $LAYOUT.byteOffset(groupElement("sendbuffRmtAddrs"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uintptr_t *sendbuffRmtAddrs
-     * }
-     */
     public static final long sendbuffRmtAddrs$offset() {
         return sendbuffRmtAddrs$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uintptr_t *sendbuffRmtAddrs
-     * }
-     */
     public static MemorySegment sendbuffRmtAddrs(MemorySegment struct) {
         return struct.get(sendbuffRmtAddrs$LAYOUT, sendbuffRmtAddrs$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uintptr_t *sendbuffRmtAddrs
-     * }
-     */
     public static void sendbuffRmtAddrs(MemorySegment struct, MemorySegment fieldValue) {
         struct.set(sendbuffRmtAddrs$LAYOUT, sendbuffRmtAddrs$OFFSET, fieldValue);
     }
 
     private static final AddressLayout recvbuffRmtAddrs$LAYOUT = (AddressLayout)$LAYOUT.select(groupElement("recvbuffRmtAddrs"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uintptr_t *recvbuffRmtAddrs
-     * }
-     */
     public static final AddressLayout recvbuffRmtAddrs$layout() {
         return recvbuffRmtAddrs$LAYOUT;
     }
 
     private static final long recvbuffRmtAddrs$OFFSET = $LAYOUT.byteOffset(groupElement("recvbuffRmtAddrs"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uintptr_t *recvbuffRmtAddrs
-     * }
-     */
     public static final long recvbuffRmtAddrs$offset() {
         return recvbuffRmtAddrs$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uintptr_t *recvbuffRmtAddrs
-     * }
-     */
     public static MemorySegment recvbuffRmtAddrs(MemorySegment struct) {
         return struct.get(recvbuffRmtAddrs$LAYOUT, recvbuffRmtAddrs$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uintptr_t *recvbuffRmtAddrs
-     * }
-     */
     public static void recvbuffRmtAddrs(MemorySegment struct, MemorySegment fieldValue) {
         struct.set(recvbuffRmtAddrs$LAYOUT, recvbuffRmtAddrs$OFFSET, fieldValue);
     }
 
     private static final GroupLayout schedule$LAYOUT = (GroupLayout)$LAYOUT.select(groupElement("schedule"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * ncclDevWorkSchedule schedule
-     * }
-     */
     public static final GroupLayout schedule$layout() {
         return schedule$LAYOUT;
     }
 
     private static final long schedule$OFFSET = $LAYOUT.byteOffset(groupElement("schedule"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * ncclDevWorkSchedule schedule
-     * }
-     */
     public static final long schedule$offset() {
         return schedule$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * ncclDevWorkSchedule schedule
-     * }
-     */
     public static MemorySegment schedule(MemorySegment struct) {
         return struct.asSlice(schedule$OFFSET, schedule$LAYOUT.byteSize());
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * ncclDevWorkSchedule schedule
-     * }
-     */
     public static void schedule(MemorySegment struct, MemorySegment fieldValue) {
         MemorySegment.copy(fieldValue, 0L, struct, schedule$OFFSET, schedule$LAYOUT.byteSize());
     }
 
     private static final OfLong redOpArg$LAYOUT = (OfLong)$LAYOUT.select(groupElement("redOpArg"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uint64_t redOpArg
-     * }
-     */
     public static final OfLong redOpArg$layout() {
         return redOpArg$LAYOUT;
     }
 
     private static final long redOpArg$OFFSET = $LAYOUT.byteOffset(groupElement("redOpArg"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uint64_t redOpArg
-     * }
-     */
     public static final long redOpArg$offset() {
         return redOpArg$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uint64_t redOpArg
-     * }
-     */
     public static long redOpArg(MemorySegment struct) {
         return struct.get(redOpArg$LAYOUT, redOpArg$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uint64_t redOpArg
-     * }
-     */
     public static void redOpArg(MemorySegment struct, long fieldValue) {
         struct.set(redOpArg$LAYOUT, redOpArg$OFFSET, fieldValue);
     }
 
-    /**
-     * Obtains a slice of {@code arrayParam} which selects the array element at {@code index}.
-     * The returned segment has address {@code arrayParam.address() + index * layout().byteSize()}
-     */
     public static MemorySegment asSlice(MemorySegment array, long index) {
         return array.asSlice(layout().byteSize() * index);
     }
 
-    /**
-     * The size (in bytes) of this struct
-     */
     public static long sizeof() { return layout().byteSize(); }
 
-    /**
-     * Allocate a segment of size {@code layout().byteSize()} using {@code allocator}
-     */
     public static MemorySegment allocate(SegmentAllocator allocator) {
         return allocator.allocate(layout());
     }
 
-    /**
-     * Allocate an array of size {@code elementCount} using {@code allocator}.
-     * The returned segment has size {@code elementCount * layout().byteSize()}.
-     */
     public static MemorySegment allocateArray(long elementCount, SegmentAllocator allocator) {
         return allocator.allocate(MemoryLayout.sequenceLayout(elementCount, layout()));
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, Arena arena, Consumer<MemorySegment> cleanup) {
         return reinterpret(addr, 1, arena, cleanup);
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code elementCount * layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, long elementCount, Arena arena, Consumer<MemorySegment> cleanup) {
         return addr.reinterpret(layout().byteSize() * elementCount, arena, cleanup);
     }

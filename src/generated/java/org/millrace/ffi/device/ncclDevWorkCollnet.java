@@ -12,14 +12,6 @@ import java.util.stream.*;
 import static java.lang.foreign.ValueLayout.*;
 import static java.lang.foreign.MemoryLayout.PathElement.*;
 
-/**
- * {@snippet lang=c :
- * struct ncclDevWorkCollnet {
- *     size_t count;
- *     uint32_t chunkCount;
- * }
- * }
- */
 public class ncclDevWorkCollnet {
 
     ncclDevWorkCollnet() {
@@ -32,143 +24,9 @@ public class ncclDevWorkCollnet {
         MemoryLayout.paddingLayout(4)
     ).withName("ncclDevWorkCollnet");
 
-    /**
-     * The layout of this struct
-     */
     public static final GroupLayout layout() {
         return $LAYOUT;
     }
 
-    private static final OfLong count$LAYOUT = (OfLong)$LAYOUT.select(groupElement("count"));
-
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * size_t count
-     * }
-     */
-    public static final OfLong count$layout() {
-        return count$LAYOUT;
-    }
-
-    private static final long count$OFFSET = $LAYOUT.byteOffset(groupElement("count"));
-
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * size_t count
-     * }
-     */
-    public static final long count$offset() {
-        return count$OFFSET;
-    }
-
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * size_t count
-     * }
-     */
-    public static long count(MemorySegment struct) {
-        return struct.get(count$LAYOUT, count$OFFSET);
-    }
-
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * size_t count
-     * }
-     */
-    public static void count(MemorySegment struct, long fieldValue) {
-        struct.set(count$LAYOUT, count$OFFSET, fieldValue);
-    }
-
-    private static final OfInt chunkCount$LAYOUT = (OfInt)$LAYOUT.select(groupElement("chunkCount"));
-
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uint32_t chunkCount
-     * }
-     */
-    public static final OfInt chunkCount$layout() {
-        return chunkCount$LAYOUT;
-    }
-
-    private static final long chunkCount$OFFSET = $LAYOUT.byteOffset(groupElement("chunkCount"));
-
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uint32_t chunkCount
-     * }
-     */
-    public static final long chunkCount$offset() {
-        return chunkCount$OFFSET;
-    }
-
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uint32_t chunkCount
-     * }
-     */
-    public static int chunkCount(MemorySegment struct) {
-        return struct.get(chunkCount$LAYOUT, chunkCount$OFFSET);
-    }
-
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uint32_t chunkCount
-     * }
-     */
-    public static void chunkCount(MemorySegment struct, int fieldValue) {
-        struct.set(chunkCount$LAYOUT, chunkCount$OFFSET, fieldValue);
-    }
-
-    /**
-     * Obtains a slice of {@code arrayParam} which selects the array element at {@code index}.
-     * The returned segment has address {@code arrayParam.address() + index * layout().byteSize()}
-     */
-    public static MemorySegment asSlice(MemorySegment array, long index) {
-        return array.asSlice(layout().byteSize() * index);
-    }
-
-    /**
-     * The size (in bytes) of this struct
-     */
     public static long sizeof() { return layout().byteSize(); }
-
-    /**
-     * Allocate a segment of size {@code layout().byteSize()} using {@code allocator}
-     */
-    public static MemorySegment allocate(SegmentAllocator allocator) {
-        return allocator.allocate(layout());
-    }
-
-    /**
-     * Allocate an array of size {@code elementCount} using {@code allocator}.
-     * The returned segment has size {@code elementCount * layout().byteSize()}.
-     */
-    public static MemorySegment allocateArray(long elementCount, SegmentAllocator allocator) {
-        return allocator.allocate(MemoryLayout.sequenceLayout(elementCount, layout()));
-    }
-
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code layout().byteSize()}
-     */
-    public static MemorySegment reinterpret(MemorySegment addr, Arena arena, Consumer<MemorySegment> cleanup) {
-        return reinterpret(addr, 1, arena, cleanup);
-    }
-
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code elementCount * layout().byteSize()}
-     */
-    public static MemorySegment reinterpret(MemorySegment addr, long elementCount, Arena arena, Consumer<MemorySegment> cleanup) {
-        return addr.reinterpret(layout().byteSize() * elementCount, arena, cleanup);
-    }
 }
-

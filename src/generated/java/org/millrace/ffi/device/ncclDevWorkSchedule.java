@@ -12,14 +12,6 @@ import java.util.stream.*;
 import static java.lang.foreign.ValueLayout.*;
 import static java.lang.foreign.MemoryLayout.PathElement.*;
 
-/**
- * {@snippet lang=c :
- * union ncclDevWorkSchedule {
- *     ncclDevWorkCbd cbd;
- *     ncclDevWorkCollnet collnet;
- * }
- * }
- */
 public class ncclDevWorkSchedule {
 
     ncclDevWorkSchedule() {
@@ -31,143 +23,9 @@ public class ncclDevWorkSchedule {
         ncclDevWorkCollnet.layout().withName("collnet")
     ).withName("ncclDevWorkSchedule");
 
-    /**
-     * The layout of this union
-     */
     public static final GroupLayout layout() {
         return $LAYOUT;
     }
 
-    private static final GroupLayout cbd$LAYOUT = (GroupLayout)$LAYOUT.select(groupElement("cbd"));
-
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * ncclDevWorkCbd cbd
-     * }
-     */
-    public static final GroupLayout cbd$layout() {
-        return cbd$LAYOUT;
-    }
-
-    private static final long cbd$OFFSET = $LAYOUT.byteOffset(groupElement("cbd"));
-
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * ncclDevWorkCbd cbd
-     * }
-     */
-    public static final long cbd$offset() {
-        return cbd$OFFSET;
-    }
-
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * ncclDevWorkCbd cbd
-     * }
-     */
-    public static MemorySegment cbd(MemorySegment union) {
-        return union.asSlice(cbd$OFFSET, cbd$LAYOUT.byteSize());
-    }
-
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * ncclDevWorkCbd cbd
-     * }
-     */
-    public static void cbd(MemorySegment union, MemorySegment fieldValue) {
-        MemorySegment.copy(fieldValue, 0L, union, cbd$OFFSET, cbd$LAYOUT.byteSize());
-    }
-
-    private static final GroupLayout collnet$LAYOUT = (GroupLayout)$LAYOUT.select(groupElement("collnet"));
-
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * ncclDevWorkCollnet collnet
-     * }
-     */
-    public static final GroupLayout collnet$layout() {
-        return collnet$LAYOUT;
-    }
-
-    private static final long collnet$OFFSET = $LAYOUT.byteOffset(groupElement("collnet"));
-
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * ncclDevWorkCollnet collnet
-     * }
-     */
-    public static final long collnet$offset() {
-        return collnet$OFFSET;
-    }
-
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * ncclDevWorkCollnet collnet
-     * }
-     */
-    public static MemorySegment collnet(MemorySegment union) {
-        return union.asSlice(collnet$OFFSET, collnet$LAYOUT.byteSize());
-    }
-
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * ncclDevWorkCollnet collnet
-     * }
-     */
-    public static void collnet(MemorySegment union, MemorySegment fieldValue) {
-        MemorySegment.copy(fieldValue, 0L, union, collnet$OFFSET, collnet$LAYOUT.byteSize());
-    }
-
-    /**
-     * Obtains a slice of {@code arrayParam} which selects the array element at {@code index}.
-     * The returned segment has address {@code arrayParam.address() + index * layout().byteSize()}
-     */
-    public static MemorySegment asSlice(MemorySegment array, long index) {
-        return array.asSlice(layout().byteSize() * index);
-    }
-
-    /**
-     * The size (in bytes) of this union
-     */
     public static long sizeof() { return layout().byteSize(); }
-
-    /**
-     * Allocate a segment of size {@code layout().byteSize()} using {@code allocator}
-     */
-    public static MemorySegment allocate(SegmentAllocator allocator) {
-        return allocator.allocate(layout());
-    }
-
-    /**
-     * Allocate an array of size {@code elementCount} using {@code allocator}.
-     * The returned segment has size {@code elementCount * layout().byteSize()}.
-     */
-    public static MemorySegment allocateArray(long elementCount, SegmentAllocator allocator) {
-        return allocator.allocate(MemoryLayout.sequenceLayout(elementCount, layout()));
-    }
-
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code layout().byteSize()}
-     */
-    public static MemorySegment reinterpret(MemorySegment addr, Arena arena, Consumer<MemorySegment> cleanup) {
-        return reinterpret(addr, 1, arena, cleanup);
-    }
-
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code elementCount * layout().byteSize()}
-     */
-    public static MemorySegment reinterpret(MemorySegment addr, long elementCount, Arena arena, Consumer<MemorySegment> cleanup) {
-        return addr.reinterpret(layout().byteSize() * elementCount, arena, cleanup);
-    }
 }
-

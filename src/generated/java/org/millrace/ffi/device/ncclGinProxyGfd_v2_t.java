@@ -12,13 +12,6 @@ import java.util.stream.*;
 import static java.lang.foreign.ValueLayout.*;
 import static java.lang.foreign.MemoryLayout.PathElement.*;
 
-/**
- * {@snippet lang=c :
- * struct ncclGinProxyGfd_v2_t {
- *     uint64_t qword[16];
- * }
- * }
- */
 public class ncclGinProxyGfd_v2_t {
 
     ncclGinProxyGfd_v2_t() {
@@ -29,134 +22,9 @@ public class ncclGinProxyGfd_v2_t {
         MemoryLayout.sequenceLayout(16, device_h.C_LONG).withName("qword")
     ).withName("ncclGinProxyGfd_v2_t");
 
-    /**
-     * The layout of this struct
-     */
     public static final GroupLayout layout() {
         return $LAYOUT;
     }
 
-    private static final SequenceLayout qword$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("qword"));
-
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uint64_t qword[16]
-     * }
-     */
-    public static final SequenceLayout qword$layout() {
-        return qword$LAYOUT;
-    }
-
-    private static final long qword$OFFSET = $LAYOUT.byteOffset(groupElement("qword"));
-
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uint64_t qword[16]
-     * }
-     */
-    public static final long qword$offset() {
-        return qword$OFFSET;
-    }
-
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uint64_t qword[16]
-     * }
-     */
-    public static MemorySegment qword(MemorySegment struct) {
-        return struct.asSlice(qword$OFFSET, qword$LAYOUT.byteSize());
-    }
-
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uint64_t qword[16]
-     * }
-     */
-    public static void qword(MemorySegment struct, MemorySegment fieldValue) {
-        MemorySegment.copy(fieldValue, 0L, struct, qword$OFFSET, qword$LAYOUT.byteSize());
-    }
-
-    private static long[] qword$DIMS = { 16 };
-
-    /**
-     * Dimensions for array field:
-     * {@snippet lang=c :
-     * uint64_t qword[16]
-     * }
-     */
-    public static long[] qword$dimensions() {
-        return qword$DIMS;
-    }
-    private static final class qword$ELEM {
-        static final VarHandle HANDLE = qword$LAYOUT.varHandle(sequenceElement());
-    }
-
-    /**
-     * Indexed getter for field:
-     * {@snippet lang=c :
-     * uint64_t qword[16]
-     * }
-     */
-    public static long qword(MemorySegment struct, long index0) {
-        return (long)qword$ELEM.HANDLE.get(struct, qword$OFFSET, index0);
-    }
-
-    /**
-     * Indexed setter for field:
-     * {@snippet lang=c :
-     * uint64_t qword[16]
-     * }
-     */
-    public static void qword(MemorySegment struct, long index0, long fieldValue) {
-        qword$ELEM.HANDLE.set(struct, qword$OFFSET, index0, fieldValue);
-    }
-
-    /**
-     * Obtains a slice of {@code arrayParam} which selects the array element at {@code index}.
-     * The returned segment has address {@code arrayParam.address() + index * layout().byteSize()}
-     */
-    public static MemorySegment asSlice(MemorySegment array, long index) {
-        return array.asSlice(layout().byteSize() * index);
-    }
-
-    /**
-     * The size (in bytes) of this struct
-     */
     public static long sizeof() { return layout().byteSize(); }
-
-    /**
-     * Allocate a segment of size {@code layout().byteSize()} using {@code allocator}
-     */
-    public static MemorySegment allocate(SegmentAllocator allocator) {
-        return allocator.allocate(layout());
-    }
-
-    /**
-     * Allocate an array of size {@code elementCount} using {@code allocator}.
-     * The returned segment has size {@code elementCount * layout().byteSize()}.
-     */
-    public static MemorySegment allocateArray(long elementCount, SegmentAllocator allocator) {
-        return allocator.allocate(MemoryLayout.sequenceLayout(elementCount, layout()));
-    }
-
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code layout().byteSize()}
-     */
-    public static MemorySegment reinterpret(MemorySegment addr, Arena arena, Consumer<MemorySegment> cleanup) {
-        return reinterpret(addr, 1, arena, cleanup);
-    }
-
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code elementCount * layout().byteSize()}
-     */
-    public static MemorySegment reinterpret(MemorySegment addr, long elementCount, Arena arena, Consumer<MemorySegment> cleanup) {
-        return addr.reinterpret(layout().byteSize() * elementCount, arena, cleanup);
-    }
 }
-

@@ -12,22 +12,6 @@ import java.util.stream.*;
 import static java.lang.foreign.ValueLayout.*;
 import static java.lang.foreign.MemoryLayout.PathElement.*;
 
-/**
- * {@snippet lang=c :
- * struct ncclGinProxyGpuCtx_v2_t {
- *     int nranks;
- *     uint32_t queueSize;
- *     void *queues;
- *     uint32_t *pis;
- *     uint32_t *cis;
- *     uint64_t *counters;
- *     uint64_t *signals;
- *     uint64_t *signalOffsets;
- *     uint32_t *lastIssuedGet;
- *     uint32_t *lastVisibleGet;
- * }
- * }
- */
 public class ncclGinProxyGpuCtx_v2_t {
 
     ncclGinProxyGpuCtx_v2_t() {
@@ -47,493 +31,228 @@ public class ncclGinProxyGpuCtx_v2_t {
         device_h.C_POINTER.withName("lastVisibleGet")
     ).withName("ncclGinProxyGpuCtx_v2_t");
 
-    /**
-     * The layout of this struct
-     */
     public static final GroupLayout layout() {
         return $LAYOUT;
     }
 
     private static final OfInt nranks$LAYOUT = (OfInt)$LAYOUT.select(groupElement("nranks"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int nranks
-     * }
-     */
     public static final OfInt nranks$layout() {
         return nranks$LAYOUT;
     }
 
     private static final long nranks$OFFSET = $LAYOUT.byteOffset(groupElement("nranks"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int nranks
-     * }
-     */
     public static final long nranks$offset() {
         return nranks$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int nranks
-     * }
-     */
     public static int nranks(MemorySegment struct) {
         return struct.get(nranks$LAYOUT, nranks$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int nranks
-     * }
-     */
     public static void nranks(MemorySegment struct, int fieldValue) {
         struct.set(nranks$LAYOUT, nranks$OFFSET, fieldValue);
     }
 
     private static final OfInt queueSize$LAYOUT = (OfInt)$LAYOUT.select(groupElement("queueSize"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uint32_t queueSize
-     * }
-     */
     public static final OfInt queueSize$layout() {
         return queueSize$LAYOUT;
     }
 
     private static final long queueSize$OFFSET = $LAYOUT.byteOffset(groupElement("queueSize"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uint32_t queueSize
-     * }
-     */
     public static final long queueSize$offset() {
         return queueSize$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uint32_t queueSize
-     * }
-     */
     public static int queueSize(MemorySegment struct) {
         return struct.get(queueSize$LAYOUT, queueSize$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uint32_t queueSize
-     * }
-     */
     public static void queueSize(MemorySegment struct, int fieldValue) {
         struct.set(queueSize$LAYOUT, queueSize$OFFSET, fieldValue);
     }
 
     private static final AddressLayout queues$LAYOUT = (AddressLayout)$LAYOUT.select(groupElement("queues"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * void *queues
-     * }
-     */
     public static final AddressLayout queues$layout() {
         return queues$LAYOUT;
     }
 
     private static final long queues$OFFSET = $LAYOUT.byteOffset(groupElement("queues"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * void *queues
-     * }
-     */
     public static final long queues$offset() {
         return queues$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * void *queues
-     * }
-     */
     public static MemorySegment queues(MemorySegment struct) {
         return struct.get(queues$LAYOUT, queues$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * void *queues
-     * }
-     */
     public static void queues(MemorySegment struct, MemorySegment fieldValue) {
         struct.set(queues$LAYOUT, queues$OFFSET, fieldValue);
     }
 
     private static final AddressLayout pis$LAYOUT = (AddressLayout)$LAYOUT.select(groupElement("pis"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uint32_t *pis
-     * }
-     */
     public static final AddressLayout pis$layout() {
         return pis$LAYOUT;
     }
 
     private static final long pis$OFFSET = $LAYOUT.byteOffset(groupElement("pis"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uint32_t *pis
-     * }
-     */
     public static final long pis$offset() {
         return pis$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uint32_t *pis
-     * }
-     */
     public static MemorySegment pis(MemorySegment struct) {
         return struct.get(pis$LAYOUT, pis$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uint32_t *pis
-     * }
-     */
     public static void pis(MemorySegment struct, MemorySegment fieldValue) {
         struct.set(pis$LAYOUT, pis$OFFSET, fieldValue);
     }
 
     private static final AddressLayout cis$LAYOUT = (AddressLayout)$LAYOUT.select(groupElement("cis"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uint32_t *cis
-     * }
-     */
     public static final AddressLayout cis$layout() {
         return cis$LAYOUT;
     }
 
     private static final long cis$OFFSET = $LAYOUT.byteOffset(groupElement("cis"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uint32_t *cis
-     * }
-     */
     public static final long cis$offset() {
         return cis$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uint32_t *cis
-     * }
-     */
     public static MemorySegment cis(MemorySegment struct) {
         return struct.get(cis$LAYOUT, cis$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uint32_t *cis
-     * }
-     */
     public static void cis(MemorySegment struct, MemorySegment fieldValue) {
         struct.set(cis$LAYOUT, cis$OFFSET, fieldValue);
     }
 
     private static final AddressLayout counters$LAYOUT = (AddressLayout)$LAYOUT.select(groupElement("counters"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uint64_t *counters
-     * }
-     */
     public static final AddressLayout counters$layout() {
         return counters$LAYOUT;
     }
 
     private static final long counters$OFFSET = $LAYOUT.byteOffset(groupElement("counters"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uint64_t *counters
-     * }
-     */
     public static final long counters$offset() {
         return counters$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uint64_t *counters
-     * }
-     */
     public static MemorySegment counters(MemorySegment struct) {
         return struct.get(counters$LAYOUT, counters$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uint64_t *counters
-     * }
-     */
     public static void counters(MemorySegment struct, MemorySegment fieldValue) {
         struct.set(counters$LAYOUT, counters$OFFSET, fieldValue);
     }
 
     private static final AddressLayout signals$LAYOUT = (AddressLayout)$LAYOUT.select(groupElement("signals"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uint64_t *signals
-     * }
-     */
     public static final AddressLayout signals$layout() {
         return signals$LAYOUT;
     }
 
     private static final long signals$OFFSET = $LAYOUT.byteOffset(groupElement("signals"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uint64_t *signals
-     * }
-     */
     public static final long signals$offset() {
         return signals$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uint64_t *signals
-     * }
-     */
     public static MemorySegment signals(MemorySegment struct) {
         return struct.get(signals$LAYOUT, signals$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uint64_t *signals
-     * }
-     */
     public static void signals(MemorySegment struct, MemorySegment fieldValue) {
         struct.set(signals$LAYOUT, signals$OFFSET, fieldValue);
     }
 
     private static final AddressLayout signalOffsets$LAYOUT = (AddressLayout)$LAYOUT.select(groupElement("signalOffsets"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uint64_t *signalOffsets
-     * }
-     */
     public static final AddressLayout signalOffsets$layout() {
         return signalOffsets$LAYOUT;
     }
 
     private static final long signalOffsets$OFFSET = $LAYOUT.byteOffset(groupElement("signalOffsets"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uint64_t *signalOffsets
-     * }
-     */
     public static final long signalOffsets$offset() {
         return signalOffsets$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uint64_t *signalOffsets
-     * }
-     */
     public static MemorySegment signalOffsets(MemorySegment struct) {
         return struct.get(signalOffsets$LAYOUT, signalOffsets$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uint64_t *signalOffsets
-     * }
-     */
     public static void signalOffsets(MemorySegment struct, MemorySegment fieldValue) {
         struct.set(signalOffsets$LAYOUT, signalOffsets$OFFSET, fieldValue);
     }
 
     private static final AddressLayout lastIssuedGet$LAYOUT = (AddressLayout)$LAYOUT.select(groupElement("lastIssuedGet"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uint32_t *lastIssuedGet
-     * }
-     */
     public static final AddressLayout lastIssuedGet$layout() {
         return lastIssuedGet$LAYOUT;
     }
 
     private static final long lastIssuedGet$OFFSET = $LAYOUT.byteOffset(groupElement("lastIssuedGet"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uint32_t *lastIssuedGet
-     * }
-     */
     public static final long lastIssuedGet$offset() {
         return lastIssuedGet$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uint32_t *lastIssuedGet
-     * }
-     */
     public static MemorySegment lastIssuedGet(MemorySegment struct) {
         return struct.get(lastIssuedGet$LAYOUT, lastIssuedGet$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uint32_t *lastIssuedGet
-     * }
-     */
     public static void lastIssuedGet(MemorySegment struct, MemorySegment fieldValue) {
         struct.set(lastIssuedGet$LAYOUT, lastIssuedGet$OFFSET, fieldValue);
     }
 
     private static final AddressLayout lastVisibleGet$LAYOUT = (AddressLayout)$LAYOUT.select(groupElement("lastVisibleGet"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uint32_t *lastVisibleGet
-     * }
-     */
     public static final AddressLayout lastVisibleGet$layout() {
         return lastVisibleGet$LAYOUT;
     }
 
     private static final long lastVisibleGet$OFFSET = $LAYOUT.byteOffset(groupElement("lastVisibleGet"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uint32_t *lastVisibleGet
-     * }
-     */
     public static final long lastVisibleGet$offset() {
         return lastVisibleGet$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uint32_t *lastVisibleGet
-     * }
-     */
     public static MemorySegment lastVisibleGet(MemorySegment struct) {
         return struct.get(lastVisibleGet$LAYOUT, lastVisibleGet$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uint32_t *lastVisibleGet
-     * }
-     */
     public static void lastVisibleGet(MemorySegment struct, MemorySegment fieldValue) {
         struct.set(lastVisibleGet$LAYOUT, lastVisibleGet$OFFSET, fieldValue);
     }
 
-    /**
-     * Obtains a slice of {@code arrayParam} which selects the array element at {@code index}.
-     * The returned segment has address {@code arrayParam.address() + index * layout().byteSize()}
-     */
     public static MemorySegment asSlice(MemorySegment array, long index) {
         return array.asSlice(layout().byteSize() * index);
     }
 
-    /**
-     * The size (in bytes) of this struct
-     */
     public static long sizeof() { return layout().byteSize(); }
 
-    /**
-     * Allocate a segment of size {@code layout().byteSize()} using {@code allocator}
-     */
     public static MemorySegment allocate(SegmentAllocator allocator) {
         return allocator.allocate(layout());
     }
 
-    /**
-     * Allocate an array of size {@code elementCount} using {@code allocator}.
-     * The returned segment has size {@code elementCount * layout().byteSize()}.
-     */
     public static MemorySegment allocateArray(long elementCount, SegmentAllocator allocator) {
         return allocator.allocate(MemoryLayout.sequenceLayout(elementCount, layout()));
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, Arena arena, Consumer<MemorySegment> cleanup) {
         return reinterpret(addr, 1, arena, cleanup);
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code elementCount * layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, long elementCount, Arena arena, Consumer<MemorySegment> cleanup) {
         return addr.reinterpret(layout().byteSize() * elementCount, arena, cleanup);
     }

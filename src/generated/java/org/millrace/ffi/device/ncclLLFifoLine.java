@@ -12,14 +12,6 @@ import java.util.stream.*;
 import static java.lang.foreign.ValueLayout.*;
 import static java.lang.foreign.MemoryLayout.PathElement.*;
 
-/**
- * {@snippet lang=c :
- * union ncclLLFifoLine {
- *     ncclLLFifoWords words;
- *     uint64_t v[2];
- * }
- * }
- */
 public class ncclLLFifoLine {
 
     ncclLLFifoLine() {
@@ -31,109 +23,52 @@ public class ncclLLFifoLine {
         MemoryLayout.sequenceLayout(2, device_h.C_LONG).withName("v")
     ).withName("ncclLLFifoLine");
 
-    /**
-     * The layout of this union
-     */
     public static final GroupLayout layout() {
         return $LAYOUT;
     }
 
     private static final GroupLayout words$LAYOUT = (GroupLayout)$LAYOUT.select(groupElement("words"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * ncclLLFifoWords words
-     * }
-     */
     public static final GroupLayout words$layout() {
         return words$LAYOUT;
     }
 
     private static final long words$OFFSET = $LAYOUT.byteOffset(groupElement("words"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * ncclLLFifoWords words
-     * }
-     */
     public static final long words$offset() {
         return words$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * ncclLLFifoWords words
-     * }
-     */
     public static MemorySegment words(MemorySegment union) {
         return union.asSlice(words$OFFSET, words$LAYOUT.byteSize());
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * ncclLLFifoWords words
-     * }
-     */
     public static void words(MemorySegment union, MemorySegment fieldValue) {
         MemorySegment.copy(fieldValue, 0L, union, words$OFFSET, words$LAYOUT.byteSize());
     }
 
     private static final SequenceLayout v$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("v"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uint64_t v[2]
-     * }
-     */
     public static final SequenceLayout v$layout() {
         return v$LAYOUT;
     }
 
     private static final long v$OFFSET = $LAYOUT.byteOffset(groupElement("v"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uint64_t v[2]
-     * }
-     */
     public static final long v$offset() {
         return v$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uint64_t v[2]
-     * }
-     */
     public static MemorySegment v(MemorySegment union) {
         return union.asSlice(v$OFFSET, v$LAYOUT.byteSize());
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uint64_t v[2]
-     * }
-     */
     public static void v(MemorySegment union, MemorySegment fieldValue) {
         MemorySegment.copy(fieldValue, 0L, union, v$OFFSET, v$LAYOUT.byteSize());
     }
 
     private static long[] v$DIMS = { 2 };
 
-    /**
-     * Dimensions for array field:
-     * {@snippet lang=c :
-     * uint64_t v[2]
-     * }
-     */
     public static long[] v$dimensions() {
         return v$DIMS;
     }
@@ -141,66 +76,32 @@ public class ncclLLFifoLine {
         static final VarHandle HANDLE = v$LAYOUT.varHandle(sequenceElement());
     }
 
-    /**
-     * Indexed getter for field:
-     * {@snippet lang=c :
-     * uint64_t v[2]
-     * }
-     */
     public static long v(MemorySegment union, long index0) {
         return (long)v$ELEM.HANDLE.get(union, v$OFFSET, index0);
     }
 
-    /**
-     * Indexed setter for field:
-     * {@snippet lang=c :
-     * uint64_t v[2]
-     * }
-     */
     public static void v(MemorySegment union, long index0, long fieldValue) {
         v$ELEM.HANDLE.set(union, v$OFFSET, index0, fieldValue);
     }
 
-    /**
-     * Obtains a slice of {@code arrayParam} which selects the array element at {@code index}.
-     * The returned segment has address {@code arrayParam.address() + index * layout().byteSize()}
-     */
     public static MemorySegment asSlice(MemorySegment array, long index) {
         return array.asSlice(layout().byteSize() * index);
     }
 
-    /**
-     * The size (in bytes) of this union
-     */
     public static long sizeof() { return layout().byteSize(); }
 
-    /**
-     * Allocate a segment of size {@code layout().byteSize()} using {@code allocator}
-     */
     public static MemorySegment allocate(SegmentAllocator allocator) {
         return allocator.allocate(layout());
     }
 
-    /**
-     * Allocate an array of size {@code elementCount} using {@code allocator}.
-     * The returned segment has size {@code elementCount * layout().byteSize()}.
-     */
     public static MemorySegment allocateArray(long elementCount, SegmentAllocator allocator) {
         return allocator.allocate(MemoryLayout.sequenceLayout(elementCount, layout()));
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, Arena arena, Consumer<MemorySegment> cleanup) {
         return reinterpret(addr, 1, arena, cleanup);
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code elementCount * layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, long elementCount, Arena arena, Consumer<MemorySegment> cleanup) {
         return addr.reinterpret(layout().byteSize() * elementCount, arena, cleanup);
     }

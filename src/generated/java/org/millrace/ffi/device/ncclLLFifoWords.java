@@ -12,16 +12,6 @@ import java.util.stream.*;
 import static java.lang.foreign.ValueLayout.*;
 import static java.lang.foreign.MemoryLayout.PathElement.*;
 
-/**
- * {@snippet lang=c :
- * struct ncclLLFifoWords {
- *     uint32_t data1;
- *     uint32_t flag1;
- *     uint32_t data2;
- *     uint32_t flag2;
- * }
- * }
- */
 public class ncclLLFifoWords {
 
     ncclLLFifoWords() {
@@ -35,229 +25,108 @@ public class ncclLLFifoWords {
         device_h.C_INT.withName("flag2")
     ).withName("ncclLLFifoWords");
 
-    /**
-     * The layout of this struct
-     */
     public static final GroupLayout layout() {
         return $LAYOUT;
     }
 
     private static final OfInt data1$LAYOUT = (OfInt)$LAYOUT.select(groupElement("data1"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uint32_t data1
-     * }
-     */
     public static final OfInt data1$layout() {
         return data1$LAYOUT;
     }
 
     private static final long data1$OFFSET = $LAYOUT.byteOffset(groupElement("data1"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uint32_t data1
-     * }
-     */
     public static final long data1$offset() {
         return data1$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uint32_t data1
-     * }
-     */
     public static int data1(MemorySegment struct) {
         return struct.get(data1$LAYOUT, data1$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uint32_t data1
-     * }
-     */
     public static void data1(MemorySegment struct, int fieldValue) {
         struct.set(data1$LAYOUT, data1$OFFSET, fieldValue);
     }
 
     private static final OfInt flag1$LAYOUT = (OfInt)$LAYOUT.select(groupElement("flag1"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uint32_t flag1
-     * }
-     */
     public static final OfInt flag1$layout() {
         return flag1$LAYOUT;
     }
 
     private static final long flag1$OFFSET = $LAYOUT.byteOffset(groupElement("flag1"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uint32_t flag1
-     * }
-     */
     public static final long flag1$offset() {
         return flag1$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uint32_t flag1
-     * }
-     */
     public static int flag1(MemorySegment struct) {
         return struct.get(flag1$LAYOUT, flag1$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uint32_t flag1
-     * }
-     */
     public static void flag1(MemorySegment struct, int fieldValue) {
         struct.set(flag1$LAYOUT, flag1$OFFSET, fieldValue);
     }
 
     private static final OfInt data2$LAYOUT = (OfInt)$LAYOUT.select(groupElement("data2"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uint32_t data2
-     * }
-     */
     public static final OfInt data2$layout() {
         return data2$LAYOUT;
     }
 
     private static final long data2$OFFSET = $LAYOUT.byteOffset(groupElement("data2"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uint32_t data2
-     * }
-     */
     public static final long data2$offset() {
         return data2$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uint32_t data2
-     * }
-     */
     public static int data2(MemorySegment struct) {
         return struct.get(data2$LAYOUT, data2$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uint32_t data2
-     * }
-     */
     public static void data2(MemorySegment struct, int fieldValue) {
         struct.set(data2$LAYOUT, data2$OFFSET, fieldValue);
     }
 
     private static final OfInt flag2$LAYOUT = (OfInt)$LAYOUT.select(groupElement("flag2"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uint32_t flag2
-     * }
-     */
     public static final OfInt flag2$layout() {
         return flag2$LAYOUT;
     }
 
     private static final long flag2$OFFSET = $LAYOUT.byteOffset(groupElement("flag2"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uint32_t flag2
-     * }
-     */
     public static final long flag2$offset() {
         return flag2$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uint32_t flag2
-     * }
-     */
     public static int flag2(MemorySegment struct) {
         return struct.get(flag2$LAYOUT, flag2$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uint32_t flag2
-     * }
-     */
     public static void flag2(MemorySegment struct, int fieldValue) {
         struct.set(flag2$LAYOUT, flag2$OFFSET, fieldValue);
     }
 
-    /**
-     * Obtains a slice of {@code arrayParam} which selects the array element at {@code index}.
-     * The returned segment has address {@code arrayParam.address() + index * layout().byteSize()}
-     */
     public static MemorySegment asSlice(MemorySegment array, long index) {
         return array.asSlice(layout().byteSize() * index);
     }
 
-    /**
-     * The size (in bytes) of this struct
-     */
     public static long sizeof() { return layout().byteSize(); }
 
-    /**
-     * Allocate a segment of size {@code layout().byteSize()} using {@code allocator}
-     */
     public static MemorySegment allocate(SegmentAllocator allocator) {
         return allocator.allocate(layout());
     }
 
-    /**
-     * Allocate an array of size {@code elementCount} using {@code allocator}.
-     * The returned segment has size {@code elementCount * layout().byteSize()}.
-     */
     public static MemorySegment allocateArray(long elementCount, SegmentAllocator allocator) {
         return allocator.allocate(MemoryLayout.sequenceLayout(elementCount, layout()));
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, Arena arena, Consumer<MemorySegment> cleanup) {
         return reinterpret(addr, 1, arena, cleanup);
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code elementCount * layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, long elementCount, Arena arena, Consumer<MemorySegment> cleanup) {
         return addr.reinterpret(layout().byteSize() * elementCount, arena, cleanup);
     }

@@ -12,17 +12,6 @@ import java.util.stream.*;
 import static java.lang.foreign.ValueLayout.*;
 import static java.lang.foreign.MemoryLayout.PathElement.*;
 
-/**
- * {@snippet lang=c :
- * struct ncclNetDeviceHandle_t {
- *     ncclNetDeviceType netDeviceType;
- *     int netDeviceVersion;
- *     void *handle;
- *     size_t size;
- *     int needsProxyProgress;
- * }
- * }
- */
 public class ncclNetDeviceHandle_t {
 
     ncclNetDeviceHandle_t() {
@@ -38,273 +27,128 @@ public class ncclNetDeviceHandle_t {
         MemoryLayout.paddingLayout(4)
     ).withName("ncclNetDeviceHandle_t");
 
-    /**
-     * The layout of this struct
-     */
     public static final GroupLayout layout() {
         return $LAYOUT;
     }
 
     private static final OfInt netDeviceType$LAYOUT = (OfInt)$LAYOUT.select(groupElement("netDeviceType"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * ncclNetDeviceType netDeviceType
-     * }
-     */
     public static final OfInt netDeviceType$layout() {
         return netDeviceType$LAYOUT;
     }
 
     private static final long netDeviceType$OFFSET = $LAYOUT.byteOffset(groupElement("netDeviceType"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * ncclNetDeviceType netDeviceType
-     * }
-     */
     public static final long netDeviceType$offset() {
         return netDeviceType$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * ncclNetDeviceType netDeviceType
-     * }
-     */
     public static int netDeviceType(MemorySegment struct) {
         return struct.get(netDeviceType$LAYOUT, netDeviceType$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * ncclNetDeviceType netDeviceType
-     * }
-     */
     public static void netDeviceType(MemorySegment struct, int fieldValue) {
         struct.set(netDeviceType$LAYOUT, netDeviceType$OFFSET, fieldValue);
     }
 
     private static final OfInt netDeviceVersion$LAYOUT = (OfInt)$LAYOUT.select(groupElement("netDeviceVersion"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int netDeviceVersion
-     * }
-     */
     public static final OfInt netDeviceVersion$layout() {
         return netDeviceVersion$LAYOUT;
     }
 
     private static final long netDeviceVersion$OFFSET = $LAYOUT.byteOffset(groupElement("netDeviceVersion"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int netDeviceVersion
-     * }
-     */
     public static final long netDeviceVersion$offset() {
         return netDeviceVersion$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int netDeviceVersion
-     * }
-     */
     public static int netDeviceVersion(MemorySegment struct) {
         return struct.get(netDeviceVersion$LAYOUT, netDeviceVersion$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int netDeviceVersion
-     * }
-     */
     public static void netDeviceVersion(MemorySegment struct, int fieldValue) {
         struct.set(netDeviceVersion$LAYOUT, netDeviceVersion$OFFSET, fieldValue);
     }
 
     private static final AddressLayout handle$LAYOUT = (AddressLayout)$LAYOUT.select(groupElement("handle"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * void *handle
-     * }
-     */
     public static final AddressLayout handle$layout() {
         return handle$LAYOUT;
     }
 
     private static final long handle$OFFSET = $LAYOUT.byteOffset(groupElement("handle"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * void *handle
-     * }
-     */
     public static final long handle$offset() {
         return handle$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * void *handle
-     * }
-     */
     public static MemorySegment handle(MemorySegment struct) {
         return struct.get(handle$LAYOUT, handle$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * void *handle
-     * }
-     */
     public static void handle(MemorySegment struct, MemorySegment fieldValue) {
         struct.set(handle$LAYOUT, handle$OFFSET, fieldValue);
     }
 
     private static final OfLong size$LAYOUT = (OfLong)$LAYOUT.select(groupElement("size"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * size_t size
-     * }
-     */
     public static final OfLong size$layout() {
         return size$LAYOUT;
     }
 
     private static final long size$OFFSET = $LAYOUT.byteOffset(groupElement("size"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * size_t size
-     * }
-     */
     public static final long size$offset() {
         return size$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * size_t size
-     * }
-     */
     public static long size(MemorySegment struct) {
         return struct.get(size$LAYOUT, size$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * size_t size
-     * }
-     */
     public static void size(MemorySegment struct, long fieldValue) {
         struct.set(size$LAYOUT, size$OFFSET, fieldValue);
     }
 
     private static final OfInt needsProxyProgress$LAYOUT = (OfInt)$LAYOUT.select(groupElement("needsProxyProgress"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int needsProxyProgress
-     * }
-     */
     public static final OfInt needsProxyProgress$layout() {
         return needsProxyProgress$LAYOUT;
     }
 
     private static final long needsProxyProgress$OFFSET = $LAYOUT.byteOffset(groupElement("needsProxyProgress"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int needsProxyProgress
-     * }
-     */
     public static final long needsProxyProgress$offset() {
         return needsProxyProgress$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int needsProxyProgress
-     * }
-     */
     public static int needsProxyProgress(MemorySegment struct) {
         return struct.get(needsProxyProgress$LAYOUT, needsProxyProgress$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int needsProxyProgress
-     * }
-     */
     public static void needsProxyProgress(MemorySegment struct, int fieldValue) {
         struct.set(needsProxyProgress$LAYOUT, needsProxyProgress$OFFSET, fieldValue);
     }
 
-    /**
-     * Obtains a slice of {@code arrayParam} which selects the array element at {@code index}.
-     * The returned segment has address {@code arrayParam.address() + index * layout().byteSize()}
-     */
     public static MemorySegment asSlice(MemorySegment array, long index) {
         return array.asSlice(layout().byteSize() * index);
     }
 
-    /**
-     * The size (in bytes) of this struct
-     */
     public static long sizeof() { return layout().byteSize(); }
 
-    /**
-     * Allocate a segment of size {@code layout().byteSize()} using {@code allocator}
-     */
     public static MemorySegment allocate(SegmentAllocator allocator) {
         return allocator.allocate(layout());
     }
 
-    /**
-     * Allocate an array of size {@code elementCount} using {@code allocator}.
-     * The returned segment has size {@code elementCount * layout().byteSize()}.
-     */
     public static MemorySegment allocateArray(long elementCount, SegmentAllocator allocator) {
         return allocator.allocate(MemoryLayout.sequenceLayout(elementCount, layout()));
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, Arena arena, Consumer<MemorySegment> cleanup) {
         return reinterpret(addr, 1, arena, cleanup);
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code elementCount * layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, long elementCount, Arena arena, Consumer<MemorySegment> cleanup) {
         return addr.reinterpret(layout().byteSize() * elementCount, arena, cleanup);
     }

@@ -12,17 +12,6 @@ import java.util.stream.*;
 import static java.lang.foreign.ValueLayout.*;
 import static java.lang.foreign.MemoryLayout.PathElement.*;
 
-/**
- * {@snippet lang=c :
- * struct ncclRecvMem_v28 {
- *     uint64_t tail;
- *     char pad1[120];
- *     ncclConnFifo_v28 connFifo[8];
- *     int flush;
- *     char pad2[3772];
- * }
- * }
- */
 public class ncclRecvMem_v28 {
 
     ncclRecvMem_v28() {
@@ -37,109 +26,52 @@ public class ncclRecvMem_v28 {
         MemoryLayout.sequenceLayout(3772, device_h.C_CHAR).withName("pad2")
     ).withName("ncclRecvMem_v28");
 
-    /**
-     * The layout of this struct
-     */
     public static final GroupLayout layout() {
         return $LAYOUT;
     }
 
     private static final OfLong tail$LAYOUT = (OfLong)$LAYOUT.select(groupElement("tail"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uint64_t tail
-     * }
-     */
     public static final OfLong tail$layout() {
         return tail$LAYOUT;
     }
 
     private static final long tail$OFFSET = $LAYOUT.byteOffset(groupElement("tail"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uint64_t tail
-     * }
-     */
     public static final long tail$offset() {
         return tail$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uint64_t tail
-     * }
-     */
     public static long tail(MemorySegment struct) {
         return struct.get(tail$LAYOUT, tail$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uint64_t tail
-     * }
-     */
     public static void tail(MemorySegment struct, long fieldValue) {
         struct.set(tail$LAYOUT, tail$OFFSET, fieldValue);
     }
 
     private static final SequenceLayout pad1$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("pad1"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * char pad1[120]
-     * }
-     */
     public static final SequenceLayout pad1$layout() {
         return pad1$LAYOUT;
     }
 
     private static final long pad1$OFFSET = $LAYOUT.byteOffset(groupElement("pad1"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * char pad1[120]
-     * }
-     */
     public static final long pad1$offset() {
         return pad1$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * char pad1[120]
-     * }
-     */
     public static MemorySegment pad1(MemorySegment struct) {
         return struct.asSlice(pad1$OFFSET, pad1$LAYOUT.byteSize());
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * char pad1[120]
-     * }
-     */
     public static void pad1(MemorySegment struct, MemorySegment fieldValue) {
         MemorySegment.copy(fieldValue, 0L, struct, pad1$OFFSET, pad1$LAYOUT.byteSize());
     }
 
     private static long[] pad1$DIMS = { 120 };
 
-    /**
-     * Dimensions for array field:
-     * {@snippet lang=c :
-     * char pad1[120]
-     * }
-     */
     public static long[] pad1$dimensions() {
         return pad1$DIMS;
     }
@@ -147,78 +79,36 @@ public class ncclRecvMem_v28 {
         static final VarHandle HANDLE = pad1$LAYOUT.varHandle(sequenceElement());
     }
 
-    /**
-     * Indexed getter for field:
-     * {@snippet lang=c :
-     * char pad1[120]
-     * }
-     */
     public static byte pad1(MemorySegment struct, long index0) {
         return (byte)pad1$ELEM.HANDLE.get(struct, pad1$OFFSET, index0);
     }
 
-    /**
-     * Indexed setter for field:
-     * {@snippet lang=c :
-     * char pad1[120]
-     * }
-     */
     public static void pad1(MemorySegment struct, long index0, byte fieldValue) {
         pad1$ELEM.HANDLE.set(struct, pad1$OFFSET, index0, fieldValue);
     }
 
     private static final SequenceLayout connFifo$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("connFifo"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * ncclConnFifo_v28 connFifo[8]
-     * }
-     */
     public static final SequenceLayout connFifo$layout() {
         return connFifo$LAYOUT;
     }
 
     private static final long connFifo$OFFSET = $LAYOUT.byteOffset(groupElement("connFifo"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * ncclConnFifo_v28 connFifo[8]
-     * }
-     */
     public static final long connFifo$offset() {
         return connFifo$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * ncclConnFifo_v28 connFifo[8]
-     * }
-     */
     public static MemorySegment connFifo(MemorySegment struct) {
         return struct.asSlice(connFifo$OFFSET, connFifo$LAYOUT.byteSize());
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * ncclConnFifo_v28 connFifo[8]
-     * }
-     */
     public static void connFifo(MemorySegment struct, MemorySegment fieldValue) {
         MemorySegment.copy(fieldValue, 0L, struct, connFifo$OFFSET, connFifo$LAYOUT.byteSize());
     }
 
     private static long[] connFifo$DIMS = { 8 };
 
-    /**
-     * Dimensions for array field:
-     * {@snippet lang=c :
-     * ncclConnFifo_v28 connFifo[8]
-     * }
-     */
     public static long[] connFifo$dimensions() {
         return connFifo$DIMS;
     }
@@ -226,12 +116,6 @@ public class ncclRecvMem_v28 {
         static final MethodHandle HANDLE = connFifo$LAYOUT.sliceHandle(sequenceElement());
     }
 
-    /**
-     * Indexed getter for field:
-     * {@snippet lang=c :
-     * ncclConnFifo_v28 connFifo[8]
-     * }
-     */
     public static MemorySegment connFifo(MemorySegment struct, long index0) {
         try {
             return (MemorySegment)connFifo$ELEM.HANDLE.invokeExact(struct, connFifo$OFFSET, index0);
@@ -242,112 +126,52 @@ public class ncclRecvMem_v28 {
         }
     }
 
-    /**
-     * Indexed setter for field:
-     * {@snippet lang=c :
-     * ncclConnFifo_v28 connFifo[8]
-     * }
-     */
     public static void connFifo(MemorySegment struct, long index0, MemorySegment fieldValue) {
         MemorySegment.copy(fieldValue, 0L, connFifo(struct, index0), 0L, ncclConnFifo_v28.layout().byteSize());
     }
 
     private static final OfInt flush$LAYOUT = (OfInt)$LAYOUT.select(groupElement("flush"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int flush
-     * }
-     */
     public static final OfInt flush$layout() {
         return flush$LAYOUT;
     }
 
     private static final long flush$OFFSET = $LAYOUT.byteOffset(groupElement("flush"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int flush
-     * }
-     */
     public static final long flush$offset() {
         return flush$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int flush
-     * }
-     */
     public static int flush(MemorySegment struct) {
         return struct.get(flush$LAYOUT, flush$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int flush
-     * }
-     */
     public static void flush(MemorySegment struct, int fieldValue) {
         struct.set(flush$LAYOUT, flush$OFFSET, fieldValue);
     }
 
     private static final SequenceLayout pad2$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("pad2"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * char pad2[3772]
-     * }
-     */
     public static final SequenceLayout pad2$layout() {
         return pad2$LAYOUT;
     }
 
     private static final long pad2$OFFSET = $LAYOUT.byteOffset(groupElement("pad2"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * char pad2[3772]
-     * }
-     */
     public static final long pad2$offset() {
         return pad2$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * char pad2[3772]
-     * }
-     */
     public static MemorySegment pad2(MemorySegment struct) {
         return struct.asSlice(pad2$OFFSET, pad2$LAYOUT.byteSize());
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * char pad2[3772]
-     * }
-     */
     public static void pad2(MemorySegment struct, MemorySegment fieldValue) {
         MemorySegment.copy(fieldValue, 0L, struct, pad2$OFFSET, pad2$LAYOUT.byteSize());
     }
 
     private static long[] pad2$DIMS = { 3772 };
 
-    /**
-     * Dimensions for array field:
-     * {@snippet lang=c :
-     * char pad2[3772]
-     * }
-     */
     public static long[] pad2$dimensions() {
         return pad2$DIMS;
     }
@@ -355,66 +179,32 @@ public class ncclRecvMem_v28 {
         static final VarHandle HANDLE = pad2$LAYOUT.varHandle(sequenceElement());
     }
 
-    /**
-     * Indexed getter for field:
-     * {@snippet lang=c :
-     * char pad2[3772]
-     * }
-     */
     public static byte pad2(MemorySegment struct, long index0) {
         return (byte)pad2$ELEM.HANDLE.get(struct, pad2$OFFSET, index0);
     }
 
-    /**
-     * Indexed setter for field:
-     * {@snippet lang=c :
-     * char pad2[3772]
-     * }
-     */
     public static void pad2(MemorySegment struct, long index0, byte fieldValue) {
         pad2$ELEM.HANDLE.set(struct, pad2$OFFSET, index0, fieldValue);
     }
 
-    /**
-     * Obtains a slice of {@code arrayParam} which selects the array element at {@code index}.
-     * The returned segment has address {@code arrayParam.address() + index * layout().byteSize()}
-     */
     public static MemorySegment asSlice(MemorySegment array, long index) {
         return array.asSlice(layout().byteSize() * index);
     }
 
-    /**
-     * The size (in bytes) of this struct
-     */
     public static long sizeof() { return layout().byteSize(); }
 
-    /**
-     * Allocate a segment of size {@code layout().byteSize()} using {@code allocator}
-     */
     public static MemorySegment allocate(SegmentAllocator allocator) {
         return allocator.allocate(layout());
     }
 
-    /**
-     * Allocate an array of size {@code elementCount} using {@code allocator}.
-     * The returned segment has size {@code elementCount * layout().byteSize()}.
-     */
     public static MemorySegment allocateArray(long elementCount, SegmentAllocator allocator) {
         return allocator.allocate(MemoryLayout.sequenceLayout(elementCount, layout()));
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, Arena arena, Consumer<MemorySegment> cleanup) {
         return reinterpret(addr, 1, arena, cleanup);
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code elementCount * layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, long elementCount, Arena arena, Consumer<MemorySegment> cleanup) {
         return addr.reinterpret(layout().byteSize() * elementCount, arena, cleanup);
     }

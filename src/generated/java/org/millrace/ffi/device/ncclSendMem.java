@@ -12,19 +12,6 @@ import java.util.stream.*;
 import static java.lang.foreign.ValueLayout.*;
 import static java.lang.foreign.MemoryLayout.PathElement.*;
 
-/**
- * {@snippet lang=c :
- * struct ncclSendMem {
- *     uint64_t head;
- *     char pad1[120];
- *     void *ptrExchange;
- *     uint64_t redOpArgExchange[2];
- *     char pad2[104];
- *     int offsFifo[8];
- *     char pad3[3808];
- * }
- * }
- */
 public class ncclSendMem {
 
     ncclSendMem() {
@@ -41,109 +28,52 @@ public class ncclSendMem {
         MemoryLayout.sequenceLayout(3808, device_h.C_CHAR).withName("pad3")
     ).withName("ncclSendMem");
 
-    /**
-     * The layout of this struct
-     */
     public static final GroupLayout layout() {
         return $LAYOUT;
     }
 
     private static final OfLong head$LAYOUT = (OfLong)$LAYOUT.select(groupElement("head"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uint64_t head
-     * }
-     */
     public static final OfLong head$layout() {
         return head$LAYOUT;
     }
 
     private static final long head$OFFSET = $LAYOUT.byteOffset(groupElement("head"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uint64_t head
-     * }
-     */
     public static final long head$offset() {
         return head$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uint64_t head
-     * }
-     */
     public static long head(MemorySegment struct) {
         return struct.get(head$LAYOUT, head$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uint64_t head
-     * }
-     */
     public static void head(MemorySegment struct, long fieldValue) {
         struct.set(head$LAYOUT, head$OFFSET, fieldValue);
     }
 
     private static final SequenceLayout pad1$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("pad1"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * char pad1[120]
-     * }
-     */
     public static final SequenceLayout pad1$layout() {
         return pad1$LAYOUT;
     }
 
     private static final long pad1$OFFSET = $LAYOUT.byteOffset(groupElement("pad1"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * char pad1[120]
-     * }
-     */
     public static final long pad1$offset() {
         return pad1$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * char pad1[120]
-     * }
-     */
     public static MemorySegment pad1(MemorySegment struct) {
         return struct.asSlice(pad1$OFFSET, pad1$LAYOUT.byteSize());
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * char pad1[120]
-     * }
-     */
     public static void pad1(MemorySegment struct, MemorySegment fieldValue) {
         MemorySegment.copy(fieldValue, 0L, struct, pad1$OFFSET, pad1$LAYOUT.byteSize());
     }
 
     private static long[] pad1$DIMS = { 120 };
 
-    /**
-     * Dimensions for array field:
-     * {@snippet lang=c :
-     * char pad1[120]
-     * }
-     */
     public static long[] pad1$dimensions() {
         return pad1$DIMS;
     }
@@ -151,122 +81,56 @@ public class ncclSendMem {
         static final VarHandle HANDLE = pad1$LAYOUT.varHandle(sequenceElement());
     }
 
-    /**
-     * Indexed getter for field:
-     * {@snippet lang=c :
-     * char pad1[120]
-     * }
-     */
     public static byte pad1(MemorySegment struct, long index0) {
         return (byte)pad1$ELEM.HANDLE.get(struct, pad1$OFFSET, index0);
     }
 
-    /**
-     * Indexed setter for field:
-     * {@snippet lang=c :
-     * char pad1[120]
-     * }
-     */
     public static void pad1(MemorySegment struct, long index0, byte fieldValue) {
         pad1$ELEM.HANDLE.set(struct, pad1$OFFSET, index0, fieldValue);
     }
 
     private static final AddressLayout ptrExchange$LAYOUT = (AddressLayout)$LAYOUT.select(groupElement("ptrExchange"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * void *ptrExchange
-     * }
-     */
     public static final AddressLayout ptrExchange$layout() {
         return ptrExchange$LAYOUT;
     }
 
     private static final long ptrExchange$OFFSET = $LAYOUT.byteOffset(groupElement("ptrExchange"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * void *ptrExchange
-     * }
-     */
     public static final long ptrExchange$offset() {
         return ptrExchange$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * void *ptrExchange
-     * }
-     */
     public static MemorySegment ptrExchange(MemorySegment struct) {
         return struct.get(ptrExchange$LAYOUT, ptrExchange$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * void *ptrExchange
-     * }
-     */
     public static void ptrExchange(MemorySegment struct, MemorySegment fieldValue) {
         struct.set(ptrExchange$LAYOUT, ptrExchange$OFFSET, fieldValue);
     }
 
     private static final SequenceLayout redOpArgExchange$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("redOpArgExchange"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uint64_t redOpArgExchange[2]
-     * }
-     */
     public static final SequenceLayout redOpArgExchange$layout() {
         return redOpArgExchange$LAYOUT;
     }
 
     private static final long redOpArgExchange$OFFSET = $LAYOUT.byteOffset(groupElement("redOpArgExchange"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uint64_t redOpArgExchange[2]
-     * }
-     */
     public static final long redOpArgExchange$offset() {
         return redOpArgExchange$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uint64_t redOpArgExchange[2]
-     * }
-     */
     public static MemorySegment redOpArgExchange(MemorySegment struct) {
         return struct.asSlice(redOpArgExchange$OFFSET, redOpArgExchange$LAYOUT.byteSize());
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uint64_t redOpArgExchange[2]
-     * }
-     */
     public static void redOpArgExchange(MemorySegment struct, MemorySegment fieldValue) {
         MemorySegment.copy(fieldValue, 0L, struct, redOpArgExchange$OFFSET, redOpArgExchange$LAYOUT.byteSize());
     }
 
     private static long[] redOpArgExchange$DIMS = { 2 };
 
-    /**
-     * Dimensions for array field:
-     * {@snippet lang=c :
-     * uint64_t redOpArgExchange[2]
-     * }
-     */
     public static long[] redOpArgExchange$dimensions() {
         return redOpArgExchange$DIMS;
     }
@@ -274,78 +138,36 @@ public class ncclSendMem {
         static final VarHandle HANDLE = redOpArgExchange$LAYOUT.varHandle(sequenceElement());
     }
 
-    /**
-     * Indexed getter for field:
-     * {@snippet lang=c :
-     * uint64_t redOpArgExchange[2]
-     * }
-     */
     public static long redOpArgExchange(MemorySegment struct, long index0) {
         return (long)redOpArgExchange$ELEM.HANDLE.get(struct, redOpArgExchange$OFFSET, index0);
     }
 
-    /**
-     * Indexed setter for field:
-     * {@snippet lang=c :
-     * uint64_t redOpArgExchange[2]
-     * }
-     */
     public static void redOpArgExchange(MemorySegment struct, long index0, long fieldValue) {
         redOpArgExchange$ELEM.HANDLE.set(struct, redOpArgExchange$OFFSET, index0, fieldValue);
     }
 
     private static final SequenceLayout pad2$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("pad2"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * char pad2[104]
-     * }
-     */
     public static final SequenceLayout pad2$layout() {
         return pad2$LAYOUT;
     }
 
     private static final long pad2$OFFSET = $LAYOUT.byteOffset(groupElement("pad2"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * char pad2[104]
-     * }
-     */
     public static final long pad2$offset() {
         return pad2$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * char pad2[104]
-     * }
-     */
     public static MemorySegment pad2(MemorySegment struct) {
         return struct.asSlice(pad2$OFFSET, pad2$LAYOUT.byteSize());
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * char pad2[104]
-     * }
-     */
     public static void pad2(MemorySegment struct, MemorySegment fieldValue) {
         MemorySegment.copy(fieldValue, 0L, struct, pad2$OFFSET, pad2$LAYOUT.byteSize());
     }
 
     private static long[] pad2$DIMS = { 104 };
 
-    /**
-     * Dimensions for array field:
-     * {@snippet lang=c :
-     * char pad2[104]
-     * }
-     */
     public static long[] pad2$dimensions() {
         return pad2$DIMS;
     }
@@ -353,78 +175,36 @@ public class ncclSendMem {
         static final VarHandle HANDLE = pad2$LAYOUT.varHandle(sequenceElement());
     }
 
-    /**
-     * Indexed getter for field:
-     * {@snippet lang=c :
-     * char pad2[104]
-     * }
-     */
     public static byte pad2(MemorySegment struct, long index0) {
         return (byte)pad2$ELEM.HANDLE.get(struct, pad2$OFFSET, index0);
     }
 
-    /**
-     * Indexed setter for field:
-     * {@snippet lang=c :
-     * char pad2[104]
-     * }
-     */
     public static void pad2(MemorySegment struct, long index0, byte fieldValue) {
         pad2$ELEM.HANDLE.set(struct, pad2$OFFSET, index0, fieldValue);
     }
 
     private static final SequenceLayout offsFifo$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("offsFifo"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int offsFifo[8]
-     * }
-     */
     public static final SequenceLayout offsFifo$layout() {
         return offsFifo$LAYOUT;
     }
 
     private static final long offsFifo$OFFSET = $LAYOUT.byteOffset(groupElement("offsFifo"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int offsFifo[8]
-     * }
-     */
     public static final long offsFifo$offset() {
         return offsFifo$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int offsFifo[8]
-     * }
-     */
     public static MemorySegment offsFifo(MemorySegment struct) {
         return struct.asSlice(offsFifo$OFFSET, offsFifo$LAYOUT.byteSize());
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int offsFifo[8]
-     * }
-     */
     public static void offsFifo(MemorySegment struct, MemorySegment fieldValue) {
         MemorySegment.copy(fieldValue, 0L, struct, offsFifo$OFFSET, offsFifo$LAYOUT.byteSize());
     }
 
     private static long[] offsFifo$DIMS = { 8 };
 
-    /**
-     * Dimensions for array field:
-     * {@snippet lang=c :
-     * int offsFifo[8]
-     * }
-     */
     public static long[] offsFifo$dimensions() {
         return offsFifo$DIMS;
     }
@@ -432,78 +212,36 @@ public class ncclSendMem {
         static final VarHandle HANDLE = offsFifo$LAYOUT.varHandle(sequenceElement());
     }
 
-    /**
-     * Indexed getter for field:
-     * {@snippet lang=c :
-     * int offsFifo[8]
-     * }
-     */
     public static int offsFifo(MemorySegment struct, long index0) {
         return (int)offsFifo$ELEM.HANDLE.get(struct, offsFifo$OFFSET, index0);
     }
 
-    /**
-     * Indexed setter for field:
-     * {@snippet lang=c :
-     * int offsFifo[8]
-     * }
-     */
     public static void offsFifo(MemorySegment struct, long index0, int fieldValue) {
         offsFifo$ELEM.HANDLE.set(struct, offsFifo$OFFSET, index0, fieldValue);
     }
 
     private static final SequenceLayout pad3$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("pad3"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * char pad3[3808]
-     * }
-     */
     public static final SequenceLayout pad3$layout() {
         return pad3$LAYOUT;
     }
 
     private static final long pad3$OFFSET = $LAYOUT.byteOffset(groupElement("pad3"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * char pad3[3808]
-     * }
-     */
     public static final long pad3$offset() {
         return pad3$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * char pad3[3808]
-     * }
-     */
     public static MemorySegment pad3(MemorySegment struct) {
         return struct.asSlice(pad3$OFFSET, pad3$LAYOUT.byteSize());
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * char pad3[3808]
-     * }
-     */
     public static void pad3(MemorySegment struct, MemorySegment fieldValue) {
         MemorySegment.copy(fieldValue, 0L, struct, pad3$OFFSET, pad3$LAYOUT.byteSize());
     }
 
     private static long[] pad3$DIMS = { 3808 };
 
-    /**
-     * Dimensions for array field:
-     * {@snippet lang=c :
-     * char pad3[3808]
-     * }
-     */
     public static long[] pad3$dimensions() {
         return pad3$DIMS;
     }
@@ -511,66 +249,32 @@ public class ncclSendMem {
         static final VarHandle HANDLE = pad3$LAYOUT.varHandle(sequenceElement());
     }
 
-    /**
-     * Indexed getter for field:
-     * {@snippet lang=c :
-     * char pad3[3808]
-     * }
-     */
     public static byte pad3(MemorySegment struct, long index0) {
         return (byte)pad3$ELEM.HANDLE.get(struct, pad3$OFFSET, index0);
     }
 
-    /**
-     * Indexed setter for field:
-     * {@snippet lang=c :
-     * char pad3[3808]
-     * }
-     */
     public static void pad3(MemorySegment struct, long index0, byte fieldValue) {
         pad3$ELEM.HANDLE.set(struct, pad3$OFFSET, index0, fieldValue);
     }
 
-    /**
-     * Obtains a slice of {@code arrayParam} which selects the array element at {@code index}.
-     * The returned segment has address {@code arrayParam.address() + index * layout().byteSize()}
-     */
     public static MemorySegment asSlice(MemorySegment array, long index) {
         return array.asSlice(layout().byteSize() * index);
     }
 
-    /**
-     * The size (in bytes) of this struct
-     */
     public static long sizeof() { return layout().byteSize(); }
 
-    /**
-     * Allocate a segment of size {@code layout().byteSize()} using {@code allocator}
-     */
     public static MemorySegment allocate(SegmentAllocator allocator) {
         return allocator.allocate(layout());
     }
 
-    /**
-     * Allocate an array of size {@code elementCount} using {@code allocator}.
-     * The returned segment has size {@code elementCount * layout().byteSize()}.
-     */
     public static MemorySegment allocateArray(long elementCount, SegmentAllocator allocator) {
         return allocator.allocate(MemoryLayout.sequenceLayout(elementCount, layout()));
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, Arena arena, Consumer<MemorySegment> cleanup) {
         return reinterpret(addr, 1, arena, cleanup);
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code elementCount * layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, long elementCount, Arena arena, Consumer<MemorySegment> cleanup) {
         return addr.reinterpret(layout().byteSize() * elementCount, arena, cleanup);
     }

@@ -12,14 +12,6 @@ import java.util.stream.*;
 import static java.lang.foreign.ValueLayout.*;
 import static java.lang.foreign.MemoryLayout.PathElement.*;
 
-/**
- * {@snippet lang=c :
- * struct netUnpackMeta {
- *     loadMeta mem[16][2048];
- *     uint64_t cnt[16];
- * }
- * }
- */
 public class netUnpackMeta {
 
     netUnpackMeta() {
@@ -31,65 +23,32 @@ public class netUnpackMeta {
         MemoryLayout.sequenceLayout(16, device_h.C_LONG).withName("cnt")
     ).withName("netUnpackMeta");
 
-    /**
-     * The layout of this struct
-     */
     public static final GroupLayout layout() {
         return $LAYOUT;
     }
 
     private static final SequenceLayout mem$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("mem"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * loadMeta mem[16][2048]
-     * }
-     */
     public static final SequenceLayout mem$layout() {
         return mem$LAYOUT;
     }
 
     private static final long mem$OFFSET = $LAYOUT.byteOffset(groupElement("mem"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * loadMeta mem[16][2048]
-     * }
-     */
     public static final long mem$offset() {
         return mem$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * loadMeta mem[16][2048]
-     * }
-     */
     public static MemorySegment mem(MemorySegment struct) {
         return struct.asSlice(mem$OFFSET, mem$LAYOUT.byteSize());
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * loadMeta mem[16][2048]
-     * }
-     */
     public static void mem(MemorySegment struct, MemorySegment fieldValue) {
         MemorySegment.copy(fieldValue, 0L, struct, mem$OFFSET, mem$LAYOUT.byteSize());
     }
 
     private static long[] mem$DIMS = { 16, 2048 };
 
-    /**
-     * Dimensions for array field:
-     * {@snippet lang=c :
-     * loadMeta mem[16][2048]
-     * }
-     */
     public static long[] mem$dimensions() {
         return mem$DIMS;
     }
@@ -97,12 +56,6 @@ public class netUnpackMeta {
         static final MethodHandle HANDLE = mem$LAYOUT.sliceHandle(sequenceElement(), sequenceElement());
     }
 
-    /**
-     * Indexed getter for field:
-     * {@snippet lang=c :
-     * loadMeta mem[16][2048]
-     * }
-     */
     public static MemorySegment mem(MemorySegment struct, long index0, long index1) {
         try {
             return (MemorySegment)mem$ELEM.HANDLE.invokeExact(struct, mem$OFFSET, index0, index1);
@@ -113,68 +66,32 @@ public class netUnpackMeta {
         }
     }
 
-    /**
-     * Indexed setter for field:
-     * {@snippet lang=c :
-     * loadMeta mem[16][2048]
-     * }
-     */
     public static void mem(MemorySegment struct, long index0, long index1, MemorySegment fieldValue) {
         MemorySegment.copy(fieldValue, 0L, mem(struct, index0, index1), 0L, loadMeta.layout().byteSize());
     }
 
     private static final SequenceLayout cnt$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("cnt"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uint64_t cnt[16]
-     * }
-     */
     public static final SequenceLayout cnt$layout() {
         return cnt$LAYOUT;
     }
 
     private static final long cnt$OFFSET = $LAYOUT.byteOffset(groupElement("cnt"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uint64_t cnt[16]
-     * }
-     */
     public static final long cnt$offset() {
         return cnt$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uint64_t cnt[16]
-     * }
-     */
     public static MemorySegment cnt(MemorySegment struct) {
         return struct.asSlice(cnt$OFFSET, cnt$LAYOUT.byteSize());
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uint64_t cnt[16]
-     * }
-     */
     public static void cnt(MemorySegment struct, MemorySegment fieldValue) {
         MemorySegment.copy(fieldValue, 0L, struct, cnt$OFFSET, cnt$LAYOUT.byteSize());
     }
 
     private static long[] cnt$DIMS = { 16 };
 
-    /**
-     * Dimensions for array field:
-     * {@snippet lang=c :
-     * uint64_t cnt[16]
-     * }
-     */
     public static long[] cnt$dimensions() {
         return cnt$DIMS;
     }
@@ -182,66 +99,32 @@ public class netUnpackMeta {
         static final VarHandle HANDLE = cnt$LAYOUT.varHandle(sequenceElement());
     }
 
-    /**
-     * Indexed getter for field:
-     * {@snippet lang=c :
-     * uint64_t cnt[16]
-     * }
-     */
     public static long cnt(MemorySegment struct, long index0) {
         return (long)cnt$ELEM.HANDLE.get(struct, cnt$OFFSET, index0);
     }
 
-    /**
-     * Indexed setter for field:
-     * {@snippet lang=c :
-     * uint64_t cnt[16]
-     * }
-     */
     public static void cnt(MemorySegment struct, long index0, long fieldValue) {
         cnt$ELEM.HANDLE.set(struct, cnt$OFFSET, index0, fieldValue);
     }
 
-    /**
-     * Obtains a slice of {@code arrayParam} which selects the array element at {@code index}.
-     * The returned segment has address {@code arrayParam.address() + index * layout().byteSize()}
-     */
     public static MemorySegment asSlice(MemorySegment array, long index) {
         return array.asSlice(layout().byteSize() * index);
     }
 
-    /**
-     * The size (in bytes) of this struct
-     */
     public static long sizeof() { return layout().byteSize(); }
 
-    /**
-     * Allocate a segment of size {@code layout().byteSize()} using {@code allocator}
-     */
     public static MemorySegment allocate(SegmentAllocator allocator) {
         return allocator.allocate(layout());
     }
 
-    /**
-     * Allocate an array of size {@code elementCount} using {@code allocator}.
-     * The returned segment has size {@code elementCount * layout().byteSize()}.
-     */
     public static MemorySegment allocateArray(long elementCount, SegmentAllocator allocator) {
         return allocator.allocate(MemoryLayout.sequenceLayout(elementCount, layout()));
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, Arena arena, Consumer<MemorySegment> cleanup) {
         return reinterpret(addr, 1, arena, cleanup);
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code elementCount * layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, long elementCount, Arena arena, Consumer<MemorySegment> cleanup) {
         return addr.reinterpret(layout().byteSize() * elementCount, arena, cleanup);
     }

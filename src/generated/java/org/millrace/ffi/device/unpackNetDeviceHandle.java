@@ -12,15 +12,6 @@ import java.util.stream.*;
 import static java.lang.foreign.ValueLayout.*;
 import static java.lang.foreign.MemoryLayout.PathElement.*;
 
-/**
- * {@snippet lang=c :
- * struct unpackNetDeviceHandle {
- *     netUnpackMeta *meta;
- *     void *bounce_buf;
- *     uint64_t head;
- * }
- * }
- */
 public class unpackNetDeviceHandle {
 
     unpackNetDeviceHandle() {
@@ -33,185 +24,88 @@ public class unpackNetDeviceHandle {
         device_h.C_LONG.withName("head")
     ).withName("unpackNetDeviceHandle");
 
-    /**
-     * The layout of this struct
-     */
     public static final GroupLayout layout() {
         return $LAYOUT;
     }
 
     private static final AddressLayout meta$LAYOUT = (AddressLayout)$LAYOUT.select(groupElement("meta"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * netUnpackMeta *meta
-     * }
-     */
     public static final AddressLayout meta$layout() {
         return meta$LAYOUT;
     }
 
     private static final long meta$OFFSET = $LAYOUT.byteOffset(groupElement("meta"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * netUnpackMeta *meta
-     * }
-     */
     public static final long meta$offset() {
         return meta$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * netUnpackMeta *meta
-     * }
-     */
     public static MemorySegment meta(MemorySegment struct) {
         return struct.get(meta$LAYOUT, meta$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * netUnpackMeta *meta
-     * }
-     */
     public static void meta(MemorySegment struct, MemorySegment fieldValue) {
         struct.set(meta$LAYOUT, meta$OFFSET, fieldValue);
     }
 
     private static final AddressLayout bounce_buf$LAYOUT = (AddressLayout)$LAYOUT.select(groupElement("bounce_buf"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * void *bounce_buf
-     * }
-     */
     public static final AddressLayout bounce_buf$layout() {
         return bounce_buf$LAYOUT;
     }
 
     private static final long bounce_buf$OFFSET = $LAYOUT.byteOffset(groupElement("bounce_buf"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * void *bounce_buf
-     * }
-     */
     public static final long bounce_buf$offset() {
         return bounce_buf$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * void *bounce_buf
-     * }
-     */
     public static MemorySegment bounce_buf(MemorySegment struct) {
         return struct.get(bounce_buf$LAYOUT, bounce_buf$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * void *bounce_buf
-     * }
-     */
     public static void bounce_buf(MemorySegment struct, MemorySegment fieldValue) {
         struct.set(bounce_buf$LAYOUT, bounce_buf$OFFSET, fieldValue);
     }
 
     private static final OfLong head$LAYOUT = (OfLong)$LAYOUT.select(groupElement("head"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uint64_t head
-     * }
-     */
     public static final OfLong head$layout() {
         return head$LAYOUT;
     }
 
     private static final long head$OFFSET = $LAYOUT.byteOffset(groupElement("head"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uint64_t head
-     * }
-     */
     public static final long head$offset() {
         return head$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uint64_t head
-     * }
-     */
     public static long head(MemorySegment struct) {
         return struct.get(head$LAYOUT, head$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uint64_t head
-     * }
-     */
     public static void head(MemorySegment struct, long fieldValue) {
         struct.set(head$LAYOUT, head$OFFSET, fieldValue);
     }
 
-    /**
-     * Obtains a slice of {@code arrayParam} which selects the array element at {@code index}.
-     * The returned segment has address {@code arrayParam.address() + index * layout().byteSize()}
-     */
     public static MemorySegment asSlice(MemorySegment array, long index) {
         return array.asSlice(layout().byteSize() * index);
     }
 
-    /**
-     * The size (in bytes) of this struct
-     */
     public static long sizeof() { return layout().byteSize(); }
 
-    /**
-     * Allocate a segment of size {@code layout().byteSize()} using {@code allocator}
-     */
     public static MemorySegment allocate(SegmentAllocator allocator) {
         return allocator.allocate(layout());
     }
 
-    /**
-     * Allocate an array of size {@code elementCount} using {@code allocator}.
-     * The returned segment has size {@code elementCount * layout().byteSize()}.
-     */
     public static MemorySegment allocateArray(long elementCount, SegmentAllocator allocator) {
         return allocator.allocate(MemoryLayout.sequenceLayout(elementCount, layout()));
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, Arena arena, Consumer<MemorySegment> cleanup) {
         return reinterpret(addr, 1, arena, cleanup);
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code elementCount * layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, long elementCount, Arena arena, Consumer<MemorySegment> cleanup) {
         return addr.reinterpret(layout().byteSize() * elementCount, arena, cleanup);
     }

@@ -24,119 +24,54 @@ public class mailbox_h extends mailbox_h$shared {
             .or(Linker.nativeLinker().defaultLookup());
 
     private static final int MILLRACE_COPY_COMMANDS = (int)256L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_COPY_COMMANDS 256
-     * }
-     */
     public static int MILLRACE_COPY_COMMANDS() {
         return MILLRACE_COPY_COMMANDS;
     }
     private static final int MILLRACE_COPY_WORDS = (int)4L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_COPY_WORDS 4
-     * }
-     */
     public static int MILLRACE_COPY_WORDS() {
         return MILLRACE_COPY_WORDS;
     }
     private static final int MILLRACE_COPY_WORKERS = (int)32L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_COPY_WORKERS 32
-     * }
-     */
     public static int MILLRACE_COPY_WORKERS() {
         return MILLRACE_COPY_WORKERS;
     }
     private static final int MILLRACE_COPY_GIVEN = (int)64L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_COPY_GIVEN 64
-     * }
-     */
     public static int MILLRACE_COPY_GIVEN() {
         return MILLRACE_COPY_GIVEN;
     }
     private static final int MILLRACE_COPY_NUMBER_SHIFT = (int)48L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_COPY_NUMBER_SHIFT 48
-     * }
-     */
     public static int MILLRACE_COPY_NUMBER_SHIFT() {
         return MILLRACE_COPY_NUMBER_SHIFT;
     }
     private static final int MILLRACE_COPY_FROM_SHIFT = (int)16L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_COPY_FROM_SHIFT 16
-     * }
-     */
     public static int MILLRACE_COPY_FROM_SHIFT() {
         return MILLRACE_COPY_FROM_SHIFT;
     }
     private static final int MILLRACE_COPY_WORKER_SHIFT = (int)32L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_COPY_WORKER_SHIFT 32
-     * }
-     */
     public static int MILLRACE_COPY_WORKER_SHIFT() {
         return MILLRACE_COPY_WORKER_SHIFT;
     }
     private static final int MILLRACE_COPY_ORDERED_SHIFT = (int)40L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_COPY_ORDERED_SHIFT 40
-     * }
-     */
     public static int MILLRACE_COPY_ORDERED_SHIFT() {
         return MILLRACE_COPY_ORDERED_SHIFT;
     }
     private static final int MILLRACE_COPY_ABSENT = (int)0L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_COPY_ABSENT 0
-     * }
-     */
     public static int MILLRACE_COPY_ABSENT() {
         return MILLRACE_COPY_ABSENT;
     }
     private static final int MILLRACE_COPY_PRESENT = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_COPY_PRESENT 1
-     * }
-     */
     public static int MILLRACE_COPY_PRESENT() {
         return MILLRACE_COPY_PRESENT;
     }
     private static final int MILLRACE_COPY_LEAVING = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_COPY_LEAVING 2
-     * }
-     */
     public static int MILLRACE_COPY_LEAVING() {
         return MILLRACE_COPY_LEAVING;
     }
     private static final int MILLRACE_COPY_GONE = (int)3L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_COPY_GONE 3
-     * }
-     */
     public static int MILLRACE_COPY_GONE() {
         return MILLRACE_COPY_GONE;
     }
     private static final int MILLRACE_COPY_STREAM_SHIFT = (int)8L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_COPY_STREAM_SHIFT 8
-     * }
-     */
     public static int MILLRACE_COPY_STREAM_SHIFT() {
         return MILLRACE_COPY_STREAM_SHIFT;
     }

@@ -12,18 +12,6 @@ import java.util.stream.*;
 import static java.lang.foreign.ValueLayout.*;
 import static java.lang.foreign.MemoryLayout.PathElement.*;
 
-/**
- * {@snippet lang=c :
- * struct millraceCopyMailbox {
- *     millraceCopyCommand commands[256];
- *     uint32_t done;
- *     uint32_t copied[32];
- *     char pad1[124];
- *     uint32_t state;
- *     char pad2[124];
- * }
- * }
- */
 public class millraceCopyMailbox {
 
     millraceCopyMailbox() {
@@ -39,65 +27,32 @@ public class millraceCopyMailbox {
         MemoryLayout.sequenceLayout(124, mailbox_h.C_CHAR).withName("pad2")
     ).withName("millraceCopyMailbox");
 
-    /**
-     * The layout of this struct
-     */
     public static final GroupLayout layout() {
         return $LAYOUT;
     }
 
     private static final SequenceLayout commands$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("commands"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * millraceCopyCommand commands[256]
-     * }
-     */
     public static final SequenceLayout commands$layout() {
         return commands$LAYOUT;
     }
 
     private static final long commands$OFFSET = $LAYOUT.byteOffset(groupElement("commands"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * millraceCopyCommand commands[256]
-     * }
-     */
     public static final long commands$offset() {
         return commands$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * millraceCopyCommand commands[256]
-     * }
-     */
     public static MemorySegment commands(MemorySegment struct) {
         return struct.asSlice(commands$OFFSET, commands$LAYOUT.byteSize());
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * millraceCopyCommand commands[256]
-     * }
-     */
     public static void commands(MemorySegment struct, MemorySegment fieldValue) {
         MemorySegment.copy(fieldValue, 0L, struct, commands$OFFSET, commands$LAYOUT.byteSize());
     }
 
     private static long[] commands$DIMS = { 256 };
 
-    /**
-     * Dimensions for array field:
-     * {@snippet lang=c :
-     * millraceCopyCommand commands[256]
-     * }
-     */
     public static long[] commands$dimensions() {
         return commands$DIMS;
     }
@@ -105,12 +60,6 @@ public class millraceCopyMailbox {
         static final MethodHandle HANDLE = commands$LAYOUT.sliceHandle(sequenceElement());
     }
 
-    /**
-     * Indexed getter for field:
-     * {@snippet lang=c :
-     * millraceCopyCommand commands[256]
-     * }
-     */
     public static MemorySegment commands(MemorySegment struct, long index0) {
         try {
             return (MemorySegment)commands$ELEM.HANDLE.invokeExact(struct, commands$OFFSET, index0);
@@ -121,112 +70,52 @@ public class millraceCopyMailbox {
         }
     }
 
-    /**
-     * Indexed setter for field:
-     * {@snippet lang=c :
-     * millraceCopyCommand commands[256]
-     * }
-     */
     public static void commands(MemorySegment struct, long index0, MemorySegment fieldValue) {
         MemorySegment.copy(fieldValue, 0L, commands(struct, index0), 0L, millraceCopyCommand.layout().byteSize());
     }
 
     private static final OfInt done$LAYOUT = (OfInt)$LAYOUT.select(groupElement("done"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uint32_t done
-     * }
-     */
     public static final OfInt done$layout() {
         return done$LAYOUT;
     }
 
     private static final long done$OFFSET = $LAYOUT.byteOffset(groupElement("done"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uint32_t done
-     * }
-     */
     public static final long done$offset() {
         return done$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uint32_t done
-     * }
-     */
     public static int done(MemorySegment struct) {
         return struct.get(done$LAYOUT, done$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uint32_t done
-     * }
-     */
     public static void done(MemorySegment struct, int fieldValue) {
         struct.set(done$LAYOUT, done$OFFSET, fieldValue);
     }
 
     private static final SequenceLayout copied$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("copied"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uint32_t copied[32]
-     * }
-     */
     public static final SequenceLayout copied$layout() {
         return copied$LAYOUT;
     }
 
     private static final long copied$OFFSET = $LAYOUT.byteOffset(groupElement("copied"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uint32_t copied[32]
-     * }
-     */
     public static final long copied$offset() {
         return copied$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uint32_t copied[32]
-     * }
-     */
     public static MemorySegment copied(MemorySegment struct) {
         return struct.asSlice(copied$OFFSET, copied$LAYOUT.byteSize());
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uint32_t copied[32]
-     * }
-     */
     public static void copied(MemorySegment struct, MemorySegment fieldValue) {
         MemorySegment.copy(fieldValue, 0L, struct, copied$OFFSET, copied$LAYOUT.byteSize());
     }
 
     private static long[] copied$DIMS = { 32 };
 
-    /**
-     * Dimensions for array field:
-     * {@snippet lang=c :
-     * uint32_t copied[32]
-     * }
-     */
     public static long[] copied$dimensions() {
         return copied$DIMS;
     }
@@ -234,78 +123,36 @@ public class millraceCopyMailbox {
         static final VarHandle HANDLE = copied$LAYOUT.varHandle(sequenceElement());
     }
 
-    /**
-     * Indexed getter for field:
-     * {@snippet lang=c :
-     * uint32_t copied[32]
-     * }
-     */
     public static int copied(MemorySegment struct, long index0) {
         return (int)copied$ELEM.HANDLE.get(struct, copied$OFFSET, index0);
     }
 
-    /**
-     * Indexed setter for field:
-     * {@snippet lang=c :
-     * uint32_t copied[32]
-     * }
-     */
     public static void copied(MemorySegment struct, long index0, int fieldValue) {
         copied$ELEM.HANDLE.set(struct, copied$OFFSET, index0, fieldValue);
     }
 
     private static final SequenceLayout pad1$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("pad1"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * char pad1[124]
-     * }
-     */
     public static final SequenceLayout pad1$layout() {
         return pad1$LAYOUT;
     }
 
     private static final long pad1$OFFSET = $LAYOUT.byteOffset(groupElement("pad1"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * char pad1[124]
-     * }
-     */
     public static final long pad1$offset() {
         return pad1$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * char pad1[124]
-     * }
-     */
     public static MemorySegment pad1(MemorySegment struct) {
         return struct.asSlice(pad1$OFFSET, pad1$LAYOUT.byteSize());
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * char pad1[124]
-     * }
-     */
     public static void pad1(MemorySegment struct, MemorySegment fieldValue) {
         MemorySegment.copy(fieldValue, 0L, struct, pad1$OFFSET, pad1$LAYOUT.byteSize());
     }
 
     private static long[] pad1$DIMS = { 124 };
 
-    /**
-     * Dimensions for array field:
-     * {@snippet lang=c :
-     * char pad1[124]
-     * }
-     */
     public static long[] pad1$dimensions() {
         return pad1$DIMS;
     }
@@ -313,122 +160,56 @@ public class millraceCopyMailbox {
         static final VarHandle HANDLE = pad1$LAYOUT.varHandle(sequenceElement());
     }
 
-    /**
-     * Indexed getter for field:
-     * {@snippet lang=c :
-     * char pad1[124]
-     * }
-     */
     public static byte pad1(MemorySegment struct, long index0) {
         return (byte)pad1$ELEM.HANDLE.get(struct, pad1$OFFSET, index0);
     }
 
-    /**
-     * Indexed setter for field:
-     * {@snippet lang=c :
-     * char pad1[124]
-     * }
-     */
     public static void pad1(MemorySegment struct, long index0, byte fieldValue) {
         pad1$ELEM.HANDLE.set(struct, pad1$OFFSET, index0, fieldValue);
     }
 
     private static final OfInt state$LAYOUT = (OfInt)$LAYOUT.select(groupElement("state"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uint32_t state
-     * }
-     */
     public static final OfInt state$layout() {
         return state$LAYOUT;
     }
 
     private static final long state$OFFSET = $LAYOUT.byteOffset(groupElement("state"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uint32_t state
-     * }
-     */
     public static final long state$offset() {
         return state$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uint32_t state
-     * }
-     */
     public static int state(MemorySegment struct) {
         return struct.get(state$LAYOUT, state$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uint32_t state
-     * }
-     */
     public static void state(MemorySegment struct, int fieldValue) {
         struct.set(state$LAYOUT, state$OFFSET, fieldValue);
     }
 
     private static final SequenceLayout pad2$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("pad2"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * char pad2[124]
-     * }
-     */
     public static final SequenceLayout pad2$layout() {
         return pad2$LAYOUT;
     }
 
     private static final long pad2$OFFSET = $LAYOUT.byteOffset(groupElement("pad2"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * char pad2[124]
-     * }
-     */
     public static final long pad2$offset() {
         return pad2$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * char pad2[124]
-     * }
-     */
     public static MemorySegment pad2(MemorySegment struct) {
         return struct.asSlice(pad2$OFFSET, pad2$LAYOUT.byteSize());
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * char pad2[124]
-     * }
-     */
     public static void pad2(MemorySegment struct, MemorySegment fieldValue) {
         MemorySegment.copy(fieldValue, 0L, struct, pad2$OFFSET, pad2$LAYOUT.byteSize());
     }
 
     private static long[] pad2$DIMS = { 124 };
 
-    /**
-     * Dimensions for array field:
-     * {@snippet lang=c :
-     * char pad2[124]
-     * }
-     */
     public static long[] pad2$dimensions() {
         return pad2$DIMS;
     }
@@ -436,66 +217,32 @@ public class millraceCopyMailbox {
         static final VarHandle HANDLE = pad2$LAYOUT.varHandle(sequenceElement());
     }
 
-    /**
-     * Indexed getter for field:
-     * {@snippet lang=c :
-     * char pad2[124]
-     * }
-     */
     public static byte pad2(MemorySegment struct, long index0) {
         return (byte)pad2$ELEM.HANDLE.get(struct, pad2$OFFSET, index0);
     }
 
-    /**
-     * Indexed setter for field:
-     * {@snippet lang=c :
-     * char pad2[124]
-     * }
-     */
     public static void pad2(MemorySegment struct, long index0, byte fieldValue) {
         pad2$ELEM.HANDLE.set(struct, pad2$OFFSET, index0, fieldValue);
     }
 
-    /**
-     * Obtains a slice of {@code arrayParam} which selects the array element at {@code index}.
-     * The returned segment has address {@code arrayParam.address() + index * layout().byteSize()}
-     */
     public static MemorySegment asSlice(MemorySegment array, long index) {
         return array.asSlice(layout().byteSize() * index);
     }
 
-    /**
-     * The size (in bytes) of this struct
-     */
     public static long sizeof() { return layout().byteSize(); }
 
-    /**
-     * Allocate a segment of size {@code layout().byteSize()} using {@code allocator}
-     */
     public static MemorySegment allocate(SegmentAllocator allocator) {
         return allocator.allocate(layout());
     }
 
-    /**
-     * Allocate an array of size {@code elementCount} using {@code allocator}.
-     * The returned segment has size {@code elementCount * layout().byteSize()}.
-     */
     public static MemorySegment allocateArray(long elementCount, SegmentAllocator allocator) {
         return allocator.allocate(MemoryLayout.sequenceLayout(elementCount, layout()));
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, Arena arena, Consumer<MemorySegment> cleanup) {
         return reinterpret(addr, 1, arena, cleanup);
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code elementCount * layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, long elementCount, Arena arena, Consumer<MemorySegment> cleanup) {
         return addr.reinterpret(layout().byteSize() * elementCount, arena, cleanup);
     }

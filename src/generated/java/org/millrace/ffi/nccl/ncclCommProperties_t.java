@@ -12,25 +12,6 @@ import java.util.stream.*;
 import static java.lang.foreign.ValueLayout.*;
 import static java.lang.foreign.MemoryLayout.PathElement.*;
 
-/**
- * {@snippet lang=c :
- * struct ncclCommProperties_t {
- *     size_t size;
- *     unsigned int magic;
- *     unsigned int version;
- *     int rank;
- *     int nRanks;
- *     int cudaDev;
- *     int nvmlDev;
- *     _Bool deviceApiSupport;
- *     _Bool multimemSupport;
- *     ncclGinType_t ginType;
- *     int nLsaTeams;
- *     _Bool hostRmaSupport;
- *     ncclGinType_t railedGinType;
- * }
- * }
- */
 public class ncclCommProperties_t {
 
     ncclCommProperties_t() {
@@ -56,625 +37,288 @@ public class ncclCommProperties_t {
         MemoryLayout.paddingLayout(4)
     ).withName("ncclCommProperties_t");
 
-    /**
-     * The layout of this struct
-     */
     public static final GroupLayout layout() {
         return $LAYOUT;
     }
 
     private static final OfLong size$LAYOUT = (OfLong)$LAYOUT.select(groupElement("size"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * size_t size
-     * }
-     */
     public static final OfLong size$layout() {
         return size$LAYOUT;
     }
 
     private static final long size$OFFSET = $LAYOUT.byteOffset(groupElement("size"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * size_t size
-     * }
-     */
     public static final long size$offset() {
         return size$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * size_t size
-     * }
-     */
     public static long size(MemorySegment struct) {
         return struct.get(size$LAYOUT, size$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * size_t size
-     * }
-     */
     public static void size(MemorySegment struct, long fieldValue) {
         struct.set(size$LAYOUT, size$OFFSET, fieldValue);
     }
 
     private static final OfInt magic$LAYOUT = (OfInt)$LAYOUT.select(groupElement("magic"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * unsigned int magic
-     * }
-     */
     public static final OfInt magic$layout() {
         return magic$LAYOUT;
     }
 
     private static final long magic$OFFSET = $LAYOUT.byteOffset(groupElement("magic"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * unsigned int magic
-     * }
-     */
     public static final long magic$offset() {
         return magic$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * unsigned int magic
-     * }
-     */
     public static int magic(MemorySegment struct) {
         return struct.get(magic$LAYOUT, magic$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * unsigned int magic
-     * }
-     */
     public static void magic(MemorySegment struct, int fieldValue) {
         struct.set(magic$LAYOUT, magic$OFFSET, fieldValue);
     }
 
     private static final OfInt version$LAYOUT = (OfInt)$LAYOUT.select(groupElement("version"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * unsigned int version
-     * }
-     */
     public static final OfInt version$layout() {
         return version$LAYOUT;
     }
 
     private static final long version$OFFSET = $LAYOUT.byteOffset(groupElement("version"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * unsigned int version
-     * }
-     */
     public static final long version$offset() {
         return version$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * unsigned int version
-     * }
-     */
     public static int version(MemorySegment struct) {
         return struct.get(version$LAYOUT, version$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * unsigned int version
-     * }
-     */
     public static void version(MemorySegment struct, int fieldValue) {
         struct.set(version$LAYOUT, version$OFFSET, fieldValue);
     }
 
     private static final OfInt rank$LAYOUT = (OfInt)$LAYOUT.select(groupElement("rank"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int rank
-     * }
-     */
     public static final OfInt rank$layout() {
         return rank$LAYOUT;
     }
 
     private static final long rank$OFFSET = $LAYOUT.byteOffset(groupElement("rank"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int rank
-     * }
-     */
     public static final long rank$offset() {
         return rank$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int rank
-     * }
-     */
     public static int rank(MemorySegment struct) {
         return struct.get(rank$LAYOUT, rank$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int rank
-     * }
-     */
     public static void rank(MemorySegment struct, int fieldValue) {
         struct.set(rank$LAYOUT, rank$OFFSET, fieldValue);
     }
 
     private static final OfInt nRanks$LAYOUT = (OfInt)$LAYOUT.select(groupElement("nRanks"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int nRanks
-     * }
-     */
     public static final OfInt nRanks$layout() {
         return nRanks$LAYOUT;
     }
 
     private static final long nRanks$OFFSET = $LAYOUT.byteOffset(groupElement("nRanks"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int nRanks
-     * }
-     */
     public static final long nRanks$offset() {
         return nRanks$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int nRanks
-     * }
-     */
     public static int nRanks(MemorySegment struct) {
         return struct.get(nRanks$LAYOUT, nRanks$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int nRanks
-     * }
-     */
     public static void nRanks(MemorySegment struct, int fieldValue) {
         struct.set(nRanks$LAYOUT, nRanks$OFFSET, fieldValue);
     }
 
     private static final OfInt cudaDev$LAYOUT = (OfInt)$LAYOUT.select(groupElement("cudaDev"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int cudaDev
-     * }
-     */
     public static final OfInt cudaDev$layout() {
         return cudaDev$LAYOUT;
     }
 
     private static final long cudaDev$OFFSET = $LAYOUT.byteOffset(groupElement("cudaDev"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int cudaDev
-     * }
-     */
     public static final long cudaDev$offset() {
         return cudaDev$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int cudaDev
-     * }
-     */
     public static int cudaDev(MemorySegment struct) {
         return struct.get(cudaDev$LAYOUT, cudaDev$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int cudaDev
-     * }
-     */
     public static void cudaDev(MemorySegment struct, int fieldValue) {
         struct.set(cudaDev$LAYOUT, cudaDev$OFFSET, fieldValue);
     }
 
     private static final OfInt nvmlDev$LAYOUT = (OfInt)$LAYOUT.select(groupElement("nvmlDev"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int nvmlDev
-     * }
-     */
     public static final OfInt nvmlDev$layout() {
         return nvmlDev$LAYOUT;
     }
 
     private static final long nvmlDev$OFFSET = $LAYOUT.byteOffset(groupElement("nvmlDev"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int nvmlDev
-     * }
-     */
     public static final long nvmlDev$offset() {
         return nvmlDev$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int nvmlDev
-     * }
-     */
     public static int nvmlDev(MemorySegment struct) {
         return struct.get(nvmlDev$LAYOUT, nvmlDev$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int nvmlDev
-     * }
-     */
     public static void nvmlDev(MemorySegment struct, int fieldValue) {
         struct.set(nvmlDev$LAYOUT, nvmlDev$OFFSET, fieldValue);
     }
 
     private static final OfBoolean deviceApiSupport$LAYOUT = (OfBoolean)$LAYOUT.select(groupElement("deviceApiSupport"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * _Bool deviceApiSupport
-     * }
-     */
     public static final OfBoolean deviceApiSupport$layout() {
         return deviceApiSupport$LAYOUT;
     }
 
     private static final long deviceApiSupport$OFFSET = $LAYOUT.byteOffset(groupElement("deviceApiSupport"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * _Bool deviceApiSupport
-     * }
-     */
     public static final long deviceApiSupport$offset() {
         return deviceApiSupport$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * _Bool deviceApiSupport
-     * }
-     */
     public static boolean deviceApiSupport(MemorySegment struct) {
         return struct.get(deviceApiSupport$LAYOUT, deviceApiSupport$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * _Bool deviceApiSupport
-     * }
-     */
     public static void deviceApiSupport(MemorySegment struct, boolean fieldValue) {
         struct.set(deviceApiSupport$LAYOUT, deviceApiSupport$OFFSET, fieldValue);
     }
 
     private static final OfBoolean multimemSupport$LAYOUT = (OfBoolean)$LAYOUT.select(groupElement("multimemSupport"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * _Bool multimemSupport
-     * }
-     */
     public static final OfBoolean multimemSupport$layout() {
         return multimemSupport$LAYOUT;
     }
 
     private static final long multimemSupport$OFFSET = $LAYOUT.byteOffset(groupElement("multimemSupport"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * _Bool multimemSupport
-     * }
-     */
     public static final long multimemSupport$offset() {
         return multimemSupport$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * _Bool multimemSupport
-     * }
-     */
     public static boolean multimemSupport(MemorySegment struct) {
         return struct.get(multimemSupport$LAYOUT, multimemSupport$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * _Bool multimemSupport
-     * }
-     */
     public static void multimemSupport(MemorySegment struct, boolean fieldValue) {
         struct.set(multimemSupport$LAYOUT, multimemSupport$OFFSET, fieldValue);
     }
 
     private static final OfInt ginType$LAYOUT = (OfInt)$LAYOUT.select(groupElement("ginType"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * ncclGinType_t ginType
-     * }
-     */
     public static final OfInt ginType$layout() {
         return ginType$LAYOUT;
     }
 
     private static final long ginType$OFFSET = $LAYOUT.byteOffset(groupElement("ginType"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * ncclGinType_t ginType
-     * }
-     */
     public static final long ginType$offset() {
         return ginType$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * ncclGinType_t ginType
-     * }
-     */
     public static int ginType(MemorySegment struct) {
         return struct.get(ginType$LAYOUT, ginType$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * ncclGinType_t ginType
-     * }
-     */
     public static void ginType(MemorySegment struct, int fieldValue) {
         struct.set(ginType$LAYOUT, ginType$OFFSET, fieldValue);
     }
 
     private static final OfInt nLsaTeams$LAYOUT = (OfInt)$LAYOUT.select(groupElement("nLsaTeams"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int nLsaTeams
-     * }
-     */
     public static final OfInt nLsaTeams$layout() {
         return nLsaTeams$LAYOUT;
     }
 
     private static final long nLsaTeams$OFFSET = $LAYOUT.byteOffset(groupElement("nLsaTeams"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int nLsaTeams
-     * }
-     */
     public static final long nLsaTeams$offset() {
         return nLsaTeams$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int nLsaTeams
-     * }
-     */
     public static int nLsaTeams(MemorySegment struct) {
         return struct.get(nLsaTeams$LAYOUT, nLsaTeams$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int nLsaTeams
-     * }
-     */
     public static void nLsaTeams(MemorySegment struct, int fieldValue) {
         struct.set(nLsaTeams$LAYOUT, nLsaTeams$OFFSET, fieldValue);
     }
 
     private static final OfBoolean hostRmaSupport$LAYOUT = (OfBoolean)$LAYOUT.select(groupElement("hostRmaSupport"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * _Bool hostRmaSupport
-     * }
-     */
     public static final OfBoolean hostRmaSupport$layout() {
         return hostRmaSupport$LAYOUT;
     }
 
     private static final long hostRmaSupport$OFFSET = $LAYOUT.byteOffset(groupElement("hostRmaSupport"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * _Bool hostRmaSupport
-     * }
-     */
     public static final long hostRmaSupport$offset() {
         return hostRmaSupport$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * _Bool hostRmaSupport
-     * }
-     */
     public static boolean hostRmaSupport(MemorySegment struct) {
         return struct.get(hostRmaSupport$LAYOUT, hostRmaSupport$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * _Bool hostRmaSupport
-     * }
-     */
     public static void hostRmaSupport(MemorySegment struct, boolean fieldValue) {
         struct.set(hostRmaSupport$LAYOUT, hostRmaSupport$OFFSET, fieldValue);
     }
 
     private static final OfInt railedGinType$LAYOUT = (OfInt)$LAYOUT.select(groupElement("railedGinType"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * ncclGinType_t railedGinType
-     * }
-     */
     public static final OfInt railedGinType$layout() {
         return railedGinType$LAYOUT;
     }
 
     private static final long railedGinType$OFFSET = $LAYOUT.byteOffset(groupElement("railedGinType"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * ncclGinType_t railedGinType
-     * }
-     */
     public static final long railedGinType$offset() {
         return railedGinType$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * ncclGinType_t railedGinType
-     * }
-     */
     public static int railedGinType(MemorySegment struct) {
         return struct.get(railedGinType$LAYOUT, railedGinType$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * ncclGinType_t railedGinType
-     * }
-     */
     public static void railedGinType(MemorySegment struct, int fieldValue) {
         struct.set(railedGinType$LAYOUT, railedGinType$OFFSET, fieldValue);
     }
 
-    /**
-     * Obtains a slice of {@code arrayParam} which selects the array element at {@code index}.
-     * The returned segment has address {@code arrayParam.address() + index * layout().byteSize()}
-     */
     public static MemorySegment asSlice(MemorySegment array, long index) {
         return array.asSlice(layout().byteSize() * index);
     }
 
-    /**
-     * The size (in bytes) of this struct
-     */
     public static long sizeof() { return layout().byteSize(); }
 
-    /**
-     * Allocate a segment of size {@code layout().byteSize()} using {@code allocator}
-     */
     public static MemorySegment allocate(SegmentAllocator allocator) {
         return allocator.allocate(layout());
     }
 
-    /**
-     * Allocate an array of size {@code elementCount} using {@code allocator}.
-     * The returned segment has size {@code elementCount * layout().byteSize()}.
-     */
     public static MemorySegment allocateArray(long elementCount, SegmentAllocator allocator) {
         return allocator.allocate(MemoryLayout.sequenceLayout(elementCount, layout()));
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, Arena arena, Consumer<MemorySegment> cleanup) {
         return reinterpret(addr, 1, arena, cleanup);
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code elementCount * layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, long elementCount, Arena arena, Consumer<MemorySegment> cleanup) {
         return addr.reinterpret(layout().byteSize() * elementCount, arena, cleanup);
     }

@@ -12,33 +12,6 @@ import java.util.stream.*;
 import static java.lang.foreign.ValueLayout.*;
 import static java.lang.foreign.MemoryLayout.PathElement.*;
 
-/**
- * {@snippet lang=c :
- * struct ncclConfig_t {
- *     size_t size;
- *     unsigned int magic;
- *     unsigned int version;
- *     int blocking;
- *     int cgaClusterSize;
- *     int minCTAs;
- *     int maxCTAs;
- *     const char *netName;
- *     int splitShare;
- *     int trafficClass;
- *     const char *commName;
- *     int collnetEnable;
- *     int CTAPolicy;
- *     int shrinkShare;
- *     int nvlsCTAs;
- *     int nChannelsPerNetPeer;
- *     int nvlinkCentricSched;
- *     int graphUsageMode;
- *     int numRmaCtx;
- *     int maxP2pPeers;
- *     int graphStreamOrdering;
- * }
- * }
- */
 public class ncclConfig_t {
 
     ncclConfig_t() {
@@ -69,977 +42,448 @@ public class ncclConfig_t {
         nccl_h.C_INT.withName("graphStreamOrdering")
     ).withName("ncclConfig_t");
 
-    /**
-     * The layout of this struct
-     */
     public static final GroupLayout layout() {
         return $LAYOUT;
     }
 
     private static final OfLong size$LAYOUT = (OfLong)$LAYOUT.select(groupElement("size"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * size_t size
-     * }
-     */
     public static final OfLong size$layout() {
         return size$LAYOUT;
     }
 
     private static final long size$OFFSET = $LAYOUT.byteOffset(groupElement("size"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * size_t size
-     * }
-     */
     public static final long size$offset() {
         return size$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * size_t size
-     * }
-     */
     public static long size(MemorySegment struct) {
         return struct.get(size$LAYOUT, size$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * size_t size
-     * }
-     */
     public static void size(MemorySegment struct, long fieldValue) {
         struct.set(size$LAYOUT, size$OFFSET, fieldValue);
     }
 
     private static final OfInt magic$LAYOUT = (OfInt)$LAYOUT.select(groupElement("magic"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * unsigned int magic
-     * }
-     */
     public static final OfInt magic$layout() {
         return magic$LAYOUT;
     }
 
     private static final long magic$OFFSET = $LAYOUT.byteOffset(groupElement("magic"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * unsigned int magic
-     * }
-     */
     public static final long magic$offset() {
         return magic$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * unsigned int magic
-     * }
-     */
     public static int magic(MemorySegment struct) {
         return struct.get(magic$LAYOUT, magic$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * unsigned int magic
-     * }
-     */
     public static void magic(MemorySegment struct, int fieldValue) {
         struct.set(magic$LAYOUT, magic$OFFSET, fieldValue);
     }
 
     private static final OfInt version$LAYOUT = (OfInt)$LAYOUT.select(groupElement("version"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * unsigned int version
-     * }
-     */
     public static final OfInt version$layout() {
         return version$LAYOUT;
     }
 
     private static final long version$OFFSET = $LAYOUT.byteOffset(groupElement("version"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * unsigned int version
-     * }
-     */
     public static final long version$offset() {
         return version$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * unsigned int version
-     * }
-     */
     public static int version(MemorySegment struct) {
         return struct.get(version$LAYOUT, version$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * unsigned int version
-     * }
-     */
     public static void version(MemorySegment struct, int fieldValue) {
         struct.set(version$LAYOUT, version$OFFSET, fieldValue);
     }
 
     private static final OfInt blocking$LAYOUT = (OfInt)$LAYOUT.select(groupElement("blocking"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int blocking
-     * }
-     */
     public static final OfInt blocking$layout() {
         return blocking$LAYOUT;
     }
 
     private static final long blocking$OFFSET = $LAYOUT.byteOffset(groupElement("blocking"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int blocking
-     * }
-     */
     public static final long blocking$offset() {
         return blocking$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int blocking
-     * }
-     */
     public static int blocking(MemorySegment struct) {
         return struct.get(blocking$LAYOUT, blocking$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int blocking
-     * }
-     */
     public static void blocking(MemorySegment struct, int fieldValue) {
         struct.set(blocking$LAYOUT, blocking$OFFSET, fieldValue);
     }
 
     private static final OfInt cgaClusterSize$LAYOUT = (OfInt)$LAYOUT.select(groupElement("cgaClusterSize"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int cgaClusterSize
-     * }
-     */
     public static final OfInt cgaClusterSize$layout() {
         return cgaClusterSize$LAYOUT;
     }
 
     private static final long cgaClusterSize$OFFSET = $LAYOUT.byteOffset(groupElement("cgaClusterSize"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int cgaClusterSize
-     * }
-     */
     public static final long cgaClusterSize$offset() {
         return cgaClusterSize$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int cgaClusterSize
-     * }
-     */
     public static int cgaClusterSize(MemorySegment struct) {
         return struct.get(cgaClusterSize$LAYOUT, cgaClusterSize$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int cgaClusterSize
-     * }
-     */
     public static void cgaClusterSize(MemorySegment struct, int fieldValue) {
         struct.set(cgaClusterSize$LAYOUT, cgaClusterSize$OFFSET, fieldValue);
     }
 
     private static final OfInt minCTAs$LAYOUT = (OfInt)$LAYOUT.select(groupElement("minCTAs"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int minCTAs
-     * }
-     */
     public static final OfInt minCTAs$layout() {
         return minCTAs$LAYOUT;
     }
 
     private static final long minCTAs$OFFSET = $LAYOUT.byteOffset(groupElement("minCTAs"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int minCTAs
-     * }
-     */
     public static final long minCTAs$offset() {
         return minCTAs$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int minCTAs
-     * }
-     */
     public static int minCTAs(MemorySegment struct) {
         return struct.get(minCTAs$LAYOUT, minCTAs$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int minCTAs
-     * }
-     */
     public static void minCTAs(MemorySegment struct, int fieldValue) {
         struct.set(minCTAs$LAYOUT, minCTAs$OFFSET, fieldValue);
     }
 
     private static final OfInt maxCTAs$LAYOUT = (OfInt)$LAYOUT.select(groupElement("maxCTAs"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int maxCTAs
-     * }
-     */
     public static final OfInt maxCTAs$layout() {
         return maxCTAs$LAYOUT;
     }
 
     private static final long maxCTAs$OFFSET = $LAYOUT.byteOffset(groupElement("maxCTAs"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int maxCTAs
-     * }
-     */
     public static final long maxCTAs$offset() {
         return maxCTAs$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int maxCTAs
-     * }
-     */
     public static int maxCTAs(MemorySegment struct) {
         return struct.get(maxCTAs$LAYOUT, maxCTAs$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int maxCTAs
-     * }
-     */
     public static void maxCTAs(MemorySegment struct, int fieldValue) {
         struct.set(maxCTAs$LAYOUT, maxCTAs$OFFSET, fieldValue);
     }
 
     private static final AddressLayout netName$LAYOUT = (AddressLayout)$LAYOUT.select(groupElement("netName"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * const char *netName
-     * }
-     */
     public static final AddressLayout netName$layout() {
         return netName$LAYOUT;
     }
 
     private static final long netName$OFFSET = $LAYOUT.byteOffset(groupElement("netName"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * const char *netName
-     * }
-     */
     public static final long netName$offset() {
         return netName$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * const char *netName
-     * }
-     */
     public static MemorySegment netName(MemorySegment struct) {
         return struct.get(netName$LAYOUT, netName$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * const char *netName
-     * }
-     */
     public static void netName(MemorySegment struct, MemorySegment fieldValue) {
         struct.set(netName$LAYOUT, netName$OFFSET, fieldValue);
     }
 
     private static final OfInt splitShare$LAYOUT = (OfInt)$LAYOUT.select(groupElement("splitShare"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int splitShare
-     * }
-     */
     public static final OfInt splitShare$layout() {
         return splitShare$LAYOUT;
     }
 
     private static final long splitShare$OFFSET = $LAYOUT.byteOffset(groupElement("splitShare"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int splitShare
-     * }
-     */
     public static final long splitShare$offset() {
         return splitShare$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int splitShare
-     * }
-     */
     public static int splitShare(MemorySegment struct) {
         return struct.get(splitShare$LAYOUT, splitShare$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int splitShare
-     * }
-     */
     public static void splitShare(MemorySegment struct, int fieldValue) {
         struct.set(splitShare$LAYOUT, splitShare$OFFSET, fieldValue);
     }
 
     private static final OfInt trafficClass$LAYOUT = (OfInt)$LAYOUT.select(groupElement("trafficClass"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int trafficClass
-     * }
-     */
     public static final OfInt trafficClass$layout() {
         return trafficClass$LAYOUT;
     }
 
     private static final long trafficClass$OFFSET = $LAYOUT.byteOffset(groupElement("trafficClass"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int trafficClass
-     * }
-     */
     public static final long trafficClass$offset() {
         return trafficClass$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int trafficClass
-     * }
-     */
     public static int trafficClass(MemorySegment struct) {
         return struct.get(trafficClass$LAYOUT, trafficClass$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int trafficClass
-     * }
-     */
     public static void trafficClass(MemorySegment struct, int fieldValue) {
         struct.set(trafficClass$LAYOUT, trafficClass$OFFSET, fieldValue);
     }
 
     private static final AddressLayout commName$LAYOUT = (AddressLayout)$LAYOUT.select(groupElement("commName"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * const char *commName
-     * }
-     */
     public static final AddressLayout commName$layout() {
         return commName$LAYOUT;
     }
 
     private static final long commName$OFFSET = $LAYOUT.byteOffset(groupElement("commName"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * const char *commName
-     * }
-     */
     public static final long commName$offset() {
         return commName$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * const char *commName
-     * }
-     */
     public static MemorySegment commName(MemorySegment struct) {
         return struct.get(commName$LAYOUT, commName$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * const char *commName
-     * }
-     */
     public static void commName(MemorySegment struct, MemorySegment fieldValue) {
         struct.set(commName$LAYOUT, commName$OFFSET, fieldValue);
     }
 
     private static final OfInt collnetEnable$LAYOUT = (OfInt)$LAYOUT.select(groupElement("collnetEnable"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int collnetEnable
-     * }
-     */
     public static final OfInt collnetEnable$layout() {
         return collnetEnable$LAYOUT;
     }
 
     private static final long collnetEnable$OFFSET = $LAYOUT.byteOffset(groupElement("collnetEnable"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int collnetEnable
-     * }
-     */
     public static final long collnetEnable$offset() {
         return collnetEnable$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int collnetEnable
-     * }
-     */
     public static int collnetEnable(MemorySegment struct) {
         return struct.get(collnetEnable$LAYOUT, collnetEnable$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int collnetEnable
-     * }
-     */
     public static void collnetEnable(MemorySegment struct, int fieldValue) {
         struct.set(collnetEnable$LAYOUT, collnetEnable$OFFSET, fieldValue);
     }
 
     private static final OfInt CTAPolicy$LAYOUT = (OfInt)$LAYOUT.select(groupElement("CTAPolicy"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int CTAPolicy
-     * }
-     */
     public static final OfInt CTAPolicy$layout() {
         return CTAPolicy$LAYOUT;
     }
 
     private static final long CTAPolicy$OFFSET = $LAYOUT.byteOffset(groupElement("CTAPolicy"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int CTAPolicy
-     * }
-     */
     public static final long CTAPolicy$offset() {
         return CTAPolicy$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int CTAPolicy
-     * }
-     */
     public static int CTAPolicy(MemorySegment struct) {
         return struct.get(CTAPolicy$LAYOUT, CTAPolicy$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int CTAPolicy
-     * }
-     */
     public static void CTAPolicy(MemorySegment struct, int fieldValue) {
         struct.set(CTAPolicy$LAYOUT, CTAPolicy$OFFSET, fieldValue);
     }
 
     private static final OfInt shrinkShare$LAYOUT = (OfInt)$LAYOUT.select(groupElement("shrinkShare"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int shrinkShare
-     * }
-     */
     public static final OfInt shrinkShare$layout() {
         return shrinkShare$LAYOUT;
     }
 
     private static final long shrinkShare$OFFSET = $LAYOUT.byteOffset(groupElement("shrinkShare"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int shrinkShare
-     * }
-     */
     public static final long shrinkShare$offset() {
         return shrinkShare$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int shrinkShare
-     * }
-     */
     public static int shrinkShare(MemorySegment struct) {
         return struct.get(shrinkShare$LAYOUT, shrinkShare$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int shrinkShare
-     * }
-     */
     public static void shrinkShare(MemorySegment struct, int fieldValue) {
         struct.set(shrinkShare$LAYOUT, shrinkShare$OFFSET, fieldValue);
     }
 
     private static final OfInt nvlsCTAs$LAYOUT = (OfInt)$LAYOUT.select(groupElement("nvlsCTAs"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int nvlsCTAs
-     * }
-     */
     public static final OfInt nvlsCTAs$layout() {
         return nvlsCTAs$LAYOUT;
     }
 
     private static final long nvlsCTAs$OFFSET = $LAYOUT.byteOffset(groupElement("nvlsCTAs"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int nvlsCTAs
-     * }
-     */
     public static final long nvlsCTAs$offset() {
         return nvlsCTAs$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int nvlsCTAs
-     * }
-     */
     public static int nvlsCTAs(MemorySegment struct) {
         return struct.get(nvlsCTAs$LAYOUT, nvlsCTAs$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int nvlsCTAs
-     * }
-     */
     public static void nvlsCTAs(MemorySegment struct, int fieldValue) {
         struct.set(nvlsCTAs$LAYOUT, nvlsCTAs$OFFSET, fieldValue);
     }
 
     private static final OfInt nChannelsPerNetPeer$LAYOUT = (OfInt)$LAYOUT.select(groupElement("nChannelsPerNetPeer"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int nChannelsPerNetPeer
-     * }
-     */
     public static final OfInt nChannelsPerNetPeer$layout() {
         return nChannelsPerNetPeer$LAYOUT;
     }
 
     private static final long nChannelsPerNetPeer$OFFSET = $LAYOUT.byteOffset(groupElement("nChannelsPerNetPeer"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int nChannelsPerNetPeer
-     * }
-     */
     public static final long nChannelsPerNetPeer$offset() {
         return nChannelsPerNetPeer$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int nChannelsPerNetPeer
-     * }
-     */
     public static int nChannelsPerNetPeer(MemorySegment struct) {
         return struct.get(nChannelsPerNetPeer$LAYOUT, nChannelsPerNetPeer$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int nChannelsPerNetPeer
-     * }
-     */
     public static void nChannelsPerNetPeer(MemorySegment struct, int fieldValue) {
         struct.set(nChannelsPerNetPeer$LAYOUT, nChannelsPerNetPeer$OFFSET, fieldValue);
     }
 
     private static final OfInt nvlinkCentricSched$LAYOUT = (OfInt)$LAYOUT.select(groupElement("nvlinkCentricSched"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int nvlinkCentricSched
-     * }
-     */
     public static final OfInt nvlinkCentricSched$layout() {
         return nvlinkCentricSched$LAYOUT;
     }
 
     private static final long nvlinkCentricSched$OFFSET = $LAYOUT.byteOffset(groupElement("nvlinkCentricSched"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int nvlinkCentricSched
-     * }
-     */
     public static final long nvlinkCentricSched$offset() {
         return nvlinkCentricSched$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int nvlinkCentricSched
-     * }
-     */
     public static int nvlinkCentricSched(MemorySegment struct) {
         return struct.get(nvlinkCentricSched$LAYOUT, nvlinkCentricSched$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int nvlinkCentricSched
-     * }
-     */
     public static void nvlinkCentricSched(MemorySegment struct, int fieldValue) {
         struct.set(nvlinkCentricSched$LAYOUT, nvlinkCentricSched$OFFSET, fieldValue);
     }
 
     private static final OfInt graphUsageMode$LAYOUT = (OfInt)$LAYOUT.select(groupElement("graphUsageMode"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int graphUsageMode
-     * }
-     */
     public static final OfInt graphUsageMode$layout() {
         return graphUsageMode$LAYOUT;
     }
 
     private static final long graphUsageMode$OFFSET = $LAYOUT.byteOffset(groupElement("graphUsageMode"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int graphUsageMode
-     * }
-     */
     public static final long graphUsageMode$offset() {
         return graphUsageMode$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int graphUsageMode
-     * }
-     */
     public static int graphUsageMode(MemorySegment struct) {
         return struct.get(graphUsageMode$LAYOUT, graphUsageMode$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int graphUsageMode
-     * }
-     */
     public static void graphUsageMode(MemorySegment struct, int fieldValue) {
         struct.set(graphUsageMode$LAYOUT, graphUsageMode$OFFSET, fieldValue);
     }
 
     private static final OfInt numRmaCtx$LAYOUT = (OfInt)$LAYOUT.select(groupElement("numRmaCtx"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int numRmaCtx
-     * }
-     */
     public static final OfInt numRmaCtx$layout() {
         return numRmaCtx$LAYOUT;
     }
 
     private static final long numRmaCtx$OFFSET = $LAYOUT.byteOffset(groupElement("numRmaCtx"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int numRmaCtx
-     * }
-     */
     public static final long numRmaCtx$offset() {
         return numRmaCtx$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int numRmaCtx
-     * }
-     */
     public static int numRmaCtx(MemorySegment struct) {
         return struct.get(numRmaCtx$LAYOUT, numRmaCtx$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int numRmaCtx
-     * }
-     */
     public static void numRmaCtx(MemorySegment struct, int fieldValue) {
         struct.set(numRmaCtx$LAYOUT, numRmaCtx$OFFSET, fieldValue);
     }
 
     private static final OfInt maxP2pPeers$LAYOUT = (OfInt)$LAYOUT.select(groupElement("maxP2pPeers"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int maxP2pPeers
-     * }
-     */
     public static final OfInt maxP2pPeers$layout() {
         return maxP2pPeers$LAYOUT;
     }
 
     private static final long maxP2pPeers$OFFSET = $LAYOUT.byteOffset(groupElement("maxP2pPeers"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int maxP2pPeers
-     * }
-     */
     public static final long maxP2pPeers$offset() {
         return maxP2pPeers$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int maxP2pPeers
-     * }
-     */
     public static int maxP2pPeers(MemorySegment struct) {
         return struct.get(maxP2pPeers$LAYOUT, maxP2pPeers$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int maxP2pPeers
-     * }
-     */
     public static void maxP2pPeers(MemorySegment struct, int fieldValue) {
         struct.set(maxP2pPeers$LAYOUT, maxP2pPeers$OFFSET, fieldValue);
     }
 
     private static final OfInt graphStreamOrdering$LAYOUT = (OfInt)$LAYOUT.select(groupElement("graphStreamOrdering"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int graphStreamOrdering
-     * }
-     */
     public static final OfInt graphStreamOrdering$layout() {
         return graphStreamOrdering$LAYOUT;
     }
 
     private static final long graphStreamOrdering$OFFSET = $LAYOUT.byteOffset(groupElement("graphStreamOrdering"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int graphStreamOrdering
-     * }
-     */
     public static final long graphStreamOrdering$offset() {
         return graphStreamOrdering$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int graphStreamOrdering
-     * }
-     */
     public static int graphStreamOrdering(MemorySegment struct) {
         return struct.get(graphStreamOrdering$LAYOUT, graphStreamOrdering$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int graphStreamOrdering
-     * }
-     */
     public static void graphStreamOrdering(MemorySegment struct, int fieldValue) {
         struct.set(graphStreamOrdering$LAYOUT, graphStreamOrdering$OFFSET, fieldValue);
     }
 
-    /**
-     * Obtains a slice of {@code arrayParam} which selects the array element at {@code index}.
-     * The returned segment has address {@code arrayParam.address() + index * layout().byteSize()}
-     */
     public static MemorySegment asSlice(MemorySegment array, long index) {
         return array.asSlice(layout().byteSize() * index);
     }
 
-    /**
-     * The size (in bytes) of this struct
-     */
     public static long sizeof() { return layout().byteSize(); }
 
-    /**
-     * Allocate a segment of size {@code layout().byteSize()} using {@code allocator}
-     */
     public static MemorySegment allocate(SegmentAllocator allocator) {
         return allocator.allocate(layout());
     }
 
-    /**
-     * Allocate an array of size {@code elementCount} using {@code allocator}.
-     * The returned segment has size {@code elementCount * layout().byteSize()}.
-     */
     public static MemorySegment allocateArray(long elementCount, SegmentAllocator allocator) {
         return allocator.allocate(MemoryLayout.sequenceLayout(elementCount, layout()));
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, Arena arena, Consumer<MemorySegment> cleanup) {
         return reinterpret(addr, 1, arena, cleanup);
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code elementCount * layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, long elementCount, Arena arena, Consumer<MemorySegment> cleanup) {
         return addr.reinterpret(layout().byteSize() * elementCount, arena, cleanup);
     }

@@ -12,34 +12,6 @@ import java.util.stream.*;
 import static java.lang.foreign.ValueLayout.*;
 import static java.lang.foreign.MemoryLayout.PathElement.*;
 
-/**
- * {@snippet lang=c :
- * struct ncclDevCommRequirements_v30 {
- *     size_t size;
- *     unsigned int magic;
- *     unsigned int version;
- *     void *resourceRequirementsList;
- *     void *teamRequirementsList;
- *     _Bool lsaMultimem;
- *     int barrierCount;
- *     int lsaBarrierCount;
- *     int railGinBarrierCount;
- *     int lsaLLA2ABlockCount;
- *     int lsaLLA2ASlotCount;
- *     _Bool ginForceEnable;
- *     int ginContextCount;
- *     int ginSignalCount;
- *     int ginCounterCount;
- *     ncclGinConnectionType_t ginConnectionType;
- *     _Bool ginExclusiveContexts;
- *     int ginQueueDepth;
- *     int ginTrafficClass;
- *     int worldGinBarrierCount;
- *     _Bool ginStrongSignalsRequired;
- *     _Bool ginVaSignalsRequired;
- * }
- * }
- */
 public class ncclDevCommRequirements_v30 {
 
     ncclDevCommRequirements_v30() {
@@ -75,1021 +47,468 @@ public class ncclDevCommRequirements_v30 {
         MemoryLayout.paddingLayout(2)
     ).withName("ncclDevCommRequirements_v30");
 
-    /**
-     * The layout of this struct
-     */
     public static final GroupLayout layout() {
         return $LAYOUT;
     }
 
     private static final OfLong size$LAYOUT = (OfLong)$LAYOUT.select(groupElement("size"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * size_t size
-     * }
-     */
     public static final OfLong size$layout() {
         return size$LAYOUT;
     }
 
     private static final long size$OFFSET = $LAYOUT.byteOffset(groupElement("size"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * size_t size
-     * }
-     */
     public static final long size$offset() {
         return size$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * size_t size
-     * }
-     */
     public static long size(MemorySegment struct) {
         return struct.get(size$LAYOUT, size$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * size_t size
-     * }
-     */
     public static void size(MemorySegment struct, long fieldValue) {
         struct.set(size$LAYOUT, size$OFFSET, fieldValue);
     }
 
     private static final OfInt magic$LAYOUT = (OfInt)$LAYOUT.select(groupElement("magic"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * unsigned int magic
-     * }
-     */
     public static final OfInt magic$layout() {
         return magic$LAYOUT;
     }
 
     private static final long magic$OFFSET = $LAYOUT.byteOffset(groupElement("magic"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * unsigned int magic
-     * }
-     */
     public static final long magic$offset() {
         return magic$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * unsigned int magic
-     * }
-     */
     public static int magic(MemorySegment struct) {
         return struct.get(magic$LAYOUT, magic$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * unsigned int magic
-     * }
-     */
     public static void magic(MemorySegment struct, int fieldValue) {
         struct.set(magic$LAYOUT, magic$OFFSET, fieldValue);
     }
 
     private static final OfInt version$LAYOUT = (OfInt)$LAYOUT.select(groupElement("version"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * unsigned int version
-     * }
-     */
     public static final OfInt version$layout() {
         return version$LAYOUT;
     }
 
     private static final long version$OFFSET = $LAYOUT.byteOffset(groupElement("version"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * unsigned int version
-     * }
-     */
     public static final long version$offset() {
         return version$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * unsigned int version
-     * }
-     */
     public static int version(MemorySegment struct) {
         return struct.get(version$LAYOUT, version$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * unsigned int version
-     * }
-     */
     public static void version(MemorySegment struct, int fieldValue) {
         struct.set(version$LAYOUT, version$OFFSET, fieldValue);
     }
 
     private static final AddressLayout resourceRequirementsList$LAYOUT = (AddressLayout)$LAYOUT.select(groupElement("resourceRequirementsList"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * void *resourceRequirementsList
-     * }
-     */
     public static final AddressLayout resourceRequirementsList$layout() {
         return resourceRequirementsList$LAYOUT;
     }
 
     private static final long resourceRequirementsList$OFFSET = $LAYOUT.byteOffset(groupElement("resourceRequirementsList"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * void *resourceRequirementsList
-     * }
-     */
     public static final long resourceRequirementsList$offset() {
         return resourceRequirementsList$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * void *resourceRequirementsList
-     * }
-     */
     public static MemorySegment resourceRequirementsList(MemorySegment struct) {
         return struct.get(resourceRequirementsList$LAYOUT, resourceRequirementsList$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * void *resourceRequirementsList
-     * }
-     */
     public static void resourceRequirementsList(MemorySegment struct, MemorySegment fieldValue) {
         struct.set(resourceRequirementsList$LAYOUT, resourceRequirementsList$OFFSET, fieldValue);
     }
 
     private static final AddressLayout teamRequirementsList$LAYOUT = (AddressLayout)$LAYOUT.select(groupElement("teamRequirementsList"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * void *teamRequirementsList
-     * }
-     */
     public static final AddressLayout teamRequirementsList$layout() {
         return teamRequirementsList$LAYOUT;
     }
 
     private static final long teamRequirementsList$OFFSET = $LAYOUT.byteOffset(groupElement("teamRequirementsList"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * void *teamRequirementsList
-     * }
-     */
     public static final long teamRequirementsList$offset() {
         return teamRequirementsList$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * void *teamRequirementsList
-     * }
-     */
     public static MemorySegment teamRequirementsList(MemorySegment struct) {
         return struct.get(teamRequirementsList$LAYOUT, teamRequirementsList$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * void *teamRequirementsList
-     * }
-     */
     public static void teamRequirementsList(MemorySegment struct, MemorySegment fieldValue) {
         struct.set(teamRequirementsList$LAYOUT, teamRequirementsList$OFFSET, fieldValue);
     }
 
     private static final OfBoolean lsaMultimem$LAYOUT = (OfBoolean)$LAYOUT.select(groupElement("lsaMultimem"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * _Bool lsaMultimem
-     * }
-     */
     public static final OfBoolean lsaMultimem$layout() {
         return lsaMultimem$LAYOUT;
     }
 
     private static final long lsaMultimem$OFFSET = $LAYOUT.byteOffset(groupElement("lsaMultimem"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * _Bool lsaMultimem
-     * }
-     */
     public static final long lsaMultimem$offset() {
         return lsaMultimem$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * _Bool lsaMultimem
-     * }
-     */
     public static boolean lsaMultimem(MemorySegment struct) {
         return struct.get(lsaMultimem$LAYOUT, lsaMultimem$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * _Bool lsaMultimem
-     * }
-     */
     public static void lsaMultimem(MemorySegment struct, boolean fieldValue) {
         struct.set(lsaMultimem$LAYOUT, lsaMultimem$OFFSET, fieldValue);
     }
 
     private static final OfInt barrierCount$LAYOUT = (OfInt)$LAYOUT.select(groupElement("barrierCount"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int barrierCount
-     * }
-     */
     public static final OfInt barrierCount$layout() {
         return barrierCount$LAYOUT;
     }
 
     private static final long barrierCount$OFFSET = $LAYOUT.byteOffset(groupElement("barrierCount"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int barrierCount
-     * }
-     */
     public static final long barrierCount$offset() {
         return barrierCount$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int barrierCount
-     * }
-     */
     public static int barrierCount(MemorySegment struct) {
         return struct.get(barrierCount$LAYOUT, barrierCount$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int barrierCount
-     * }
-     */
     public static void barrierCount(MemorySegment struct, int fieldValue) {
         struct.set(barrierCount$LAYOUT, barrierCount$OFFSET, fieldValue);
     }
 
     private static final OfInt lsaBarrierCount$LAYOUT = (OfInt)$LAYOUT.select(groupElement("lsaBarrierCount"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int lsaBarrierCount
-     * }
-     */
     public static final OfInt lsaBarrierCount$layout() {
         return lsaBarrierCount$LAYOUT;
     }
 
     private static final long lsaBarrierCount$OFFSET = $LAYOUT.byteOffset(groupElement("lsaBarrierCount"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int lsaBarrierCount
-     * }
-     */
     public static final long lsaBarrierCount$offset() {
         return lsaBarrierCount$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int lsaBarrierCount
-     * }
-     */
     public static int lsaBarrierCount(MemorySegment struct) {
         return struct.get(lsaBarrierCount$LAYOUT, lsaBarrierCount$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int lsaBarrierCount
-     * }
-     */
     public static void lsaBarrierCount(MemorySegment struct, int fieldValue) {
         struct.set(lsaBarrierCount$LAYOUT, lsaBarrierCount$OFFSET, fieldValue);
     }
 
     private static final OfInt railGinBarrierCount$LAYOUT = (OfInt)$LAYOUT.select(groupElement("railGinBarrierCount"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int railGinBarrierCount
-     * }
-     */
     public static final OfInt railGinBarrierCount$layout() {
         return railGinBarrierCount$LAYOUT;
     }
 
     private static final long railGinBarrierCount$OFFSET = $LAYOUT.byteOffset(groupElement("railGinBarrierCount"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int railGinBarrierCount
-     * }
-     */
     public static final long railGinBarrierCount$offset() {
         return railGinBarrierCount$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int railGinBarrierCount
-     * }
-     */
     public static int railGinBarrierCount(MemorySegment struct) {
         return struct.get(railGinBarrierCount$LAYOUT, railGinBarrierCount$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int railGinBarrierCount
-     * }
-     */
     public static void railGinBarrierCount(MemorySegment struct, int fieldValue) {
         struct.set(railGinBarrierCount$LAYOUT, railGinBarrierCount$OFFSET, fieldValue);
     }
 
     private static final OfInt lsaLLA2ABlockCount$LAYOUT = (OfInt)$LAYOUT.select(groupElement("lsaLLA2ABlockCount"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int lsaLLA2ABlockCount
-     * }
-     */
     public static final OfInt lsaLLA2ABlockCount$layout() {
         return lsaLLA2ABlockCount$LAYOUT;
     }
 
     private static final long lsaLLA2ABlockCount$OFFSET = $LAYOUT.byteOffset(groupElement("lsaLLA2ABlockCount"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int lsaLLA2ABlockCount
-     * }
-     */
     public static final long lsaLLA2ABlockCount$offset() {
         return lsaLLA2ABlockCount$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int lsaLLA2ABlockCount
-     * }
-     */
     public static int lsaLLA2ABlockCount(MemorySegment struct) {
         return struct.get(lsaLLA2ABlockCount$LAYOUT, lsaLLA2ABlockCount$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int lsaLLA2ABlockCount
-     * }
-     */
     public static void lsaLLA2ABlockCount(MemorySegment struct, int fieldValue) {
         struct.set(lsaLLA2ABlockCount$LAYOUT, lsaLLA2ABlockCount$OFFSET, fieldValue);
     }
 
     private static final OfInt lsaLLA2ASlotCount$LAYOUT = (OfInt)$LAYOUT.select(groupElement("lsaLLA2ASlotCount"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int lsaLLA2ASlotCount
-     * }
-     */
     public static final OfInt lsaLLA2ASlotCount$layout() {
         return lsaLLA2ASlotCount$LAYOUT;
     }
 
     private static final long lsaLLA2ASlotCount$OFFSET = $LAYOUT.byteOffset(groupElement("lsaLLA2ASlotCount"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int lsaLLA2ASlotCount
-     * }
-     */
     public static final long lsaLLA2ASlotCount$offset() {
         return lsaLLA2ASlotCount$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int lsaLLA2ASlotCount
-     * }
-     */
     public static int lsaLLA2ASlotCount(MemorySegment struct) {
         return struct.get(lsaLLA2ASlotCount$LAYOUT, lsaLLA2ASlotCount$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int lsaLLA2ASlotCount
-     * }
-     */
     public static void lsaLLA2ASlotCount(MemorySegment struct, int fieldValue) {
         struct.set(lsaLLA2ASlotCount$LAYOUT, lsaLLA2ASlotCount$OFFSET, fieldValue);
     }
 
     private static final OfBoolean ginForceEnable$LAYOUT = (OfBoolean)$LAYOUT.select(groupElement("ginForceEnable"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * _Bool ginForceEnable
-     * }
-     */
     public static final OfBoolean ginForceEnable$layout() {
         return ginForceEnable$LAYOUT;
     }
 
     private static final long ginForceEnable$OFFSET = $LAYOUT.byteOffset(groupElement("ginForceEnable"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * _Bool ginForceEnable
-     * }
-     */
     public static final long ginForceEnable$offset() {
         return ginForceEnable$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * _Bool ginForceEnable
-     * }
-     */
     public static boolean ginForceEnable(MemorySegment struct) {
         return struct.get(ginForceEnable$LAYOUT, ginForceEnable$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * _Bool ginForceEnable
-     * }
-     */
     public static void ginForceEnable(MemorySegment struct, boolean fieldValue) {
         struct.set(ginForceEnable$LAYOUT, ginForceEnable$OFFSET, fieldValue);
     }
 
     private static final OfInt ginContextCount$LAYOUT = (OfInt)$LAYOUT.select(groupElement("ginContextCount"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int ginContextCount
-     * }
-     */
     public static final OfInt ginContextCount$layout() {
         return ginContextCount$LAYOUT;
     }
 
     private static final long ginContextCount$OFFSET = $LAYOUT.byteOffset(groupElement("ginContextCount"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int ginContextCount
-     * }
-     */
     public static final long ginContextCount$offset() {
         return ginContextCount$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int ginContextCount
-     * }
-     */
     public static int ginContextCount(MemorySegment struct) {
         return struct.get(ginContextCount$LAYOUT, ginContextCount$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int ginContextCount
-     * }
-     */
     public static void ginContextCount(MemorySegment struct, int fieldValue) {
         struct.set(ginContextCount$LAYOUT, ginContextCount$OFFSET, fieldValue);
     }
 
     private static final OfInt ginSignalCount$LAYOUT = (OfInt)$LAYOUT.select(groupElement("ginSignalCount"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int ginSignalCount
-     * }
-     */
     public static final OfInt ginSignalCount$layout() {
         return ginSignalCount$LAYOUT;
     }
 
     private static final long ginSignalCount$OFFSET = $LAYOUT.byteOffset(groupElement("ginSignalCount"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int ginSignalCount
-     * }
-     */
     public static final long ginSignalCount$offset() {
         return ginSignalCount$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int ginSignalCount
-     * }
-     */
     public static int ginSignalCount(MemorySegment struct) {
         return struct.get(ginSignalCount$LAYOUT, ginSignalCount$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int ginSignalCount
-     * }
-     */
     public static void ginSignalCount(MemorySegment struct, int fieldValue) {
         struct.set(ginSignalCount$LAYOUT, ginSignalCount$OFFSET, fieldValue);
     }
 
     private static final OfInt ginCounterCount$LAYOUT = (OfInt)$LAYOUT.select(groupElement("ginCounterCount"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int ginCounterCount
-     * }
-     */
     public static final OfInt ginCounterCount$layout() {
         return ginCounterCount$LAYOUT;
     }
 
     private static final long ginCounterCount$OFFSET = $LAYOUT.byteOffset(groupElement("ginCounterCount"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int ginCounterCount
-     * }
-     */
     public static final long ginCounterCount$offset() {
         return ginCounterCount$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int ginCounterCount
-     * }
-     */
     public static int ginCounterCount(MemorySegment struct) {
         return struct.get(ginCounterCount$LAYOUT, ginCounterCount$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int ginCounterCount
-     * }
-     */
     public static void ginCounterCount(MemorySegment struct, int fieldValue) {
         struct.set(ginCounterCount$LAYOUT, ginCounterCount$OFFSET, fieldValue);
     }
 
     private static final OfInt ginConnectionType$LAYOUT = (OfInt)$LAYOUT.select(groupElement("ginConnectionType"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * ncclGinConnectionType_t ginConnectionType
-     * }
-     */
     public static final OfInt ginConnectionType$layout() {
         return ginConnectionType$LAYOUT;
     }
 
     private static final long ginConnectionType$OFFSET = $LAYOUT.byteOffset(groupElement("ginConnectionType"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * ncclGinConnectionType_t ginConnectionType
-     * }
-     */
     public static final long ginConnectionType$offset() {
         return ginConnectionType$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * ncclGinConnectionType_t ginConnectionType
-     * }
-     */
     public static int ginConnectionType(MemorySegment struct) {
         return struct.get(ginConnectionType$LAYOUT, ginConnectionType$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * ncclGinConnectionType_t ginConnectionType
-     * }
-     */
     public static void ginConnectionType(MemorySegment struct, int fieldValue) {
         struct.set(ginConnectionType$LAYOUT, ginConnectionType$OFFSET, fieldValue);
     }
 
     private static final OfBoolean ginExclusiveContexts$LAYOUT = (OfBoolean)$LAYOUT.select(groupElement("ginExclusiveContexts"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * _Bool ginExclusiveContexts
-     * }
-     */
     public static final OfBoolean ginExclusiveContexts$layout() {
         return ginExclusiveContexts$LAYOUT;
     }
 
     private static final long ginExclusiveContexts$OFFSET = $LAYOUT.byteOffset(groupElement("ginExclusiveContexts"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * _Bool ginExclusiveContexts
-     * }
-     */
     public static final long ginExclusiveContexts$offset() {
         return ginExclusiveContexts$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * _Bool ginExclusiveContexts
-     * }
-     */
     public static boolean ginExclusiveContexts(MemorySegment struct) {
         return struct.get(ginExclusiveContexts$LAYOUT, ginExclusiveContexts$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * _Bool ginExclusiveContexts
-     * }
-     */
     public static void ginExclusiveContexts(MemorySegment struct, boolean fieldValue) {
         struct.set(ginExclusiveContexts$LAYOUT, ginExclusiveContexts$OFFSET, fieldValue);
     }
 
     private static final OfInt ginQueueDepth$LAYOUT = (OfInt)$LAYOUT.select(groupElement("ginQueueDepth"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int ginQueueDepth
-     * }
-     */
     public static final OfInt ginQueueDepth$layout() {
         return ginQueueDepth$LAYOUT;
     }
 
     private static final long ginQueueDepth$OFFSET = $LAYOUT.byteOffset(groupElement("ginQueueDepth"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int ginQueueDepth
-     * }
-     */
     public static final long ginQueueDepth$offset() {
         return ginQueueDepth$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int ginQueueDepth
-     * }
-     */
     public static int ginQueueDepth(MemorySegment struct) {
         return struct.get(ginQueueDepth$LAYOUT, ginQueueDepth$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int ginQueueDepth
-     * }
-     */
     public static void ginQueueDepth(MemorySegment struct, int fieldValue) {
         struct.set(ginQueueDepth$LAYOUT, ginQueueDepth$OFFSET, fieldValue);
     }
 
     private static final OfInt ginTrafficClass$LAYOUT = (OfInt)$LAYOUT.select(groupElement("ginTrafficClass"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int ginTrafficClass
-     * }
-     */
     public static final OfInt ginTrafficClass$layout() {
         return ginTrafficClass$LAYOUT;
     }
 
     private static final long ginTrafficClass$OFFSET = $LAYOUT.byteOffset(groupElement("ginTrafficClass"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int ginTrafficClass
-     * }
-     */
     public static final long ginTrafficClass$offset() {
         return ginTrafficClass$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int ginTrafficClass
-     * }
-     */
     public static int ginTrafficClass(MemorySegment struct) {
         return struct.get(ginTrafficClass$LAYOUT, ginTrafficClass$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int ginTrafficClass
-     * }
-     */
     public static void ginTrafficClass(MemorySegment struct, int fieldValue) {
         struct.set(ginTrafficClass$LAYOUT, ginTrafficClass$OFFSET, fieldValue);
     }
 
     private static final OfInt worldGinBarrierCount$LAYOUT = (OfInt)$LAYOUT.select(groupElement("worldGinBarrierCount"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int worldGinBarrierCount
-     * }
-     */
     public static final OfInt worldGinBarrierCount$layout() {
         return worldGinBarrierCount$LAYOUT;
     }
 
     private static final long worldGinBarrierCount$OFFSET = $LAYOUT.byteOffset(groupElement("worldGinBarrierCount"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int worldGinBarrierCount
-     * }
-     */
     public static final long worldGinBarrierCount$offset() {
         return worldGinBarrierCount$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int worldGinBarrierCount
-     * }
-     */
     public static int worldGinBarrierCount(MemorySegment struct) {
         return struct.get(worldGinBarrierCount$LAYOUT, worldGinBarrierCount$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int worldGinBarrierCount
-     * }
-     */
     public static void worldGinBarrierCount(MemorySegment struct, int fieldValue) {
         struct.set(worldGinBarrierCount$LAYOUT, worldGinBarrierCount$OFFSET, fieldValue);
     }
 
     private static final OfBoolean ginStrongSignalsRequired$LAYOUT = (OfBoolean)$LAYOUT.select(groupElement("ginStrongSignalsRequired"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * _Bool ginStrongSignalsRequired
-     * }
-     */
     public static final OfBoolean ginStrongSignalsRequired$layout() {
         return ginStrongSignalsRequired$LAYOUT;
     }
 
     private static final long ginStrongSignalsRequired$OFFSET = $LAYOUT.byteOffset(groupElement("ginStrongSignalsRequired"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * _Bool ginStrongSignalsRequired
-     * }
-     */
     public static final long ginStrongSignalsRequired$offset() {
         return ginStrongSignalsRequired$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * _Bool ginStrongSignalsRequired
-     * }
-     */
     public static boolean ginStrongSignalsRequired(MemorySegment struct) {
         return struct.get(ginStrongSignalsRequired$LAYOUT, ginStrongSignalsRequired$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * _Bool ginStrongSignalsRequired
-     * }
-     */
     public static void ginStrongSignalsRequired(MemorySegment struct, boolean fieldValue) {
         struct.set(ginStrongSignalsRequired$LAYOUT, ginStrongSignalsRequired$OFFSET, fieldValue);
     }
 
     private static final OfBoolean ginVaSignalsRequired$LAYOUT = (OfBoolean)$LAYOUT.select(groupElement("ginVaSignalsRequired"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * _Bool ginVaSignalsRequired
-     * }
-     */
     public static final OfBoolean ginVaSignalsRequired$layout() {
         return ginVaSignalsRequired$LAYOUT;
     }
 
     private static final long ginVaSignalsRequired$OFFSET = $LAYOUT.byteOffset(groupElement("ginVaSignalsRequired"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * _Bool ginVaSignalsRequired
-     * }
-     */
     public static final long ginVaSignalsRequired$offset() {
         return ginVaSignalsRequired$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * _Bool ginVaSignalsRequired
-     * }
-     */
     public static boolean ginVaSignalsRequired(MemorySegment struct) {
         return struct.get(ginVaSignalsRequired$LAYOUT, ginVaSignalsRequired$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * _Bool ginVaSignalsRequired
-     * }
-     */
     public static void ginVaSignalsRequired(MemorySegment struct, boolean fieldValue) {
         struct.set(ginVaSignalsRequired$LAYOUT, ginVaSignalsRequired$OFFSET, fieldValue);
     }
 
-    /**
-     * Obtains a slice of {@code arrayParam} which selects the array element at {@code index}.
-     * The returned segment has address {@code arrayParam.address() + index * layout().byteSize()}
-     */
     public static MemorySegment asSlice(MemorySegment array, long index) {
         return array.asSlice(layout().byteSize() * index);
     }
 
-    /**
-     * The size (in bytes) of this struct
-     */
     public static long sizeof() { return layout().byteSize(); }
 
-    /**
-     * Allocate a segment of size {@code layout().byteSize()} using {@code allocator}
-     */
     public static MemorySegment allocate(SegmentAllocator allocator) {
         return allocator.allocate(layout());
     }
 
-    /**
-     * Allocate an array of size {@code elementCount} using {@code allocator}.
-     * The returned segment has size {@code elementCount * layout().byteSize()}.
-     */
     public static MemorySegment allocateArray(long elementCount, SegmentAllocator allocator) {
         return allocator.allocate(MemoryLayout.sequenceLayout(elementCount, layout()));
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, Arena arena, Consumer<MemorySegment> cleanup) {
         return reinterpret(addr, 1, arena, cleanup);
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code elementCount * layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, long elementCount, Arena arena, Consumer<MemorySegment> cleanup) {
         return addr.reinterpret(layout().byteSize() * elementCount, arena, cleanup);
     }

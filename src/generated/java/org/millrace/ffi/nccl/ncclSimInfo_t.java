@@ -12,16 +12,6 @@ import java.util.stream.*;
 import static java.lang.foreign.ValueLayout.*;
 import static java.lang.foreign.MemoryLayout.PathElement.*;
 
-/**
- * {@snippet lang=c :
- * struct ncclSimInfo_t {
- *     size_t size;
- *     unsigned int magic;
- *     unsigned int version;
- *     float estimatedTime;
- * }
- * }
- */
 public class ncclSimInfo_t {
 
     ncclSimInfo_t() {
@@ -36,229 +26,108 @@ public class ncclSimInfo_t {
         MemoryLayout.paddingLayout(4)
     ).withName("ncclSimInfo_t");
 
-    /**
-     * The layout of this struct
-     */
     public static final GroupLayout layout() {
         return $LAYOUT;
     }
 
     private static final OfLong size$LAYOUT = (OfLong)$LAYOUT.select(groupElement("size"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * size_t size
-     * }
-     */
     public static final OfLong size$layout() {
         return size$LAYOUT;
     }
 
     private static final long size$OFFSET = $LAYOUT.byteOffset(groupElement("size"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * size_t size
-     * }
-     */
     public static final long size$offset() {
         return size$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * size_t size
-     * }
-     */
     public static long size(MemorySegment struct) {
         return struct.get(size$LAYOUT, size$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * size_t size
-     * }
-     */
     public static void size(MemorySegment struct, long fieldValue) {
         struct.set(size$LAYOUT, size$OFFSET, fieldValue);
     }
 
     private static final OfInt magic$LAYOUT = (OfInt)$LAYOUT.select(groupElement("magic"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * unsigned int magic
-     * }
-     */
     public static final OfInt magic$layout() {
         return magic$LAYOUT;
     }
 
     private static final long magic$OFFSET = $LAYOUT.byteOffset(groupElement("magic"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * unsigned int magic
-     * }
-     */
     public static final long magic$offset() {
         return magic$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * unsigned int magic
-     * }
-     */
     public static int magic(MemorySegment struct) {
         return struct.get(magic$LAYOUT, magic$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * unsigned int magic
-     * }
-     */
     public static void magic(MemorySegment struct, int fieldValue) {
         struct.set(magic$LAYOUT, magic$OFFSET, fieldValue);
     }
 
     private static final OfInt version$LAYOUT = (OfInt)$LAYOUT.select(groupElement("version"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * unsigned int version
-     * }
-     */
     public static final OfInt version$layout() {
         return version$LAYOUT;
     }
 
     private static final long version$OFFSET = $LAYOUT.byteOffset(groupElement("version"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * unsigned int version
-     * }
-     */
     public static final long version$offset() {
         return version$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * unsigned int version
-     * }
-     */
     public static int version(MemorySegment struct) {
         return struct.get(version$LAYOUT, version$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * unsigned int version
-     * }
-     */
     public static void version(MemorySegment struct, int fieldValue) {
         struct.set(version$LAYOUT, version$OFFSET, fieldValue);
     }
 
     private static final OfFloat estimatedTime$LAYOUT = (OfFloat)$LAYOUT.select(groupElement("estimatedTime"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * float estimatedTime
-     * }
-     */
     public static final OfFloat estimatedTime$layout() {
         return estimatedTime$LAYOUT;
     }
 
     private static final long estimatedTime$OFFSET = $LAYOUT.byteOffset(groupElement("estimatedTime"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * float estimatedTime
-     * }
-     */
     public static final long estimatedTime$offset() {
         return estimatedTime$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * float estimatedTime
-     * }
-     */
     public static float estimatedTime(MemorySegment struct) {
         return struct.get(estimatedTime$LAYOUT, estimatedTime$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * float estimatedTime
-     * }
-     */
     public static void estimatedTime(MemorySegment struct, float fieldValue) {
         struct.set(estimatedTime$LAYOUT, estimatedTime$OFFSET, fieldValue);
     }
 
-    /**
-     * Obtains a slice of {@code arrayParam} which selects the array element at {@code index}.
-     * The returned segment has address {@code arrayParam.address() + index * layout().byteSize()}
-     */
     public static MemorySegment asSlice(MemorySegment array, long index) {
         return array.asSlice(layout().byteSize() * index);
     }
 
-    /**
-     * The size (in bytes) of this struct
-     */
     public static long sizeof() { return layout().byteSize(); }
 
-    /**
-     * Allocate a segment of size {@code layout().byteSize()} using {@code allocator}
-     */
     public static MemorySegment allocate(SegmentAllocator allocator) {
         return allocator.allocate(layout());
     }
 
-    /**
-     * Allocate an array of size {@code elementCount} using {@code allocator}.
-     * The returned segment has size {@code elementCount * layout().byteSize()}.
-     */
     public static MemorySegment allocateArray(long elementCount, SegmentAllocator allocator) {
         return allocator.allocate(MemoryLayout.sequenceLayout(elementCount, layout()));
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, Arena arena, Consumer<MemorySegment> cleanup) {
         return reinterpret(addr, 1, arena, cleanup);
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code elementCount * layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, long elementCount, Arena arena, Consumer<MemorySegment> cleanup) {
         return addr.reinterpret(layout().byteSize() * elementCount, arena, cleanup);
     }

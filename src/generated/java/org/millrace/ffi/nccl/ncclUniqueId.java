@@ -12,13 +12,6 @@ import java.util.stream.*;
 import static java.lang.foreign.ValueLayout.*;
 import static java.lang.foreign.MemoryLayout.PathElement.*;
 
-/**
- * {@snippet lang=c :
- * struct ncclUniqueId {
- *     char internal[128];
- * }
- * }
- */
 public class ncclUniqueId {
 
     ncclUniqueId() {
@@ -29,65 +22,32 @@ public class ncclUniqueId {
         MemoryLayout.sequenceLayout(128, nccl_h.C_CHAR).withName("internal")
     ).withName("ncclUniqueId");
 
-    /**
-     * The layout of this struct
-     */
     public static final GroupLayout layout() {
         return $LAYOUT;
     }
 
     private static final SequenceLayout internal$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("internal"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * char internal[128]
-     * }
-     */
     public static final SequenceLayout internal$layout() {
         return internal$LAYOUT;
     }
 
     private static final long internal$OFFSET = $LAYOUT.byteOffset(groupElement("internal"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * char internal[128]
-     * }
-     */
     public static final long internal$offset() {
         return internal$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * char internal[128]
-     * }
-     */
     public static MemorySegment internal(MemorySegment struct) {
         return struct.asSlice(internal$OFFSET, internal$LAYOUT.byteSize());
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * char internal[128]
-     * }
-     */
     public static void internal(MemorySegment struct, MemorySegment fieldValue) {
         MemorySegment.copy(fieldValue, 0L, struct, internal$OFFSET, internal$LAYOUT.byteSize());
     }
 
     private static long[] internal$DIMS = { 128 };
 
-    /**
-     * Dimensions for array field:
-     * {@snippet lang=c :
-     * char internal[128]
-     * }
-     */
     public static long[] internal$dimensions() {
         return internal$DIMS;
     }
@@ -95,66 +55,32 @@ public class ncclUniqueId {
         static final VarHandle HANDLE = internal$LAYOUT.varHandle(sequenceElement());
     }
 
-    /**
-     * Indexed getter for field:
-     * {@snippet lang=c :
-     * char internal[128]
-     * }
-     */
     public static byte internal(MemorySegment struct, long index0) {
         return (byte)internal$ELEM.HANDLE.get(struct, internal$OFFSET, index0);
     }
 
-    /**
-     * Indexed setter for field:
-     * {@snippet lang=c :
-     * char internal[128]
-     * }
-     */
     public static void internal(MemorySegment struct, long index0, byte fieldValue) {
         internal$ELEM.HANDLE.set(struct, internal$OFFSET, index0, fieldValue);
     }
 
-    /**
-     * Obtains a slice of {@code arrayParam} which selects the array element at {@code index}.
-     * The returned segment has address {@code arrayParam.address() + index * layout().byteSize()}
-     */
     public static MemorySegment asSlice(MemorySegment array, long index) {
         return array.asSlice(layout().byteSize() * index);
     }
 
-    /**
-     * The size (in bytes) of this struct
-     */
     public static long sizeof() { return layout().byteSize(); }
 
-    /**
-     * Allocate a segment of size {@code layout().byteSize()} using {@code allocator}
-     */
     public static MemorySegment allocate(SegmentAllocator allocator) {
         return allocator.allocate(layout());
     }
 
-    /**
-     * Allocate an array of size {@code elementCount} using {@code allocator}.
-     * The returned segment has size {@code elementCount * layout().byteSize()}.
-     */
     public static MemorySegment allocateArray(long elementCount, SegmentAllocator allocator) {
         return allocator.allocate(MemoryLayout.sequenceLayout(elementCount, layout()));
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, Arena arena, Consumer<MemorySegment> cleanup) {
         return reinterpret(addr, 1, arena, cleanup);
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code elementCount * layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, long elementCount, Arena arena, Consumer<MemorySegment> cleanup) {
         return addr.reinterpret(layout().byteSize() * elementCount, arena, cleanup);
     }

@@ -12,16 +12,6 @@ import java.util.stream.*;
 import static java.lang.foreign.ValueLayout.*;
 import static java.lang.foreign.MemoryLayout.PathElement.*;
 
-/**
- * {@snippet lang=c :
- * struct ncclWaitSignalDesc_t {
- *     int opCnt;
- *     int peer;
- *     int sigIdx;
- *     int ctx;
- * }
- * }
- */
 public class ncclWaitSignalDesc_t {
 
     ncclWaitSignalDesc_t() {
@@ -35,229 +25,108 @@ public class ncclWaitSignalDesc_t {
         nccl_h.C_INT.withName("ctx")
     ).withName("ncclWaitSignalDesc_t");
 
-    /**
-     * The layout of this struct
-     */
     public static final GroupLayout layout() {
         return $LAYOUT;
     }
 
     private static final OfInt opCnt$LAYOUT = (OfInt)$LAYOUT.select(groupElement("opCnt"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int opCnt
-     * }
-     */
     public static final OfInt opCnt$layout() {
         return opCnt$LAYOUT;
     }
 
     private static final long opCnt$OFFSET = $LAYOUT.byteOffset(groupElement("opCnt"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int opCnt
-     * }
-     */
     public static final long opCnt$offset() {
         return opCnt$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int opCnt
-     * }
-     */
     public static int opCnt(MemorySegment struct) {
         return struct.get(opCnt$LAYOUT, opCnt$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int opCnt
-     * }
-     */
     public static void opCnt(MemorySegment struct, int fieldValue) {
         struct.set(opCnt$LAYOUT, opCnt$OFFSET, fieldValue);
     }
 
     private static final OfInt peer$LAYOUT = (OfInt)$LAYOUT.select(groupElement("peer"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int peer
-     * }
-     */
     public static final OfInt peer$layout() {
         return peer$LAYOUT;
     }
 
     private static final long peer$OFFSET = $LAYOUT.byteOffset(groupElement("peer"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int peer
-     * }
-     */
     public static final long peer$offset() {
         return peer$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int peer
-     * }
-     */
     public static int peer(MemorySegment struct) {
         return struct.get(peer$LAYOUT, peer$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int peer
-     * }
-     */
     public static void peer(MemorySegment struct, int fieldValue) {
         struct.set(peer$LAYOUT, peer$OFFSET, fieldValue);
     }
 
     private static final OfInt sigIdx$LAYOUT = (OfInt)$LAYOUT.select(groupElement("sigIdx"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int sigIdx
-     * }
-     */
     public static final OfInt sigIdx$layout() {
         return sigIdx$LAYOUT;
     }
 
     private static final long sigIdx$OFFSET = $LAYOUT.byteOffset(groupElement("sigIdx"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int sigIdx
-     * }
-     */
     public static final long sigIdx$offset() {
         return sigIdx$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int sigIdx
-     * }
-     */
     public static int sigIdx(MemorySegment struct) {
         return struct.get(sigIdx$LAYOUT, sigIdx$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int sigIdx
-     * }
-     */
     public static void sigIdx(MemorySegment struct, int fieldValue) {
         struct.set(sigIdx$LAYOUT, sigIdx$OFFSET, fieldValue);
     }
 
     private static final OfInt ctx$LAYOUT = (OfInt)$LAYOUT.select(groupElement("ctx"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int ctx
-     * }
-     */
     public static final OfInt ctx$layout() {
         return ctx$LAYOUT;
     }
 
     private static final long ctx$OFFSET = $LAYOUT.byteOffset(groupElement("ctx"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int ctx
-     * }
-     */
     public static final long ctx$offset() {
         return ctx$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int ctx
-     * }
-     */
     public static int ctx(MemorySegment struct) {
         return struct.get(ctx$LAYOUT, ctx$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int ctx
-     * }
-     */
     public static void ctx(MemorySegment struct, int fieldValue) {
         struct.set(ctx$LAYOUT, ctx$OFFSET, fieldValue);
     }
 
-    /**
-     * Obtains a slice of {@code arrayParam} which selects the array element at {@code index}.
-     * The returned segment has address {@code arrayParam.address() + index * layout().byteSize()}
-     */
     public static MemorySegment asSlice(MemorySegment array, long index) {
         return array.asSlice(layout().byteSize() * index);
     }
 
-    /**
-     * The size (in bytes) of this struct
-     */
     public static long sizeof() { return layout().byteSize(); }
 
-    /**
-     * Allocate a segment of size {@code layout().byteSize()} using {@code allocator}
-     */
     public static MemorySegment allocate(SegmentAllocator allocator) {
         return allocator.allocate(layout());
     }
 
-    /**
-     * Allocate an array of size {@code elementCount} using {@code allocator}.
-     * The returned segment has size {@code elementCount * layout().byteSize()}.
-     */
     public static MemorySegment allocateArray(long elementCount, SegmentAllocator allocator) {
         return allocator.allocate(MemoryLayout.sequenceLayout(elementCount, layout()));
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, Arena arena, Consumer<MemorySegment> cleanup) {
         return reinterpret(addr, 1, arena, cleanup);
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code elementCount * layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, long elementCount, Arena arena, Consumer<MemorySegment> cleanup) {
         return addr.reinterpret(layout().byteSize() * elementCount, arena, cleanup);
     }

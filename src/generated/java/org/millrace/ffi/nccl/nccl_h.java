@@ -24,656 +24,286 @@ public class nccl_h extends nccl_h$shared {
             .or(Linker.nativeLinker().defaultLookup());
 
     private static final int MILLRACE_NCCL_DEV_COMM_BYTES_V22807 = (int)200L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_NCCL_DEV_COMM_BYTES_V22807 200
-     * }
-     */
     public static int MILLRACE_NCCL_DEV_COMM_BYTES_V22807() {
         return MILLRACE_NCCL_DEV_COMM_BYTES_V22807;
     }
     private static final int MILLRACE_NCCL_DEV_COMM_BYTES_V22907 = (int)224L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_NCCL_DEV_COMM_BYTES_V22907 224
-     * }
-     */
     public static int MILLRACE_NCCL_DEV_COMM_BYTES_V22907() {
         return MILLRACE_NCCL_DEV_COMM_BYTES_V22907;
     }
     private static final int MILLRACE_NCCL_DEV_COMM_BYTES_V23003 = (int)240L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_NCCL_DEV_COMM_BYTES_V23003 240
-     * }
-     */
     public static int MILLRACE_NCCL_DEV_COMM_BYTES_V23003() {
         return MILLRACE_NCCL_DEV_COMM_BYTES_V23003;
     }
     private static final int MILLRACE_NCCL_REQUIREMENTS_BYTES_V22902 = (int)72L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_NCCL_REQUIREMENTS_BYTES_V22902 72
-     * }
-     */
     public static int MILLRACE_NCCL_REQUIREMENTS_BYTES_V22902() {
         return MILLRACE_NCCL_REQUIREMENTS_BYTES_V22902;
     }
     private static final int MILLRACE_NCCL_REQUIREMENTS_BYTES_V22907 = (int)88L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_NCCL_REQUIREMENTS_BYTES_V22907 88
-     * }
-     */
     public static int MILLRACE_NCCL_REQUIREMENTS_BYTES_V22907() {
         return MILLRACE_NCCL_REQUIREMENTS_BYTES_V22907;
     }
     private static final int NCCL_MAJOR = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_MAJOR 2
-     * }
-     */
     public static int NCCL_MAJOR() {
         return NCCL_MAJOR;
     }
     private static final int NCCL_MINOR = (int)30L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_MINOR 30
-     * }
-     */
     public static int NCCL_MINOR() {
         return NCCL_MINOR;
     }
     private static final int NCCL_PATCH = (int)7L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_PATCH 7
-     * }
-     */
     public static int NCCL_PATCH() {
         return NCCL_PATCH;
     }
     private static final int NCCL_VERSION_CODE = (int)23007L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_VERSION_CODE 23007
-     * }
-     */
     public static int NCCL_VERSION_CODE() {
         return NCCL_VERSION_CODE;
     }
     private static final int NCCL_UNIQUE_ID_BYTES = (int)128L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_UNIQUE_ID_BYTES 128
-     * }
-     */
     public static int NCCL_UNIQUE_ID_BYTES() {
         return NCCL_UNIQUE_ID_BYTES;
     }
     private static final int NCCL_WIN_DEFAULT = (int)0L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_WIN_DEFAULT 0
-     * }
-     */
     public static int NCCL_WIN_DEFAULT() {
         return NCCL_WIN_DEFAULT;
     }
     private static final int NCCL_WIN_COLL_SYMMETRIC = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_WIN_COLL_SYMMETRIC 1
-     * }
-     */
     public static int NCCL_WIN_COLL_SYMMETRIC() {
         return NCCL_WIN_COLL_SYMMETRIC;
     }
     private static final int NCCL_WIN_STRICT_ORDERING = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_WIN_STRICT_ORDERING 2
-     * }
-     */
     public static int NCCL_WIN_STRICT_ORDERING() {
         return NCCL_WIN_STRICT_ORDERING;
     }
     private static final int NCCL_WIN_REQUIRED_ALIGNMENT = (int)4096L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_WIN_REQUIRED_ALIGNMENT 4096
-     * }
-     */
     public static int NCCL_WIN_REQUIRED_ALIGNMENT() {
         return NCCL_WIN_REQUIRED_ALIGNMENT;
     }
     private static final int NCCL_CTA_POLICY_DEFAULT = (int)0L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_CTA_POLICY_DEFAULT 0
-     * }
-     */
     public static int NCCL_CTA_POLICY_DEFAULT() {
         return NCCL_CTA_POLICY_DEFAULT;
     }
     private static final int NCCL_CTA_POLICY_EFFICIENCY = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_CTA_POLICY_EFFICIENCY 1
-     * }
-     */
     public static int NCCL_CTA_POLICY_EFFICIENCY() {
         return NCCL_CTA_POLICY_EFFICIENCY;
     }
     private static final int NCCL_CTA_POLICY_ZERO = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_CTA_POLICY_ZERO 2
-     * }
-     */
     public static int NCCL_CTA_POLICY_ZERO() {
         return NCCL_CTA_POLICY_ZERO;
     }
     private static final int NCCL_SHRINK_DEFAULT = (int)0L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_SHRINK_DEFAULT 0
-     * }
-     */
     public static int NCCL_SHRINK_DEFAULT() {
         return NCCL_SHRINK_DEFAULT;
     }
     private static final int NCCL_SHRINK_ABORT = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_SHRINK_ABORT 1
-     * }
-     */
     public static int NCCL_SHRINK_ABORT() {
         return NCCL_SHRINK_ABORT;
     }
     private static final int NCCL_REVOKE_DEFAULT = (int)0L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_REVOKE_DEFAULT 0
-     * }
-     */
     public static int NCCL_REVOKE_DEFAULT() {
         return NCCL_REVOKE_DEFAULT;
     }
     private static final int NCCL_SUSPEND_MEM = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_SUSPEND_MEM 1
-     * }
-     */
     public static int NCCL_SUSPEND_MEM() {
         return NCCL_SUSPEND_MEM;
     }
     private static final int MILLRACE_NCCL_SIM_INFO_MAGIC = (int)1952993923L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_NCCL_SIM_INFO_MAGIC 1952993923
-     * }
-     */
     public static int MILLRACE_NCCL_SIM_INFO_MAGIC() {
         return MILLRACE_NCCL_SIM_INFO_MAGIC;
     }
     private static final int NCCL_GIN_CONNECTION_NONE = (int)0L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclGinConnectionType_t.NCCL_GIN_CONNECTION_NONE = 0
-     * }
-     */
     public static int NCCL_GIN_CONNECTION_NONE() {
         return NCCL_GIN_CONNECTION_NONE;
     }
     private static final int NCCL_GIN_CONNECTION_FULL = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclGinConnectionType_t.NCCL_GIN_CONNECTION_FULL = 1
-     * }
-     */
     public static int NCCL_GIN_CONNECTION_FULL() {
         return NCCL_GIN_CONNECTION_FULL;
     }
     private static final int NCCL_GIN_CONNECTION_RAIL = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclGinConnectionType_t.NCCL_GIN_CONNECTION_RAIL = 2
-     * }
-     */
     public static int NCCL_GIN_CONNECTION_RAIL() {
         return NCCL_GIN_CONNECTION_RAIL;
     }
     private static final int NCCL_GIN_TYPE_NONE = (int)0L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclGinType_t.NCCL_GIN_TYPE_NONE = 0
-     * }
-     */
     public static int NCCL_GIN_TYPE_NONE() {
         return NCCL_GIN_TYPE_NONE;
     }
     private static final int NCCL_GIN_TYPE_PROXY = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclGinType_t.NCCL_GIN_TYPE_PROXY = 2
-     * }
-     */
     public static int NCCL_GIN_TYPE_PROXY() {
         return NCCL_GIN_TYPE_PROXY;
     }
     private static final int NCCL_GIN_TYPE_GDAKI = (int)3L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclGinType_t.NCCL_GIN_TYPE_GDAKI = 3
-     * }
-     */
     public static int NCCL_GIN_TYPE_GDAKI() {
         return NCCL_GIN_TYPE_GDAKI;
     }
     private static final int NCCL_GIN_TYPE_GPI = (int)4L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclGinType_t.NCCL_GIN_TYPE_GPI = 4
-     * }
-     */
     public static int NCCL_GIN_TYPE_GPI() {
         return NCCL_GIN_TYPE_GPI;
     }
     private static final int ncclSuccess = (int)0L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclResult_t.ncclSuccess = 0
-     * }
-     */
     public static int ncclSuccess() {
         return ncclSuccess;
     }
     private static final int ncclUnhandledCudaError = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclResult_t.ncclUnhandledCudaError = 1
-     * }
-     */
     public static int ncclUnhandledCudaError() {
         return ncclUnhandledCudaError;
     }
     private static final int ncclSystemError = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclResult_t.ncclSystemError = 2
-     * }
-     */
     public static int ncclSystemError() {
         return ncclSystemError;
     }
     private static final int ncclInternalError = (int)3L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclResult_t.ncclInternalError = 3
-     * }
-     */
     public static int ncclInternalError() {
         return ncclInternalError;
     }
     private static final int ncclInvalidArgument = (int)4L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclResult_t.ncclInvalidArgument = 4
-     * }
-     */
     public static int ncclInvalidArgument() {
         return ncclInvalidArgument;
     }
     private static final int ncclInvalidUsage = (int)5L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclResult_t.ncclInvalidUsage = 5
-     * }
-     */
     public static int ncclInvalidUsage() {
         return ncclInvalidUsage;
     }
     private static final int ncclRemoteError = (int)6L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclResult_t.ncclRemoteError = 6
-     * }
-     */
     public static int ncclRemoteError() {
         return ncclRemoteError;
     }
     private static final int ncclInProgress = (int)7L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclResult_t.ncclInProgress = 7
-     * }
-     */
     public static int ncclInProgress() {
         return ncclInProgress;
     }
     private static final int ncclTimeout = (int)8L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclResult_t.ncclTimeout = 8
-     * }
-     */
     public static int ncclTimeout() {
         return ncclTimeout;
     }
     private static final int ncclNumResults = (int)9L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclResult_t.ncclNumResults = 9
-     * }
-     */
     public static int ncclNumResults() {
         return ncclNumResults;
     }
     private static final int ncclInt8 = (int)0L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDataType_t.ncclInt8 = 0
-     * }
-     */
     public static int ncclInt8() {
         return ncclInt8;
     }
     private static final int ncclChar = (int)0L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDataType_t.ncclChar = 0
-     * }
-     */
     public static int ncclChar() {
         return ncclChar;
     }
     private static final int ncclUint8 = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDataType_t.ncclUint8 = 1
-     * }
-     */
     public static int ncclUint8() {
         return ncclUint8;
     }
     private static final int ncclInt32 = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDataType_t.ncclInt32 = 2
-     * }
-     */
     public static int ncclInt32() {
         return ncclInt32;
     }
     private static final int ncclInt = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDataType_t.ncclInt = 2
-     * }
-     */
     public static int ncclInt() {
         return ncclInt;
     }
     private static final int ncclUint32 = (int)3L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDataType_t.ncclUint32 = 3
-     * }
-     */
     public static int ncclUint32() {
         return ncclUint32;
     }
     private static final int ncclInt64 = (int)4L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDataType_t.ncclInt64 = 4
-     * }
-     */
     public static int ncclInt64() {
         return ncclInt64;
     }
     private static final int ncclUint64 = (int)5L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDataType_t.ncclUint64 = 5
-     * }
-     */
     public static int ncclUint64() {
         return ncclUint64;
     }
     private static final int ncclFloat16 = (int)6L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDataType_t.ncclFloat16 = 6
-     * }
-     */
     public static int ncclFloat16() {
         return ncclFloat16;
     }
     private static final int ncclHalf = (int)6L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDataType_t.ncclHalf = 6
-     * }
-     */
     public static int ncclHalf() {
         return ncclHalf;
     }
     private static final int ncclFloat32 = (int)7L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDataType_t.ncclFloat32 = 7
-     * }
-     */
     public static int ncclFloat32() {
         return ncclFloat32;
     }
     private static final int ncclFloat = (int)7L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDataType_t.ncclFloat = 7
-     * }
-     */
     public static int ncclFloat() {
         return ncclFloat;
     }
     private static final int ncclFloat64 = (int)8L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDataType_t.ncclFloat64 = 8
-     * }
-     */
     public static int ncclFloat64() {
         return ncclFloat64;
     }
     private static final int ncclDouble = (int)8L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDataType_t.ncclDouble = 8
-     * }
-     */
     public static int ncclDouble() {
         return ncclDouble;
     }
     private static final int ncclBfloat16 = (int)9L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDataType_t.ncclBfloat16 = 9
-     * }
-     */
     public static int ncclBfloat16() {
         return ncclBfloat16;
     }
     private static final int ncclFloat8e4m3 = (int)10L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDataType_t.ncclFloat8e4m3 = 10
-     * }
-     */
     public static int ncclFloat8e4m3() {
         return ncclFloat8e4m3;
     }
     private static final int ncclFloat8e5m2 = (int)11L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDataType_t.ncclFloat8e5m2 = 11
-     * }
-     */
     public static int ncclFloat8e5m2() {
         return ncclFloat8e5m2;
     }
     private static final int ncclNumTypes = (int)12L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDataType_t.ncclNumTypes = 12
-     * }
-     */
     public static int ncclNumTypes() {
         return ncclNumTypes;
     }
     private static final int ncclSum = (int)0L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclRedOp_t.ncclSum = 0
-     * }
-     */
     public static int ncclSum() {
         return ncclSum;
     }
     private static final int ncclProd = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclRedOp_t.ncclProd = 1
-     * }
-     */
     public static int ncclProd() {
         return ncclProd;
     }
     private static final int ncclMax = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclRedOp_t.ncclMax = 2
-     * }
-     */
     public static int ncclMax() {
         return ncclMax;
     }
     private static final int ncclMin = (int)3L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclRedOp_t.ncclMin = 3
-     * }
-     */
     public static int ncclMin() {
         return ncclMin;
     }
     private static final int ncclAvg = (int)4L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclRedOp_t.ncclAvg = 4
-     * }
-     */
     public static int ncclAvg() {
         return ncclAvg;
     }
     private static final int ncclNumOps = (int)5L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclRedOp_t.ncclNumOps = 5
-     * }
-     */
     public static int ncclNumOps() {
         return ncclNumOps;
     }
     private static final int ncclMaxRedOp = (int)2147483647L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclRedOp_t.ncclMaxRedOp = 2147483647
-     * }
-     */
     public static int ncclMaxRedOp() {
         return ncclMaxRedOp;
     }
     private static final int ncclScalarDevice = (int)0L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclScalarResidence_t.ncclScalarDevice = 0
-     * }
-     */
     public static int ncclScalarDevice() {
         return ncclScalarDevice;
     }
     private static final int ncclScalarHostImmediate = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclScalarResidence_t.ncclScalarHostImmediate = 1
-     * }
-     */
     public static int ncclScalarHostImmediate() {
         return ncclScalarHostImmediate;
     }
-    /**
-     * {@snippet lang=c :
-     * typedef struct ncclComm *ncclComm_t
-     * }
-     */
     public static final AddressLayout ncclComm_t = nccl_h.C_POINTER;
-    /**
-     * {@snippet lang=c :
-     * typedef struct ncclWindow_vidmem *ncclWindow_t
-     * }
-     */
     public static final AddressLayout ncclWindow_t = nccl_h.C_POINTER;
-    /**
-     * {@snippet lang=c :
-     * typedef struct ncclParamHandle *ncclParamHandle_t
-     * }
-     */
     public static final AddressLayout ncclParamHandle_t = nccl_h.C_POINTER;
-    /**
-     * {@snippet lang=c :
-     * typedef struct CUstream_st *cudaStream_t
-     * }
-     */
     public static final AddressLayout cudaStream_t = nccl_h.C_POINTER;
     private static final int ncclStatGpuMemSuspend = (int)0L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclCommMemStat_t.ncclStatGpuMemSuspend = 0
-     * }
-     */
     public static int ncclStatGpuMemSuspend() {
         return ncclStatGpuMemSuspend;
     }
     private static final int ncclStatGpuMemSuspended = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclCommMemStat_t.ncclStatGpuMemSuspended = 1
-     * }
-     */
     public static int ncclStatGpuMemSuspended() {
         return ncclStatGpuMemSuspended;
     }
     private static final int ncclStatGpuMemPersist = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclCommMemStat_t.ncclStatGpuMemPersist = 2
-     * }
-     */
     public static int ncclStatGpuMemPersist() {
         return ncclStatGpuMemPersist;
     }
     private static final int ncclStatGpuMemTotal = (int)3L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclCommMemStat_t.ncclStatGpuMemTotal = 3
-     * }
-     */
     public static int ncclStatGpuMemTotal() {
         return ncclStatGpuMemTotal;
     }
@@ -690,47 +320,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclGetVersion(int *version)
-     * }
-     */
     public static FunctionDescriptor ncclGetVersion$descriptor() {
         return ncclGetVersion.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclGetVersion(int *version)
-     * }
-     */
-    public static MethodHandle ncclGetVersion$handle() {
-        return ncclGetVersion.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclGetVersion(int *version)
-     * }
-     */
-    public static MemorySegment ncclGetVersion$address() {
-        return ncclGetVersion.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclGetVersion(int *version)
-     * }
-     */
     public static int ncclGetVersion(MemorySegment version) {
         var mh$ = ncclGetVersion.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclGetVersion", version);
-            }
             return (int)mh$.invokeExact(version);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -751,47 +347,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * const char *ncclGetErrorString(ncclResult_t result)
-     * }
-     */
     public static FunctionDescriptor ncclGetErrorString$descriptor() {
         return ncclGetErrorString.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * const char *ncclGetErrorString(ncclResult_t result)
-     * }
-     */
-    public static MethodHandle ncclGetErrorString$handle() {
-        return ncclGetErrorString.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * const char *ncclGetErrorString(ncclResult_t result)
-     * }
-     */
-    public static MemorySegment ncclGetErrorString$address() {
-        return ncclGetErrorString.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * const char *ncclGetErrorString(ncclResult_t result)
-     * }
-     */
     public static MemorySegment ncclGetErrorString(int result) {
         var mh$ = ncclGetErrorString.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclGetErrorString", result);
-            }
             return (MemorySegment)mh$.invokeExact(result);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -812,47 +374,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * const char *ncclGetLastError(ncclComm_t comm)
-     * }
-     */
     public static FunctionDescriptor ncclGetLastError$descriptor() {
         return ncclGetLastError.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * const char *ncclGetLastError(ncclComm_t comm)
-     * }
-     */
-    public static MethodHandle ncclGetLastError$handle() {
-        return ncclGetLastError.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * const char *ncclGetLastError(ncclComm_t comm)
-     * }
-     */
-    public static MemorySegment ncclGetLastError$address() {
-        return ncclGetLastError.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * const char *ncclGetLastError(ncclComm_t comm)
-     * }
-     */
     public static MemorySegment ncclGetLastError(MemorySegment comm) {
         var mh$ = ncclGetLastError.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclGetLastError", comm);
-            }
             return (MemorySegment)mh$.invokeExact(comm);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -870,47 +398,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * void ncclResetDebugInit()
-     * }
-     */
     public static FunctionDescriptor ncclResetDebugInit$descriptor() {
         return ncclResetDebugInit.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * void ncclResetDebugInit()
-     * }
-     */
-    public static MethodHandle ncclResetDebugInit$handle() {
-        return ncclResetDebugInit.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * void ncclResetDebugInit()
-     * }
-     */
-    public static MemorySegment ncclResetDebugInit$address() {
-        return ncclResetDebugInit.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * void ncclResetDebugInit()
-     * }
-     */
     public static void ncclResetDebugInit() {
         var mh$ = ncclResetDebugInit.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclResetDebugInit");
-            }
             mh$.invokeExact();
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -931,47 +425,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclGetUniqueId(ncclUniqueId *uniqueId)
-     * }
-     */
     public static FunctionDescriptor ncclGetUniqueId$descriptor() {
         return ncclGetUniqueId.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclGetUniqueId(ncclUniqueId *uniqueId)
-     * }
-     */
-    public static MethodHandle ncclGetUniqueId$handle() {
-        return ncclGetUniqueId.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclGetUniqueId(ncclUniqueId *uniqueId)
-     * }
-     */
-    public static MemorySegment ncclGetUniqueId$address() {
-        return ncclGetUniqueId.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclGetUniqueId(ncclUniqueId *uniqueId)
-     * }
-     */
     public static int ncclGetUniqueId(MemorySegment uniqueId) {
         var mh$ = ncclGetUniqueId.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclGetUniqueId", uniqueId);
-            }
             return (int)mh$.invokeExact(uniqueId);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -995,47 +455,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommInitRank(ncclComm_t *comm, int nranks, ncclUniqueId commId, int rank)
-     * }
-     */
     public static FunctionDescriptor ncclCommInitRank$descriptor() {
         return ncclCommInitRank.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommInitRank(ncclComm_t *comm, int nranks, ncclUniqueId commId, int rank)
-     * }
-     */
-    public static MethodHandle ncclCommInitRank$handle() {
-        return ncclCommInitRank.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommInitRank(ncclComm_t *comm, int nranks, ncclUniqueId commId, int rank)
-     * }
-     */
-    public static MemorySegment ncclCommInitRank$address() {
-        return ncclCommInitRank.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommInitRank(ncclComm_t *comm, int nranks, ncclUniqueId commId, int rank)
-     * }
-     */
     public static int ncclCommInitRank(MemorySegment comm, int nranks, MemorySegment commId, int rank) {
         var mh$ = ncclCommInitRank.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclCommInitRank", comm, nranks, commId, rank);
-            }
             return (int)mh$.invokeExact(comm, nranks, commId, rank);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -1060,47 +486,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int nranks, ncclUniqueId commId, int rank, ncclConfig_t *config)
-     * }
-     */
     public static FunctionDescriptor ncclCommInitRankConfig$descriptor() {
         return ncclCommInitRankConfig.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int nranks, ncclUniqueId commId, int rank, ncclConfig_t *config)
-     * }
-     */
-    public static MethodHandle ncclCommInitRankConfig$handle() {
-        return ncclCommInitRankConfig.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int nranks, ncclUniqueId commId, int rank, ncclConfig_t *config)
-     * }
-     */
-    public static MemorySegment ncclCommInitRankConfig$address() {
-        return ncclCommInitRankConfig.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int nranks, ncclUniqueId commId, int rank, ncclConfig_t *config)
-     * }
-     */
     public static int ncclCommInitRankConfig(MemorySegment comm, int nranks, MemorySegment commId, int rank, MemorySegment config) {
         var mh$ = ncclCommInitRankConfig.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclCommInitRankConfig", comm, nranks, commId, rank, config);
-            }
             return (int)mh$.invokeExact(comm, nranks, commId, rank, config);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -1126,47 +518,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommInitRankScalable(ncclComm_t *newcomm, int nranks, int myrank, int nId, ncclUniqueId *commIds, ncclConfig_t *config)
-     * }
-     */
     public static FunctionDescriptor ncclCommInitRankScalable$descriptor() {
         return ncclCommInitRankScalable.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommInitRankScalable(ncclComm_t *newcomm, int nranks, int myrank, int nId, ncclUniqueId *commIds, ncclConfig_t *config)
-     * }
-     */
-    public static MethodHandle ncclCommInitRankScalable$handle() {
-        return ncclCommInitRankScalable.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommInitRankScalable(ncclComm_t *newcomm, int nranks, int myrank, int nId, ncclUniqueId *commIds, ncclConfig_t *config)
-     * }
-     */
-    public static MemorySegment ncclCommInitRankScalable$address() {
-        return ncclCommInitRankScalable.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommInitRankScalable(ncclComm_t *newcomm, int nranks, int myrank, int nId, ncclUniqueId *commIds, ncclConfig_t *config)
-     * }
-     */
     public static int ncclCommInitRankScalable(MemorySegment newcomm, int nranks, int myrank, int nId, MemorySegment commIds, MemorySegment config) {
         var mh$ = ncclCommInitRankScalable.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclCommInitRankScalable", newcomm, nranks, myrank, nId, commIds, config);
-            }
             return (int)mh$.invokeExact(newcomm, nranks, myrank, nId, commIds, config);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -1189,47 +547,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommInitAll(ncclComm_t *comm, int ndev, const int *devlist)
-     * }
-     */
     public static FunctionDescriptor ncclCommInitAll$descriptor() {
         return ncclCommInitAll.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommInitAll(ncclComm_t *comm, int ndev, const int *devlist)
-     * }
-     */
-    public static MethodHandle ncclCommInitAll$handle() {
-        return ncclCommInitAll.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommInitAll(ncclComm_t *comm, int ndev, const int *devlist)
-     * }
-     */
-    public static MemorySegment ncclCommInitAll$address() {
-        return ncclCommInitAll.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommInitAll(ncclComm_t *comm, int ndev, const int *devlist)
-     * }
-     */
     public static int ncclCommInitAll(MemorySegment comm, int ndev, MemorySegment devlist) {
         var mh$ = ncclCommInitAll.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclCommInitAll", comm, ndev, devlist);
-            }
             return (int)mh$.invokeExact(comm, ndev, devlist);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -1254,47 +578,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *newcomm, ncclConfig_t *config)
-     * }
-     */
     public static FunctionDescriptor ncclCommSplit$descriptor() {
         return ncclCommSplit.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *newcomm, ncclConfig_t *config)
-     * }
-     */
-    public static MethodHandle ncclCommSplit$handle() {
-        return ncclCommSplit.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *newcomm, ncclConfig_t *config)
-     * }
-     */
-    public static MemorySegment ncclCommSplit$address() {
-        return ncclCommSplit.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *newcomm, ncclConfig_t *config)
-     * }
-     */
     public static int ncclCommSplit(MemorySegment comm, int color, int key, MemorySegment newcomm, MemorySegment config) {
         var mh$ = ncclCommSplit.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclCommSplit", comm, color, key, newcomm, config);
-            }
             return (int)mh$.invokeExact(comm, color, key, newcomm, config);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -1320,47 +610,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommShrink(ncclComm_t comm, int *excludeRanksList, int excludeRanksCount, ncclComm_t *newcomm, ncclConfig_t *config, int shrinkFlags)
-     * }
-     */
     public static FunctionDescriptor ncclCommShrink$descriptor() {
         return ncclCommShrink.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommShrink(ncclComm_t comm, int *excludeRanksList, int excludeRanksCount, ncclComm_t *newcomm, ncclConfig_t *config, int shrinkFlags)
-     * }
-     */
-    public static MethodHandle ncclCommShrink$handle() {
-        return ncclCommShrink.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommShrink(ncclComm_t comm, int *excludeRanksList, int excludeRanksCount, ncclComm_t *newcomm, ncclConfig_t *config, int shrinkFlags)
-     * }
-     */
-    public static MemorySegment ncclCommShrink$address() {
-        return ncclCommShrink.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommShrink(ncclComm_t comm, int *excludeRanksList, int excludeRanksCount, ncclComm_t *newcomm, ncclConfig_t *config, int shrinkFlags)
-     * }
-     */
     public static int ncclCommShrink(MemorySegment comm, MemorySegment excludeRanksList, int excludeRanksCount, MemorySegment newcomm, MemorySegment config, int shrinkFlags) {
         var mh$ = ncclCommShrink.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclCommShrink", comm, excludeRanksList, excludeRanksCount, newcomm, config, shrinkFlags);
-            }
             return (int)mh$.invokeExact(comm, excludeRanksList, excludeRanksCount, newcomm, config, shrinkFlags);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -1382,47 +638,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId *uniqueId)
-     * }
-     */
     public static FunctionDescriptor ncclCommGetUniqueId$descriptor() {
         return ncclCommGetUniqueId.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId *uniqueId)
-     * }
-     */
-    public static MethodHandle ncclCommGetUniqueId$handle() {
-        return ncclCommGetUniqueId.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId *uniqueId)
-     * }
-     */
-    public static MemorySegment ncclCommGetUniqueId$address() {
-        return ncclCommGetUniqueId.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId *uniqueId)
-     * }
-     */
     public static int ncclCommGetUniqueId(MemorySegment comm, MemorySegment uniqueId) {
         var mh$ = ncclCommGetUniqueId.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclCommGetUniqueId", comm, uniqueId);
-            }
             return (int)mh$.invokeExact(comm, uniqueId);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -1448,47 +670,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommGrow(ncclComm_t comm, int nRanks, const ncclUniqueId *uniqueId, int rank, ncclComm_t *newcomm, ncclConfig_t *config)
-     * }
-     */
     public static FunctionDescriptor ncclCommGrow$descriptor() {
         return ncclCommGrow.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommGrow(ncclComm_t comm, int nRanks, const ncclUniqueId *uniqueId, int rank, ncclComm_t *newcomm, ncclConfig_t *config)
-     * }
-     */
-    public static MethodHandle ncclCommGrow$handle() {
-        return ncclCommGrow.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommGrow(ncclComm_t comm, int nRanks, const ncclUniqueId *uniqueId, int rank, ncclComm_t *newcomm, ncclConfig_t *config)
-     * }
-     */
-    public static MemorySegment ncclCommGrow$address() {
-        return ncclCommGrow.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommGrow(ncclComm_t comm, int nRanks, const ncclUniqueId *uniqueId, int rank, ncclComm_t *newcomm, ncclConfig_t *config)
-     * }
-     */
     public static int ncclCommGrow(MemorySegment comm, int nRanks, MemorySegment uniqueId, int rank, MemorySegment newcomm, MemorySegment config) {
         var mh$ = ncclCommGrow.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclCommGrow", comm, nRanks, uniqueId, rank, newcomm, config);
-            }
             return (int)mh$.invokeExact(comm, nRanks, uniqueId, rank, newcomm, config);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -1510,47 +698,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommRevoke(ncclComm_t comm, int revokeFlags)
-     * }
-     */
     public static FunctionDescriptor ncclCommRevoke$descriptor() {
         return ncclCommRevoke.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommRevoke(ncclComm_t comm, int revokeFlags)
-     * }
-     */
-    public static MethodHandle ncclCommRevoke$handle() {
-        return ncclCommRevoke.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommRevoke(ncclComm_t comm, int revokeFlags)
-     * }
-     */
-    public static MemorySegment ncclCommRevoke$address() {
-        return ncclCommRevoke.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommRevoke(ncclComm_t comm, int revokeFlags)
-     * }
-     */
     public static int ncclCommRevoke(MemorySegment comm, int revokeFlags) {
         var mh$ = ncclCommRevoke.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclCommRevoke", comm, revokeFlags);
-            }
             return (int)mh$.invokeExact(comm, revokeFlags);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -1572,47 +726,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommSuspend(ncclComm_t comm, int flags)
-     * }
-     */
     public static FunctionDescriptor ncclCommSuspend$descriptor() {
         return ncclCommSuspend.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommSuspend(ncclComm_t comm, int flags)
-     * }
-     */
-    public static MethodHandle ncclCommSuspend$handle() {
-        return ncclCommSuspend.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommSuspend(ncclComm_t comm, int flags)
-     * }
-     */
-    public static MemorySegment ncclCommSuspend$address() {
-        return ncclCommSuspend.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommSuspend(ncclComm_t comm, int flags)
-     * }
-     */
     public static int ncclCommSuspend(MemorySegment comm, int flags) {
         var mh$ = ncclCommSuspend.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclCommSuspend", comm, flags);
-            }
             return (int)mh$.invokeExact(comm, flags);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -1633,47 +753,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommResume(ncclComm_t comm)
-     * }
-     */
     public static FunctionDescriptor ncclCommResume$descriptor() {
         return ncclCommResume.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommResume(ncclComm_t comm)
-     * }
-     */
-    public static MethodHandle ncclCommResume$handle() {
-        return ncclCommResume.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommResume(ncclComm_t comm)
-     * }
-     */
-    public static MemorySegment ncclCommResume$address() {
-        return ncclCommResume.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommResume(ncclComm_t comm)
-     * }
-     */
     public static int ncclCommResume(MemorySegment comm) {
         var mh$ = ncclCommResume.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclCommResume", comm);
-            }
             return (int)mh$.invokeExact(comm);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -1696,47 +782,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommMemStats(ncclComm_t comm, ncclCommMemStat_t stat, uint64_t *value)
-     * }
-     */
     public static FunctionDescriptor ncclCommMemStats$descriptor() {
         return ncclCommMemStats.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommMemStats(ncclComm_t comm, ncclCommMemStat_t stat, uint64_t *value)
-     * }
-     */
-    public static MethodHandle ncclCommMemStats$handle() {
-        return ncclCommMemStats.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommMemStats(ncclComm_t comm, ncclCommMemStat_t stat, uint64_t *value)
-     * }
-     */
-    public static MemorySegment ncclCommMemStats$address() {
-        return ncclCommMemStats.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommMemStats(ncclComm_t comm, ncclCommMemStat_t stat, uint64_t *value)
-     * }
-     */
     public static int ncclCommMemStats(MemorySegment comm, int stat, MemorySegment value) {
         var mh$ = ncclCommMemStats.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclCommMemStats", comm, stat, value);
-            }
             return (int)mh$.invokeExact(comm, stat, value);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -1757,47 +809,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommFinalize(ncclComm_t comm)
-     * }
-     */
     public static FunctionDescriptor ncclCommFinalize$descriptor() {
         return ncclCommFinalize.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommFinalize(ncclComm_t comm)
-     * }
-     */
-    public static MethodHandle ncclCommFinalize$handle() {
-        return ncclCommFinalize.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommFinalize(ncclComm_t comm)
-     * }
-     */
-    public static MemorySegment ncclCommFinalize$address() {
-        return ncclCommFinalize.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommFinalize(ncclComm_t comm)
-     * }
-     */
     public static int ncclCommFinalize(MemorySegment comm) {
         var mh$ = ncclCommFinalize.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclCommFinalize", comm);
-            }
             return (int)mh$.invokeExact(comm);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -1818,47 +836,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommDestroy(ncclComm_t comm)
-     * }
-     */
     public static FunctionDescriptor ncclCommDestroy$descriptor() {
         return ncclCommDestroy.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommDestroy(ncclComm_t comm)
-     * }
-     */
-    public static MethodHandle ncclCommDestroy$handle() {
-        return ncclCommDestroy.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommDestroy(ncclComm_t comm)
-     * }
-     */
-    public static MemorySegment ncclCommDestroy$address() {
-        return ncclCommDestroy.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommDestroy(ncclComm_t comm)
-     * }
-     */
     public static int ncclCommDestroy(MemorySegment comm) {
         var mh$ = ncclCommDestroy.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclCommDestroy", comm);
-            }
             return (int)mh$.invokeExact(comm);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -1879,47 +863,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommAbort(ncclComm_t comm)
-     * }
-     */
     public static FunctionDescriptor ncclCommAbort$descriptor() {
         return ncclCommAbort.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommAbort(ncclComm_t comm)
-     * }
-     */
-    public static MethodHandle ncclCommAbort$handle() {
-        return ncclCommAbort.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommAbort(ncclComm_t comm)
-     * }
-     */
-    public static MemorySegment ncclCommAbort$address() {
-        return ncclCommAbort.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommAbort(ncclComm_t comm)
-     * }
-     */
     public static int ncclCommAbort(MemorySegment comm) {
         var mh$ = ncclCommAbort.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclCommAbort", comm);
-            }
             return (int)mh$.invokeExact(comm);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -1941,47 +891,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *asyncError)
-     * }
-     */
     public static FunctionDescriptor ncclCommGetAsyncError$descriptor() {
         return ncclCommGetAsyncError.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *asyncError)
-     * }
-     */
-    public static MethodHandle ncclCommGetAsyncError$handle() {
-        return ncclCommGetAsyncError.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *asyncError)
-     * }
-     */
-    public static MemorySegment ncclCommGetAsyncError$address() {
-        return ncclCommGetAsyncError.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *asyncError)
-     * }
-     */
     public static int ncclCommGetAsyncError(MemorySegment comm, MemorySegment asyncError) {
         var mh$ = ncclCommGetAsyncError.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclCommGetAsyncError", comm, asyncError);
-            }
             return (int)mh$.invokeExact(comm, asyncError);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -2003,47 +919,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommCount(const ncclComm_t comm, int *count)
-     * }
-     */
     public static FunctionDescriptor ncclCommCount$descriptor() {
         return ncclCommCount.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommCount(const ncclComm_t comm, int *count)
-     * }
-     */
-    public static MethodHandle ncclCommCount$handle() {
-        return ncclCommCount.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommCount(const ncclComm_t comm, int *count)
-     * }
-     */
-    public static MemorySegment ncclCommCount$address() {
-        return ncclCommCount.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommCount(const ncclComm_t comm, int *count)
-     * }
-     */
     public static int ncclCommCount(MemorySegment comm, MemorySegment count) {
         var mh$ = ncclCommCount.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclCommCount", comm, count);
-            }
             return (int)mh$.invokeExact(comm, count);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -2065,47 +947,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommCuDevice(const ncclComm_t comm, int *device)
-     * }
-     */
     public static FunctionDescriptor ncclCommCuDevice$descriptor() {
         return ncclCommCuDevice.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommCuDevice(const ncclComm_t comm, int *device)
-     * }
-     */
-    public static MethodHandle ncclCommCuDevice$handle() {
-        return ncclCommCuDevice.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommCuDevice(const ncclComm_t comm, int *device)
-     * }
-     */
-    public static MemorySegment ncclCommCuDevice$address() {
-        return ncclCommCuDevice.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommCuDevice(const ncclComm_t comm, int *device)
-     * }
-     */
     public static int ncclCommCuDevice(MemorySegment comm, MemorySegment device) {
         var mh$ = ncclCommCuDevice.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclCommCuDevice", comm, device);
-            }
             return (int)mh$.invokeExact(comm, device);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -2127,47 +975,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommUserRank(const ncclComm_t comm, int *rank)
-     * }
-     */
     public static FunctionDescriptor ncclCommUserRank$descriptor() {
         return ncclCommUserRank.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommUserRank(const ncclComm_t comm, int *rank)
-     * }
-     */
-    public static MethodHandle ncclCommUserRank$handle() {
-        return ncclCommUserRank.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommUserRank(const ncclComm_t comm, int *rank)
-     * }
-     */
-    public static MemorySegment ncclCommUserRank$address() {
-        return ncclCommUserRank.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommUserRank(const ncclComm_t comm, int *rank)
-     * }
-     */
     public static int ncclCommUserRank(MemorySegment comm, MemorySegment rank) {
         var mh$ = ncclCommUserRank.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclCommUserRank", comm, rank);
-            }
             return (int)mh$.invokeExact(comm, rank);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -2189,47 +1003,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommQueryProperties(ncclComm_t comm, ncclCommProperties_t *props)
-     * }
-     */
     public static FunctionDescriptor ncclCommQueryProperties$descriptor() {
         return ncclCommQueryProperties.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommQueryProperties(ncclComm_t comm, ncclCommProperties_t *props)
-     * }
-     */
-    public static MethodHandle ncclCommQueryProperties$handle() {
-        return ncclCommQueryProperties.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommQueryProperties(ncclComm_t comm, ncclCommProperties_t *props)
-     * }
-     */
-    public static MemorySegment ncclCommQueryProperties$address() {
-        return ncclCommQueryProperties.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommQueryProperties(ncclComm_t comm, ncclCommProperties_t *props)
-     * }
-     */
     public static int ncclCommQueryProperties(MemorySegment comm, MemorySegment props) {
         var mh$ = ncclCommQueryProperties.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclCommQueryProperties", comm, props);
-            }
             return (int)mh$.invokeExact(comm, props);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -2251,47 +1031,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclMemAlloc(void **ptr, size_t size)
-     * }
-     */
     public static FunctionDescriptor ncclMemAlloc$descriptor() {
         return ncclMemAlloc.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclMemAlloc(void **ptr, size_t size)
-     * }
-     */
-    public static MethodHandle ncclMemAlloc$handle() {
-        return ncclMemAlloc.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclMemAlloc(void **ptr, size_t size)
-     * }
-     */
-    public static MemorySegment ncclMemAlloc$address() {
-        return ncclMemAlloc.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclMemAlloc(void **ptr, size_t size)
-     * }
-     */
     public static int ncclMemAlloc(MemorySegment ptr, long size) {
         var mh$ = ncclMemAlloc.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclMemAlloc", ptr, size);
-            }
             return (int)mh$.invokeExact(ptr, size);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -2312,47 +1058,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclMemFree(void *ptr)
-     * }
-     */
     public static FunctionDescriptor ncclMemFree$descriptor() {
         return ncclMemFree.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclMemFree(void *ptr)
-     * }
-     */
-    public static MethodHandle ncclMemFree$handle() {
-        return ncclMemFree.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclMemFree(void *ptr)
-     * }
-     */
-    public static MemorySegment ncclMemFree$address() {
-        return ncclMemFree.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclMemFree(void *ptr)
-     * }
-     */
     public static int ncclMemFree(MemorySegment ptr) {
         var mh$ = ncclMemFree.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclMemFree", ptr);
-            }
             return (int)mh$.invokeExact(ptr);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -2376,47 +1088,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommRegister(const ncclComm_t comm, void *buff, size_t size, void **handle)
-     * }
-     */
     public static FunctionDescriptor ncclCommRegister$descriptor() {
         return ncclCommRegister.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommRegister(const ncclComm_t comm, void *buff, size_t size, void **handle)
-     * }
-     */
-    public static MethodHandle ncclCommRegister$handle() {
-        return ncclCommRegister.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommRegister(const ncclComm_t comm, void *buff, size_t size, void **handle)
-     * }
-     */
-    public static MemorySegment ncclCommRegister$address() {
-        return ncclCommRegister.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommRegister(const ncclComm_t comm, void *buff, size_t size, void **handle)
-     * }
-     */
     public static int ncclCommRegister(MemorySegment comm, MemorySegment buff, long size, MemorySegment handle) {
         var mh$ = ncclCommRegister.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclCommRegister", comm, buff, size, handle);
-            }
             return (int)mh$.invokeExact(comm, buff, size, handle);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -2438,47 +1116,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *handle)
-     * }
-     */
     public static FunctionDescriptor ncclCommDeregister$descriptor() {
         return ncclCommDeregister.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *handle)
-     * }
-     */
-    public static MethodHandle ncclCommDeregister$handle() {
-        return ncclCommDeregister.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *handle)
-     * }
-     */
-    public static MemorySegment ncclCommDeregister$address() {
-        return ncclCommDeregister.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *handle)
-     * }
-     */
     public static int ncclCommDeregister(MemorySegment comm, MemorySegment handle) {
         var mh$ = ncclCommDeregister.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclCommDeregister", comm, handle);
-            }
             return (int)mh$.invokeExact(comm, handle);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -2503,47 +1147,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buff, size_t size, ncclWindow_t *win, int winFlags)
-     * }
-     */
     public static FunctionDescriptor ncclCommWindowRegister$descriptor() {
         return ncclCommWindowRegister.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buff, size_t size, ncclWindow_t *win, int winFlags)
-     * }
-     */
-    public static MethodHandle ncclCommWindowRegister$handle() {
-        return ncclCommWindowRegister.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buff, size_t size, ncclWindow_t *win, int winFlags)
-     * }
-     */
-    public static MemorySegment ncclCommWindowRegister$address() {
-        return ncclCommWindowRegister.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buff, size_t size, ncclWindow_t *win, int winFlags)
-     * }
-     */
     public static int ncclCommWindowRegister(MemorySegment comm, MemorySegment buff, long size, MemorySegment win, int winFlags) {
         var mh$ = ncclCommWindowRegister.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclCommWindowRegister", comm, buff, size, win, winFlags);
-            }
             return (int)mh$.invokeExact(comm, buff, size, win, winFlags);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -2565,47 +1175,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t win)
-     * }
-     */
     public static FunctionDescriptor ncclCommWindowDeregister$descriptor() {
         return ncclCommWindowDeregister.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t win)
-     * }
-     */
-    public static MethodHandle ncclCommWindowDeregister$handle() {
-        return ncclCommWindowDeregister.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t win)
-     * }
-     */
-    public static MemorySegment ncclCommWindowDeregister$address() {
-        return ncclCommWindowDeregister.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t win)
-     * }
-     */
     public static int ncclCommWindowDeregister(MemorySegment comm, MemorySegment win) {
         var mh$ = ncclCommWindowDeregister.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclCommWindowDeregister", comm, win);
-            }
             return (int)mh$.invokeExact(comm, win);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -2628,47 +1204,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t win, void **outUserPtr)
-     * }
-     */
     public static FunctionDescriptor ncclWinGetUserPtr$descriptor() {
         return ncclWinGetUserPtr.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t win, void **outUserPtr)
-     * }
-     */
-    public static MethodHandle ncclWinGetUserPtr$handle() {
-        return ncclWinGetUserPtr.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t win, void **outUserPtr)
-     * }
-     */
-    public static MemorySegment ncclWinGetUserPtr$address() {
-        return ncclWinGetUserPtr.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t win, void **outUserPtr)
-     * }
-     */
     public static int ncclWinGetUserPtr(MemorySegment comm, MemorySegment win, MemorySegment outUserPtr) {
         var mh$ = ncclWinGetUserPtr.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclWinGetUserPtr", comm, win, outUserPtr);
-            }
             return (int)mh$.invokeExact(comm, win, outUserPtr);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -2691,47 +1233,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclDevCommCreate(ncclComm_t comm, const struct ncclDevCommRequirements *requirements, struct ncclDevComm *devComm)
-     * }
-     */
     public static FunctionDescriptor ncclDevCommCreate$descriptor() {
         return ncclDevCommCreate.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclDevCommCreate(ncclComm_t comm, const struct ncclDevCommRequirements *requirements, struct ncclDevComm *devComm)
-     * }
-     */
-    public static MethodHandle ncclDevCommCreate$handle() {
-        return ncclDevCommCreate.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclDevCommCreate(ncclComm_t comm, const struct ncclDevCommRequirements *requirements, struct ncclDevComm *devComm)
-     * }
-     */
-    public static MemorySegment ncclDevCommCreate$address() {
-        return ncclDevCommCreate.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclDevCommCreate(ncclComm_t comm, const struct ncclDevCommRequirements *requirements, struct ncclDevComm *devComm)
-     * }
-     */
     public static int ncclDevCommCreate(MemorySegment comm, MemorySegment requirements, MemorySegment devComm) {
         var mh$ = ncclDevCommCreate.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclDevCommCreate", comm, requirements, devComm);
-            }
             return (int)mh$.invokeExact(comm, requirements, devComm);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -2753,47 +1261,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclDevCommDestroy(ncclComm_t comm, const struct ncclDevComm *devComm)
-     * }
-     */
     public static FunctionDescriptor ncclDevCommDestroy$descriptor() {
         return ncclDevCommDestroy.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclDevCommDestroy(ncclComm_t comm, const struct ncclDevComm *devComm)
-     * }
-     */
-    public static MethodHandle ncclDevCommDestroy$handle() {
-        return ncclDevCommDestroy.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclDevCommDestroy(ncclComm_t comm, const struct ncclDevComm *devComm)
-     * }
-     */
-    public static MemorySegment ncclDevCommDestroy$address() {
-        return ncclDevCommDestroy.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclDevCommDestroy(ncclComm_t comm, const struct ncclDevComm *devComm)
-     * }
-     */
     public static int ncclDevCommDestroy(MemorySegment comm, MemorySegment devComm) {
         var mh$ = ncclDevCommDestroy.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclDevCommDestroy", comm, devComm);
-            }
             return (int)mh$.invokeExact(comm, devComm);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -2818,47 +1292,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar, ncclDataType_t datatype, ncclScalarResidence_t residence, ncclComm_t comm)
-     * }
-     */
     public static FunctionDescriptor ncclRedOpCreatePreMulSum$descriptor() {
         return ncclRedOpCreatePreMulSum.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar, ncclDataType_t datatype, ncclScalarResidence_t residence, ncclComm_t comm)
-     * }
-     */
-    public static MethodHandle ncclRedOpCreatePreMulSum$handle() {
-        return ncclRedOpCreatePreMulSum.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar, ncclDataType_t datatype, ncclScalarResidence_t residence, ncclComm_t comm)
-     * }
-     */
-    public static MemorySegment ncclRedOpCreatePreMulSum$address() {
-        return ncclRedOpCreatePreMulSum.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t *op, void *scalar, ncclDataType_t datatype, ncclScalarResidence_t residence, ncclComm_t comm)
-     * }
-     */
     public static int ncclRedOpCreatePreMulSum(MemorySegment op, MemorySegment scalar, int datatype, int residence, MemorySegment comm) {
         var mh$ = ncclRedOpCreatePreMulSum.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclRedOpCreatePreMulSum", op, scalar, datatype, residence, comm);
-            }
             return (int)mh$.invokeExact(op, scalar, datatype, residence, comm);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -2880,47 +1320,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclRedOpDestroy(ncclRedOp_t op, ncclComm_t comm)
-     * }
-     */
     public static FunctionDescriptor ncclRedOpDestroy$descriptor() {
         return ncclRedOpDestroy.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclRedOpDestroy(ncclRedOp_t op, ncclComm_t comm)
-     * }
-     */
-    public static MethodHandle ncclRedOpDestroy$handle() {
-        return ncclRedOpDestroy.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclRedOpDestroy(ncclRedOp_t op, ncclComm_t comm)
-     * }
-     */
-    public static MemorySegment ncclRedOpDestroy$address() {
-        return ncclRedOpDestroy.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclRedOpDestroy(ncclRedOp_t op, ncclComm_t comm)
-     * }
-     */
     public static int ncclRedOpDestroy(int op, MemorySegment comm) {
         var mh$ = ncclRedOpDestroy.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclRedOpDestroy", op, comm);
-            }
             return (int)mh$.invokeExact(op, comm);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -2948,47 +1354,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclReduce(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype, ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
     public static FunctionDescriptor ncclReduce$descriptor() {
         return ncclReduce.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclReduce(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype, ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
-    public static MethodHandle ncclReduce$handle() {
-        return ncclReduce.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclReduce(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype, ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
-    public static MemorySegment ncclReduce$address() {
-        return ncclReduce.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclReduce(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype, ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
     public static int ncclReduce(MemorySegment sendbuff, MemorySegment recvbuff, long count, int datatype, int op, int root, MemorySegment comm, MemorySegment stream) {
         var mh$ = ncclReduce.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclReduce", sendbuff, recvbuff, count, datatype, op, root, comm, stream);
-            }
             return (int)mh$.invokeExact(sendbuff, recvbuff, count, datatype, op, root, comm, stream);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -3014,47 +1386,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclBcast(void *buff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
     public static FunctionDescriptor ncclBcast$descriptor() {
         return ncclBcast.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclBcast(void *buff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
-    public static MethodHandle ncclBcast$handle() {
-        return ncclBcast.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclBcast(void *buff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
-    public static MemorySegment ncclBcast$address() {
-        return ncclBcast.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclBcast(void *buff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
     public static int ncclBcast(MemorySegment buff, long count, int datatype, int root, MemorySegment comm, MemorySegment stream) {
         var mh$ = ncclBcast.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclBcast", buff, count, datatype, root, comm, stream);
-            }
             return (int)mh$.invokeExact(buff, count, datatype, root, comm, stream);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -3081,47 +1419,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclBroadcast(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
     public static FunctionDescriptor ncclBroadcast$descriptor() {
         return ncclBroadcast.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclBroadcast(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
-    public static MethodHandle ncclBroadcast$handle() {
-        return ncclBroadcast.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclBroadcast(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
-    public static MemorySegment ncclBroadcast$address() {
-        return ncclBroadcast.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclBroadcast(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
     public static int ncclBroadcast(MemorySegment sendbuff, MemorySegment recvbuff, long count, int datatype, int root, MemorySegment comm, MemorySegment stream) {
         var mh$ = ncclBroadcast.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclBroadcast", sendbuff, recvbuff, count, datatype, root, comm, stream);
-            }
             return (int)mh$.invokeExact(sendbuff, recvbuff, count, datatype, root, comm, stream);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -3148,47 +1452,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclAllReduce(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
     public static FunctionDescriptor ncclAllReduce$descriptor() {
         return ncclAllReduce.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclAllReduce(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
-    public static MethodHandle ncclAllReduce$handle() {
-        return ncclAllReduce.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclAllReduce(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
-    public static MemorySegment ncclAllReduce$address() {
-        return ncclAllReduce.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclAllReduce(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
     public static int ncclAllReduce(MemorySegment sendbuff, MemorySegment recvbuff, long count, int datatype, int op, MemorySegment comm, MemorySegment stream) {
         var mh$ = ncclAllReduce.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclAllReduce", sendbuff, recvbuff, count, datatype, op, comm, stream);
-            }
             return (int)mh$.invokeExact(sendbuff, recvbuff, count, datatype, op, comm, stream);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -3215,47 +1485,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclReduceScatter(const void *sendbuff, void *recvbuff, size_t recvcount, ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
     public static FunctionDescriptor ncclReduceScatter$descriptor() {
         return ncclReduceScatter.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclReduceScatter(const void *sendbuff, void *recvbuff, size_t recvcount, ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
-    public static MethodHandle ncclReduceScatter$handle() {
-        return ncclReduceScatter.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclReduceScatter(const void *sendbuff, void *recvbuff, size_t recvcount, ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
-    public static MemorySegment ncclReduceScatter$address() {
-        return ncclReduceScatter.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclReduceScatter(const void *sendbuff, void *recvbuff, size_t recvcount, ncclDataType_t datatype, ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
     public static int ncclReduceScatter(MemorySegment sendbuff, MemorySegment recvbuff, long recvcount, int datatype, int op, MemorySegment comm, MemorySegment stream) {
         var mh$ = ncclReduceScatter.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclReduceScatter", sendbuff, recvbuff, recvcount, datatype, op, comm, stream);
-            }
             return (int)mh$.invokeExact(sendbuff, recvbuff, recvcount, datatype, op, comm, stream);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -3281,47 +1517,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclAllGather(const void *sendbuff, void *recvbuff, size_t sendcount, ncclDataType_t datatype, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
     public static FunctionDescriptor ncclAllGather$descriptor() {
         return ncclAllGather.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclAllGather(const void *sendbuff, void *recvbuff, size_t sendcount, ncclDataType_t datatype, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
-    public static MethodHandle ncclAllGather$handle() {
-        return ncclAllGather.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclAllGather(const void *sendbuff, void *recvbuff, size_t sendcount, ncclDataType_t datatype, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
-    public static MemorySegment ncclAllGather$address() {
-        return ncclAllGather.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclAllGather(const void *sendbuff, void *recvbuff, size_t sendcount, ncclDataType_t datatype, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
     public static int ncclAllGather(MemorySegment sendbuff, MemorySegment recvbuff, long sendcount, int datatype, MemorySegment comm, MemorySegment stream) {
         var mh$ = ncclAllGather.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclAllGather", sendbuff, recvbuff, sendcount, datatype, comm, stream);
-            }
             return (int)mh$.invokeExact(sendbuff, recvbuff, sendcount, datatype, comm, stream);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -3347,47 +1549,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclAlltoAll(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
     public static FunctionDescriptor ncclAlltoAll$descriptor() {
         return ncclAlltoAll.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclAlltoAll(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
-    public static MethodHandle ncclAlltoAll$handle() {
-        return ncclAlltoAll.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclAlltoAll(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
-    public static MemorySegment ncclAlltoAll$address() {
-        return ncclAlltoAll.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclAlltoAll(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
     public static int ncclAlltoAll(MemorySegment sendbuff, MemorySegment recvbuff, long count, int datatype, MemorySegment comm, MemorySegment stream) {
         var mh$ = ncclAlltoAll.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclAlltoAll", sendbuff, recvbuff, count, datatype, comm, stream);
-            }
             return (int)mh$.invokeExact(sendbuff, recvbuff, count, datatype, comm, stream);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -3414,47 +1582,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclGather(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
     public static FunctionDescriptor ncclGather$descriptor() {
         return ncclGather.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclGather(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
-    public static MethodHandle ncclGather$handle() {
-        return ncclGather.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclGather(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
-    public static MemorySegment ncclGather$address() {
-        return ncclGather.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclGather(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
     public static int ncclGather(MemorySegment sendbuff, MemorySegment recvbuff, long count, int datatype, int root, MemorySegment comm, MemorySegment stream) {
         var mh$ = ncclGather.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclGather", sendbuff, recvbuff, count, datatype, root, comm, stream);
-            }
             return (int)mh$.invokeExact(sendbuff, recvbuff, count, datatype, root, comm, stream);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -3481,47 +1615,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclScatter(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
     public static FunctionDescriptor ncclScatter$descriptor() {
         return ncclScatter.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclScatter(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
-    public static MethodHandle ncclScatter$handle() {
-        return ncclScatter.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclScatter(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
-    public static MemorySegment ncclScatter$address() {
-        return ncclScatter.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclScatter(const void *sendbuff, void *recvbuff, size_t count, ncclDataType_t datatype, int root, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
     public static int ncclScatter(MemorySegment sendbuff, MemorySegment recvbuff, long count, int datatype, int root, MemorySegment comm, MemorySegment stream) {
         var mh$ = ncclScatter.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclScatter", sendbuff, recvbuff, count, datatype, root, comm, stream);
-            }
             return (int)mh$.invokeExact(sendbuff, recvbuff, count, datatype, root, comm, stream);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -3547,47 +1647,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclSend(const void *sendbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
     public static FunctionDescriptor ncclSend$descriptor() {
         return ncclSend.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclSend(const void *sendbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
-    public static MethodHandle ncclSend$handle() {
-        return ncclSend.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclSend(const void *sendbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
-    public static MemorySegment ncclSend$address() {
-        return ncclSend.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclSend(const void *sendbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
     public static int ncclSend(MemorySegment sendbuff, long count, int datatype, int peer, MemorySegment comm, MemorySegment stream) {
         var mh$ = ncclSend.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclSend", sendbuff, count, datatype, peer, comm, stream);
-            }
             return (int)mh$.invokeExact(sendbuff, count, datatype, peer, comm, stream);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -3613,47 +1679,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclRecv(void *recvbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
     public static FunctionDescriptor ncclRecv$descriptor() {
         return ncclRecv.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclRecv(void *recvbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
-    public static MethodHandle ncclRecv$handle() {
-        return ncclRecv.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclRecv(void *recvbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
-    public static MemorySegment ncclRecv$address() {
-        return ncclRecv.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclRecv(void *recvbuff, size_t count, ncclDataType_t datatype, int peer, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
     public static int ncclRecv(MemorySegment recvbuff, long count, int datatype, int peer, MemorySegment comm, MemorySegment stream) {
         var mh$ = ncclRecv.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclRecv", recvbuff, count, datatype, peer, comm, stream);
-            }
             return (int)mh$.invokeExact(recvbuff, count, datatype, peer, comm, stream);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -3684,47 +1716,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclPutSignal(const void *localbuff, size_t count, ncclDataType_t datatype, int peer, ncclWindow_t peerWin, size_t peerWinOffset, int sigIdx, int ctx, unsigned int flags, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
     public static FunctionDescriptor ncclPutSignal$descriptor() {
         return ncclPutSignal.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclPutSignal(const void *localbuff, size_t count, ncclDataType_t datatype, int peer, ncclWindow_t peerWin, size_t peerWinOffset, int sigIdx, int ctx, unsigned int flags, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
-    public static MethodHandle ncclPutSignal$handle() {
-        return ncclPutSignal.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclPutSignal(const void *localbuff, size_t count, ncclDataType_t datatype, int peer, ncclWindow_t peerWin, size_t peerWinOffset, int sigIdx, int ctx, unsigned int flags, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
-    public static MemorySegment ncclPutSignal$address() {
-        return ncclPutSignal.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclPutSignal(const void *localbuff, size_t count, ncclDataType_t datatype, int peer, ncclWindow_t peerWin, size_t peerWinOffset, int sigIdx, int ctx, unsigned int flags, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
     public static int ncclPutSignal(MemorySegment localbuff, long count, int datatype, int peer, MemorySegment peerWin, long peerWinOffset, int sigIdx, int ctx, int flags, MemorySegment comm, MemorySegment stream) {
         var mh$ = ncclPutSignal.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclPutSignal", localbuff, count, datatype, peer, peerWin, peerWinOffset, sigIdx, ctx, flags, comm, stream);
-            }
             return (int)mh$.invokeExact(localbuff, count, datatype, peer, peerWin, peerWinOffset, sigIdx, ctx, flags, comm, stream);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -3750,47 +1748,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclSignal(int peer, int sigIdx, int ctx, unsigned int flags, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
     public static FunctionDescriptor ncclSignal$descriptor() {
         return ncclSignal.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclSignal(int peer, int sigIdx, int ctx, unsigned int flags, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
-    public static MethodHandle ncclSignal$handle() {
-        return ncclSignal.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclSignal(int peer, int sigIdx, int ctx, unsigned int flags, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
-    public static MemorySegment ncclSignal$address() {
-        return ncclSignal.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclSignal(int peer, int sigIdx, int ctx, unsigned int flags, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
     public static int ncclSignal(int peer, int sigIdx, int ctx, int flags, MemorySegment comm, MemorySegment stream) {
         var mh$ = ncclSignal.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclSignal", peer, sigIdx, ctx, flags, comm, stream);
-            }
             return (int)mh$.invokeExact(peer, sigIdx, ctx, flags, comm, stream);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -3814,47 +1778,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclWaitSignal(int nDesc, ncclWaitSignalDesc_t *signalDescs, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
     public static FunctionDescriptor ncclWaitSignal$descriptor() {
         return ncclWaitSignal.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclWaitSignal(int nDesc, ncclWaitSignalDesc_t *signalDescs, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
-    public static MethodHandle ncclWaitSignal$handle() {
-        return ncclWaitSignal.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclWaitSignal(int nDesc, ncclWaitSignalDesc_t *signalDescs, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
-    public static MemorySegment ncclWaitSignal$address() {
-        return ncclWaitSignal.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclWaitSignal(int nDesc, ncclWaitSignalDesc_t *signalDescs, ncclComm_t comm, cudaStream_t stream)
-     * }
-     */
     public static int ncclWaitSignal(int nDesc, MemorySegment signalDescs, MemorySegment comm, MemorySegment stream) {
         var mh$ = ncclWaitSignal.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclWaitSignal", nDesc, signalDescs, comm, stream);
-            }
             return (int)mh$.invokeExact(nDesc, signalDescs, comm, stream);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -3873,47 +1803,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclGroupStart()
-     * }
-     */
     public static FunctionDescriptor ncclGroupStart$descriptor() {
         return ncclGroupStart.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclGroupStart()
-     * }
-     */
-    public static MethodHandle ncclGroupStart$handle() {
-        return ncclGroupStart.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclGroupStart()
-     * }
-     */
-    public static MemorySegment ncclGroupStart$address() {
-        return ncclGroupStart.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclGroupStart()
-     * }
-     */
     public static int ncclGroupStart() {
         var mh$ = ncclGroupStart.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclGroupStart");
-            }
             return (int)mh$.invokeExact();
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -3932,47 +1828,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclGroupEnd()
-     * }
-     */
     public static FunctionDescriptor ncclGroupEnd$descriptor() {
         return ncclGroupEnd.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclGroupEnd()
-     * }
-     */
-    public static MethodHandle ncclGroupEnd$handle() {
-        return ncclGroupEnd.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclGroupEnd()
-     * }
-     */
-    public static MemorySegment ncclGroupEnd$address() {
-        return ncclGroupEnd.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclGroupEnd()
-     * }
-     */
     public static int ncclGroupEnd() {
         var mh$ = ncclGroupEnd.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclGroupEnd");
-            }
             return (int)mh$.invokeExact();
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -3993,47 +1855,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t *simInfo)
-     * }
-     */
     public static FunctionDescriptor ncclGroupSimulateEnd$descriptor() {
         return ncclGroupSimulateEnd.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t *simInfo)
-     * }
-     */
-    public static MethodHandle ncclGroupSimulateEnd$handle() {
-        return ncclGroupSimulateEnd.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t *simInfo)
-     * }
-     */
-    public static MemorySegment ncclGroupSimulateEnd$address() {
-        return ncclGroupSimulateEnd.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t *simInfo)
-     * }
-     */
     public static int ncclGroupSimulateEnd(MemorySegment simInfo) {
         var mh$ = ncclGroupSimulateEnd.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclGroupSimulateEnd", simInfo);
-            }
             return (int)mh$.invokeExact(simInfo);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -4055,47 +1883,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamBind(ncclParamHandle_t *out, const char *key)
-     * }
-     */
     public static FunctionDescriptor ncclParamBind$descriptor() {
         return ncclParamBind.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamBind(ncclParamHandle_t *out, const char *key)
-     * }
-     */
-    public static MethodHandle ncclParamBind$handle() {
-        return ncclParamBind.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamBind(ncclParamHandle_t *out, const char *key)
-     * }
-     */
-    public static MemorySegment ncclParamBind$address() {
-        return ncclParamBind.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamBind(ncclParamHandle_t *out, const char *key)
-     * }
-     */
     public static int ncclParamBind(MemorySegment out, MemorySegment key) {
         var mh$ = ncclParamBind.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclParamBind", out, key);
-            }
             return (int)mh$.invokeExact(out, key);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -4117,47 +1911,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamGetI8(ncclParamHandle_t h, int8_t *out)
-     * }
-     */
     public static FunctionDescriptor ncclParamGetI8$descriptor() {
         return ncclParamGetI8.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamGetI8(ncclParamHandle_t h, int8_t *out)
-     * }
-     */
-    public static MethodHandle ncclParamGetI8$handle() {
-        return ncclParamGetI8.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamGetI8(ncclParamHandle_t h, int8_t *out)
-     * }
-     */
-    public static MemorySegment ncclParamGetI8$address() {
-        return ncclParamGetI8.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamGetI8(ncclParamHandle_t h, int8_t *out)
-     * }
-     */
     public static int ncclParamGetI8(MemorySegment h, MemorySegment out) {
         var mh$ = ncclParamGetI8.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclParamGetI8", h, out);
-            }
             return (int)mh$.invokeExact(h, out);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -4179,47 +1939,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamGetI16(ncclParamHandle_t h, int16_t *out)
-     * }
-     */
     public static FunctionDescriptor ncclParamGetI16$descriptor() {
         return ncclParamGetI16.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamGetI16(ncclParamHandle_t h, int16_t *out)
-     * }
-     */
-    public static MethodHandle ncclParamGetI16$handle() {
-        return ncclParamGetI16.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamGetI16(ncclParamHandle_t h, int16_t *out)
-     * }
-     */
-    public static MemorySegment ncclParamGetI16$address() {
-        return ncclParamGetI16.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamGetI16(ncclParamHandle_t h, int16_t *out)
-     * }
-     */
     public static int ncclParamGetI16(MemorySegment h, MemorySegment out) {
         var mh$ = ncclParamGetI16.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclParamGetI16", h, out);
-            }
             return (int)mh$.invokeExact(h, out);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -4241,47 +1967,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamGetI32(ncclParamHandle_t h, int32_t *out)
-     * }
-     */
     public static FunctionDescriptor ncclParamGetI32$descriptor() {
         return ncclParamGetI32.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamGetI32(ncclParamHandle_t h, int32_t *out)
-     * }
-     */
-    public static MethodHandle ncclParamGetI32$handle() {
-        return ncclParamGetI32.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamGetI32(ncclParamHandle_t h, int32_t *out)
-     * }
-     */
-    public static MemorySegment ncclParamGetI32$address() {
-        return ncclParamGetI32.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamGetI32(ncclParamHandle_t h, int32_t *out)
-     * }
-     */
     public static int ncclParamGetI32(MemorySegment h, MemorySegment out) {
         var mh$ = ncclParamGetI32.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclParamGetI32", h, out);
-            }
             return (int)mh$.invokeExact(h, out);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -4303,47 +1995,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamGetI64(ncclParamHandle_t h, int64_t *out)
-     * }
-     */
     public static FunctionDescriptor ncclParamGetI64$descriptor() {
         return ncclParamGetI64.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamGetI64(ncclParamHandle_t h, int64_t *out)
-     * }
-     */
-    public static MethodHandle ncclParamGetI64$handle() {
-        return ncclParamGetI64.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamGetI64(ncclParamHandle_t h, int64_t *out)
-     * }
-     */
-    public static MemorySegment ncclParamGetI64$address() {
-        return ncclParamGetI64.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamGetI64(ncclParamHandle_t h, int64_t *out)
-     * }
-     */
     public static int ncclParamGetI64(MemorySegment h, MemorySegment out) {
         var mh$ = ncclParamGetI64.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclParamGetI64", h, out);
-            }
             return (int)mh$.invokeExact(h, out);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -4365,47 +2023,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamGetU8(ncclParamHandle_t h, uint8_t *out)
-     * }
-     */
     public static FunctionDescriptor ncclParamGetU8$descriptor() {
         return ncclParamGetU8.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamGetU8(ncclParamHandle_t h, uint8_t *out)
-     * }
-     */
-    public static MethodHandle ncclParamGetU8$handle() {
-        return ncclParamGetU8.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamGetU8(ncclParamHandle_t h, uint8_t *out)
-     * }
-     */
-    public static MemorySegment ncclParamGetU8$address() {
-        return ncclParamGetU8.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamGetU8(ncclParamHandle_t h, uint8_t *out)
-     * }
-     */
     public static int ncclParamGetU8(MemorySegment h, MemorySegment out) {
         var mh$ = ncclParamGetU8.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclParamGetU8", h, out);
-            }
             return (int)mh$.invokeExact(h, out);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -4427,47 +2051,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamGetU16(ncclParamHandle_t h, uint16_t *out)
-     * }
-     */
     public static FunctionDescriptor ncclParamGetU16$descriptor() {
         return ncclParamGetU16.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamGetU16(ncclParamHandle_t h, uint16_t *out)
-     * }
-     */
-    public static MethodHandle ncclParamGetU16$handle() {
-        return ncclParamGetU16.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamGetU16(ncclParamHandle_t h, uint16_t *out)
-     * }
-     */
-    public static MemorySegment ncclParamGetU16$address() {
-        return ncclParamGetU16.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamGetU16(ncclParamHandle_t h, uint16_t *out)
-     * }
-     */
     public static int ncclParamGetU16(MemorySegment h, MemorySegment out) {
         var mh$ = ncclParamGetU16.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclParamGetU16", h, out);
-            }
             return (int)mh$.invokeExact(h, out);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -4489,47 +2079,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamGetU32(ncclParamHandle_t h, uint32_t *out)
-     * }
-     */
     public static FunctionDescriptor ncclParamGetU32$descriptor() {
         return ncclParamGetU32.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamGetU32(ncclParamHandle_t h, uint32_t *out)
-     * }
-     */
-    public static MethodHandle ncclParamGetU32$handle() {
-        return ncclParamGetU32.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamGetU32(ncclParamHandle_t h, uint32_t *out)
-     * }
-     */
-    public static MemorySegment ncclParamGetU32$address() {
-        return ncclParamGetU32.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamGetU32(ncclParamHandle_t h, uint32_t *out)
-     * }
-     */
     public static int ncclParamGetU32(MemorySegment h, MemorySegment out) {
         var mh$ = ncclParamGetU32.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclParamGetU32", h, out);
-            }
             return (int)mh$.invokeExact(h, out);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -4551,47 +2107,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamGetU64(ncclParamHandle_t h, uint64_t *out)
-     * }
-     */
     public static FunctionDescriptor ncclParamGetU64$descriptor() {
         return ncclParamGetU64.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamGetU64(ncclParamHandle_t h, uint64_t *out)
-     * }
-     */
-    public static MethodHandle ncclParamGetU64$handle() {
-        return ncclParamGetU64.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamGetU64(ncclParamHandle_t h, uint64_t *out)
-     * }
-     */
-    public static MemorySegment ncclParamGetU64$address() {
-        return ncclParamGetU64.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamGetU64(ncclParamHandle_t h, uint64_t *out)
-     * }
-     */
     public static int ncclParamGetU64(MemorySegment h, MemorySegment out) {
         var mh$ = ncclParamGetU64.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclParamGetU64", h, out);
-            }
             return (int)mh$.invokeExact(h, out);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -4613,47 +2135,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamGetStr(ncclParamHandle_t h, const char **out)
-     * }
-     */
     public static FunctionDescriptor ncclParamGetStr$descriptor() {
         return ncclParamGetStr.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamGetStr(ncclParamHandle_t h, const char **out)
-     * }
-     */
-    public static MethodHandle ncclParamGetStr$handle() {
-        return ncclParamGetStr.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamGetStr(ncclParamHandle_t h, const char **out)
-     * }
-     */
-    public static MemorySegment ncclParamGetStr$address() {
-        return ncclParamGetStr.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamGetStr(ncclParamHandle_t h, const char **out)
-     * }
-     */
     public static int ncclParamGetStr(MemorySegment h, MemorySegment out) {
         var mh$ = ncclParamGetStr.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclParamGetStr", h, out);
-            }
             return (int)mh$.invokeExact(h, out);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -4677,47 +2165,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamGet(ncclParamHandle_t h, void *out, int maxLen, int *len)
-     * }
-     */
     public static FunctionDescriptor ncclParamGet$descriptor() {
         return ncclParamGet.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamGet(ncclParamHandle_t h, void *out, int maxLen, int *len)
-     * }
-     */
-    public static MethodHandle ncclParamGet$handle() {
-        return ncclParamGet.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamGet(ncclParamHandle_t h, void *out, int maxLen, int *len)
-     * }
-     */
-    public static MemorySegment ncclParamGet$address() {
-        return ncclParamGet.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamGet(ncclParamHandle_t h, void *out, int maxLen, int *len)
-     * }
-     */
     public static int ncclParamGet(MemorySegment h, MemorySegment out, int maxLen, MemorySegment len) {
         var mh$ = ncclParamGet.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclParamGet", h, out, maxLen, len);
-            }
             return (int)mh$.invokeExact(h, out, maxLen, len);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -4740,47 +2194,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamGetParameter(const char *key, const char **value, int *valueLen)
-     * }
-     */
     public static FunctionDescriptor ncclParamGetParameter$descriptor() {
         return ncclParamGetParameter.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamGetParameter(const char *key, const char **value, int *valueLen)
-     * }
-     */
-    public static MethodHandle ncclParamGetParameter$handle() {
-        return ncclParamGetParameter.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamGetParameter(const char *key, const char **value, int *valueLen)
-     * }
-     */
-    public static MemorySegment ncclParamGetParameter$address() {
-        return ncclParamGetParameter.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamGetParameter(const char *key, const char **value, int *valueLen)
-     * }
-     */
     public static int ncclParamGetParameter(MemorySegment key, MemorySegment value, MemorySegment valueLen) {
         var mh$ = ncclParamGetParameter.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclParamGetParameter", key, value, valueLen);
-            }
             return (int)mh$.invokeExact(key, value, valueLen);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -4802,47 +2222,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamGetAllParameterKeys(const char ***table, int *tableLen)
-     * }
-     */
     public static FunctionDescriptor ncclParamGetAllParameterKeys$descriptor() {
         return ncclParamGetAllParameterKeys.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamGetAllParameterKeys(const char ***table, int *tableLen)
-     * }
-     */
-    public static MethodHandle ncclParamGetAllParameterKeys$handle() {
-        return ncclParamGetAllParameterKeys.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamGetAllParameterKeys(const char ***table, int *tableLen)
-     * }
-     */
-    public static MemorySegment ncclParamGetAllParameterKeys$address() {
-        return ncclParamGetAllParameterKeys.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t ncclParamGetAllParameterKeys(const char ***table, int *tableLen)
-     * }
-     */
     public static int ncclParamGetAllParameterKeys(MemorySegment table, MemorySegment tableLen) {
         var mh$ = ncclParamGetAllParameterKeys.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclParamGetAllParameterKeys", table, tableLen);
-            }
             return (int)mh$.invokeExact(table, tableLen);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -4860,47 +2246,13 @@ public class nccl_h extends nccl_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * void ncclParamDumpAll()
-     * }
-     */
     public static FunctionDescriptor ncclParamDumpAll$descriptor() {
         return ncclParamDumpAll.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * void ncclParamDumpAll()
-     * }
-     */
-    public static MethodHandle ncclParamDumpAll$handle() {
-        return ncclParamDumpAll.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * void ncclParamDumpAll()
-     * }
-     */
-    public static MemorySegment ncclParamDumpAll$address() {
-        return ncclParamDumpAll.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * void ncclParamDumpAll()
-     * }
-     */
     public static void ncclParamDumpAll() {
         var mh$ = ncclParamDumpAll.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ncclParamDumpAll");
-            }
             mh$.invokeExact();
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -4909,38 +2261,18 @@ public class nccl_h extends nccl_h$shared {
         }
     }
     private static final int NCCL_CONFIG_UNDEF_INT = (int)-2147483648L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_CONFIG_UNDEF_INT -2147483648
-     * }
-     */
     public static int NCCL_CONFIG_UNDEF_INT() {
         return NCCL_CONFIG_UNDEF_INT;
     }
     private static final float NCCL_UNDEF_FLOAT = -1.0f;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_UNDEF_FLOAT -1.0
-     * }
-     */
     public static float NCCL_UNDEF_FLOAT() {
         return NCCL_UNDEF_FLOAT;
     }
     private static final int NCCL_SPLIT_NOCOLOR = (int)-1L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_SPLIT_NOCOLOR -1
-     * }
-     */
     public static int NCCL_SPLIT_NOCOLOR() {
         return NCCL_SPLIT_NOCOLOR;
     }
     private static final int MILLRACE_NCCL_CONFIG_MAGIC = (int)3405692655L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_NCCL_CONFIG_MAGIC 3405692655
-     * }
-     */
     public static int MILLRACE_NCCL_CONFIG_MAGIC() {
         return MILLRACE_NCCL_CONFIG_MAGIC;
     }

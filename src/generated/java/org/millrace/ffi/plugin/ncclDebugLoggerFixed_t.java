@@ -12,20 +12,12 @@ import java.util.stream.*;
 import static java.lang.foreign.ValueLayout.*;
 import static java.lang.foreign.MemoryLayout.PathElement.*;
 
-/**
- * {@snippet lang=c :
- * typedef void (*ncclDebugLoggerFixed_t)(ncclDebugLogLevel, unsigned long, const char *, int, const char *)
- * }
- */
 public final class ncclDebugLoggerFixed_t {
 
     private ncclDebugLoggerFixed_t() {
         // Should not be called directly
     }
 
-    /**
-     * The function pointer signature, expressed as a functional interface
-     */
     public interface Function {
         void apply(int level, long flags, MemorySegment file, int line, MemorySegment fmt);
     }
@@ -38,28 +30,18 @@ public final class ncclDebugLoggerFixed_t {
         plugin_h.C_POINTER
     );
 
-    /**
-     * The descriptor of this function pointer
-     */
     public static FunctionDescriptor descriptor() {
         return $DESC;
     }
 
     private static final MethodHandle UP$MH = plugin_h.upcallHandle(ncclDebugLoggerFixed_t.Function.class, "apply", $DESC);
 
-    /**
-     * Allocates a new upcall stub, whose implementation is defined by {@code fi}.
-     * The lifetime of the returned segment is managed by {@code arena}
-     */
     public static MemorySegment allocate(ncclDebugLoggerFixed_t.Function fi, Arena arena) {
         return Linker.nativeLinker().upcallStub(UP$MH.bindTo(fi), $DESC, arena);
     }
 
     private static final MethodHandle DOWN$MH = Linker.nativeLinker().downcallHandle($DESC);
 
-    /**
-     * Invoke the upcall stub {@code funcPtr}, with given parameters
-     */
     public static void invoke(MemorySegment funcPtr, int level, long flags, MemorySegment file, int line, MemorySegment fmt) {
         try {
              DOWN$MH.invokeExact(funcPtr, level, flags, file, line, fmt);

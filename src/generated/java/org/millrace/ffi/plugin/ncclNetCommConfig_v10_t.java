@@ -12,13 +12,6 @@ import java.util.stream.*;
 import static java.lang.foreign.ValueLayout.*;
 import static java.lang.foreign.MemoryLayout.PathElement.*;
 
-/**
- * {@snippet lang=c :
- * struct ncclNetCommConfig_v10_t {
- *     int trafficClass;
- * }
- * }
- */
 public class ncclNetCommConfig_v10_t {
 
     ncclNetCommConfig_v10_t() {
@@ -29,97 +22,48 @@ public class ncclNetCommConfig_v10_t {
         plugin_h.C_INT.withName("trafficClass")
     ).withName("ncclNetCommConfig_v10_t");
 
-    /**
-     * The layout of this struct
-     */
     public static final GroupLayout layout() {
         return $LAYOUT;
     }
 
     private static final OfInt trafficClass$LAYOUT = (OfInt)$LAYOUT.select(groupElement("trafficClass"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int trafficClass
-     * }
-     */
     public static final OfInt trafficClass$layout() {
         return trafficClass$LAYOUT;
     }
 
     private static final long trafficClass$OFFSET = $LAYOUT.byteOffset(groupElement("trafficClass"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int trafficClass
-     * }
-     */
     public static final long trafficClass$offset() {
         return trafficClass$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int trafficClass
-     * }
-     */
     public static int trafficClass(MemorySegment struct) {
         return struct.get(trafficClass$LAYOUT, trafficClass$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int trafficClass
-     * }
-     */
     public static void trafficClass(MemorySegment struct, int fieldValue) {
         struct.set(trafficClass$LAYOUT, trafficClass$OFFSET, fieldValue);
     }
 
-    /**
-     * Obtains a slice of {@code arrayParam} which selects the array element at {@code index}.
-     * The returned segment has address {@code arrayParam.address() + index * layout().byteSize()}
-     */
     public static MemorySegment asSlice(MemorySegment array, long index) {
         return array.asSlice(layout().byteSize() * index);
     }
 
-    /**
-     * The size (in bytes) of this struct
-     */
     public static long sizeof() { return layout().byteSize(); }
 
-    /**
-     * Allocate a segment of size {@code layout().byteSize()} using {@code allocator}
-     */
     public static MemorySegment allocate(SegmentAllocator allocator) {
         return allocator.allocate(layout());
     }
 
-    /**
-     * Allocate an array of size {@code elementCount} using {@code allocator}.
-     * The returned segment has size {@code elementCount * layout().byteSize()}.
-     */
     public static MemorySegment allocateArray(long elementCount, SegmentAllocator allocator) {
         return allocator.allocate(MemoryLayout.sequenceLayout(elementCount, layout()));
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, Arena arena, Consumer<MemorySegment> cleanup) {
         return reinterpret(addr, 1, arena, cleanup);
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code elementCount * layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, long elementCount, Arena arena, Consumer<MemorySegment> cleanup) {
         return addr.reinterpret(layout().byteSize() * elementCount, arena, cleanup);
     }

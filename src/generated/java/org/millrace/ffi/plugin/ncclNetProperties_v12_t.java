@@ -12,31 +12,6 @@ import java.util.stream.*;
 import static java.lang.foreign.ValueLayout.*;
 import static java.lang.foreign.MemoryLayout.PathElement.*;
 
-/**
- * {@snippet lang=c :
- * struct ncclNetProperties_v12_t {
- *     char *name;
- *     char *pciPath;
- *     uint64_t guid;
- *     int ptrSupport;
- *     int regIsGlobal;
- *     int forceFlush;
- *     int speed;
- *     int port;
- *     float latency;
- *     int maxComms;
- *     int maxRecvs;
- *     ncclNetDeviceType netDeviceType;
- *     int netDeviceVersion;
- *     ncclNetVDeviceProps_v12_t vProps;
- *     size_t maxP2pBytes;
- *     size_t maxCollBytes;
- *     int maxMultiRequestSize;
- *     int16_t railId;
- *     int16_t planeId;
- * }
- * }
- */
 public class ncclNetProperties_v12_t {
 
     ncclNetProperties_v12_t() {
@@ -66,889 +41,408 @@ public class ncclNetProperties_v12_t {
         plugin_h.C_SHORT.withName("planeId")
     ).withName("ncclNetProperties_v12_t");
 
-    /**
-     * The layout of this struct
-     */
     public static final GroupLayout layout() {
         return $LAYOUT;
     }
 
     private static final AddressLayout name$LAYOUT = (AddressLayout)$LAYOUT.select(groupElement("name"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * char *name
-     * }
-     */
     public static final AddressLayout name$layout() {
         return name$LAYOUT;
     }
 
     private static final long name$OFFSET = $LAYOUT.byteOffset(groupElement("name"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * char *name
-     * }
-     */
     public static final long name$offset() {
         return name$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * char *name
-     * }
-     */
     public static MemorySegment name(MemorySegment struct) {
         return struct.get(name$LAYOUT, name$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * char *name
-     * }
-     */
     public static void name(MemorySegment struct, MemorySegment fieldValue) {
         struct.set(name$LAYOUT, name$OFFSET, fieldValue);
     }
 
     private static final AddressLayout pciPath$LAYOUT = (AddressLayout)$LAYOUT.select(groupElement("pciPath"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * char *pciPath
-     * }
-     */
     public static final AddressLayout pciPath$layout() {
         return pciPath$LAYOUT;
     }
 
     private static final long pciPath$OFFSET = $LAYOUT.byteOffset(groupElement("pciPath"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * char *pciPath
-     * }
-     */
     public static final long pciPath$offset() {
         return pciPath$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * char *pciPath
-     * }
-     */
     public static MemorySegment pciPath(MemorySegment struct) {
         return struct.get(pciPath$LAYOUT, pciPath$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * char *pciPath
-     * }
-     */
     public static void pciPath(MemorySegment struct, MemorySegment fieldValue) {
         struct.set(pciPath$LAYOUT, pciPath$OFFSET, fieldValue);
     }
 
     private static final OfLong guid$LAYOUT = (OfLong)$LAYOUT.select(groupElement("guid"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uint64_t guid
-     * }
-     */
     public static final OfLong guid$layout() {
         return guid$LAYOUT;
     }
 
     private static final long guid$OFFSET = $LAYOUT.byteOffset(groupElement("guid"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uint64_t guid
-     * }
-     */
     public static final long guid$offset() {
         return guid$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uint64_t guid
-     * }
-     */
     public static long guid(MemorySegment struct) {
         return struct.get(guid$LAYOUT, guid$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uint64_t guid
-     * }
-     */
     public static void guid(MemorySegment struct, long fieldValue) {
         struct.set(guid$LAYOUT, guid$OFFSET, fieldValue);
     }
 
     private static final OfInt ptrSupport$LAYOUT = (OfInt)$LAYOUT.select(groupElement("ptrSupport"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int ptrSupport
-     * }
-     */
     public static final OfInt ptrSupport$layout() {
         return ptrSupport$LAYOUT;
     }
 
     private static final long ptrSupport$OFFSET = $LAYOUT.byteOffset(groupElement("ptrSupport"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int ptrSupport
-     * }
-     */
     public static final long ptrSupport$offset() {
         return ptrSupport$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int ptrSupport
-     * }
-     */
     public static int ptrSupport(MemorySegment struct) {
         return struct.get(ptrSupport$LAYOUT, ptrSupport$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int ptrSupport
-     * }
-     */
     public static void ptrSupport(MemorySegment struct, int fieldValue) {
         struct.set(ptrSupport$LAYOUT, ptrSupport$OFFSET, fieldValue);
     }
 
     private static final OfInt regIsGlobal$LAYOUT = (OfInt)$LAYOUT.select(groupElement("regIsGlobal"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int regIsGlobal
-     * }
-     */
     public static final OfInt regIsGlobal$layout() {
         return regIsGlobal$LAYOUT;
     }
 
     private static final long regIsGlobal$OFFSET = $LAYOUT.byteOffset(groupElement("regIsGlobal"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int regIsGlobal
-     * }
-     */
     public static final long regIsGlobal$offset() {
         return regIsGlobal$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int regIsGlobal
-     * }
-     */
     public static int regIsGlobal(MemorySegment struct) {
         return struct.get(regIsGlobal$LAYOUT, regIsGlobal$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int regIsGlobal
-     * }
-     */
     public static void regIsGlobal(MemorySegment struct, int fieldValue) {
         struct.set(regIsGlobal$LAYOUT, regIsGlobal$OFFSET, fieldValue);
     }
 
     private static final OfInt forceFlush$LAYOUT = (OfInt)$LAYOUT.select(groupElement("forceFlush"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int forceFlush
-     * }
-     */
     public static final OfInt forceFlush$layout() {
         return forceFlush$LAYOUT;
     }
 
     private static final long forceFlush$OFFSET = $LAYOUT.byteOffset(groupElement("forceFlush"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int forceFlush
-     * }
-     */
     public static final long forceFlush$offset() {
         return forceFlush$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int forceFlush
-     * }
-     */
     public static int forceFlush(MemorySegment struct) {
         return struct.get(forceFlush$LAYOUT, forceFlush$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int forceFlush
-     * }
-     */
     public static void forceFlush(MemorySegment struct, int fieldValue) {
         struct.set(forceFlush$LAYOUT, forceFlush$OFFSET, fieldValue);
     }
 
     private static final OfInt speed$LAYOUT = (OfInt)$LAYOUT.select(groupElement("speed"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int speed
-     * }
-     */
     public static final OfInt speed$layout() {
         return speed$LAYOUT;
     }
 
     private static final long speed$OFFSET = $LAYOUT.byteOffset(groupElement("speed"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int speed
-     * }
-     */
     public static final long speed$offset() {
         return speed$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int speed
-     * }
-     */
     public static int speed(MemorySegment struct) {
         return struct.get(speed$LAYOUT, speed$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int speed
-     * }
-     */
     public static void speed(MemorySegment struct, int fieldValue) {
         struct.set(speed$LAYOUT, speed$OFFSET, fieldValue);
     }
 
     private static final OfInt port$LAYOUT = (OfInt)$LAYOUT.select(groupElement("port"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int port
-     * }
-     */
     public static final OfInt port$layout() {
         return port$LAYOUT;
     }
 
     private static final long port$OFFSET = $LAYOUT.byteOffset(groupElement("port"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int port
-     * }
-     */
     public static final long port$offset() {
         return port$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int port
-     * }
-     */
     public static int port(MemorySegment struct) {
         return struct.get(port$LAYOUT, port$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int port
-     * }
-     */
     public static void port(MemorySegment struct, int fieldValue) {
         struct.set(port$LAYOUT, port$OFFSET, fieldValue);
     }
 
     private static final OfFloat latency$LAYOUT = (OfFloat)$LAYOUT.select(groupElement("latency"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * float latency
-     * }
-     */
     public static final OfFloat latency$layout() {
         return latency$LAYOUT;
     }
 
     private static final long latency$OFFSET = $LAYOUT.byteOffset(groupElement("latency"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * float latency
-     * }
-     */
     public static final long latency$offset() {
         return latency$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * float latency
-     * }
-     */
     public static float latency(MemorySegment struct) {
         return struct.get(latency$LAYOUT, latency$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * float latency
-     * }
-     */
     public static void latency(MemorySegment struct, float fieldValue) {
         struct.set(latency$LAYOUT, latency$OFFSET, fieldValue);
     }
 
     private static final OfInt maxComms$LAYOUT = (OfInt)$LAYOUT.select(groupElement("maxComms"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int maxComms
-     * }
-     */
     public static final OfInt maxComms$layout() {
         return maxComms$LAYOUT;
     }
 
     private static final long maxComms$OFFSET = $LAYOUT.byteOffset(groupElement("maxComms"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int maxComms
-     * }
-     */
     public static final long maxComms$offset() {
         return maxComms$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int maxComms
-     * }
-     */
     public static int maxComms(MemorySegment struct) {
         return struct.get(maxComms$LAYOUT, maxComms$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int maxComms
-     * }
-     */
     public static void maxComms(MemorySegment struct, int fieldValue) {
         struct.set(maxComms$LAYOUT, maxComms$OFFSET, fieldValue);
     }
 
     private static final OfInt maxRecvs$LAYOUT = (OfInt)$LAYOUT.select(groupElement("maxRecvs"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int maxRecvs
-     * }
-     */
     public static final OfInt maxRecvs$layout() {
         return maxRecvs$LAYOUT;
     }
 
     private static final long maxRecvs$OFFSET = $LAYOUT.byteOffset(groupElement("maxRecvs"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int maxRecvs
-     * }
-     */
     public static final long maxRecvs$offset() {
         return maxRecvs$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int maxRecvs
-     * }
-     */
     public static int maxRecvs(MemorySegment struct) {
         return struct.get(maxRecvs$LAYOUT, maxRecvs$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int maxRecvs
-     * }
-     */
     public static void maxRecvs(MemorySegment struct, int fieldValue) {
         struct.set(maxRecvs$LAYOUT, maxRecvs$OFFSET, fieldValue);
     }
 
     private static final OfInt netDeviceType$LAYOUT = (OfInt)$LAYOUT.select(groupElement("netDeviceType"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * ncclNetDeviceType netDeviceType
-     * }
-     */
     public static final OfInt netDeviceType$layout() {
         return netDeviceType$LAYOUT;
     }
 
     private static final long netDeviceType$OFFSET = $LAYOUT.byteOffset(groupElement("netDeviceType"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * ncclNetDeviceType netDeviceType
-     * }
-     */
     public static final long netDeviceType$offset() {
         return netDeviceType$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * ncclNetDeviceType netDeviceType
-     * }
-     */
     public static int netDeviceType(MemorySegment struct) {
         return struct.get(netDeviceType$LAYOUT, netDeviceType$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * ncclNetDeviceType netDeviceType
-     * }
-     */
     public static void netDeviceType(MemorySegment struct, int fieldValue) {
         struct.set(netDeviceType$LAYOUT, netDeviceType$OFFSET, fieldValue);
     }
 
     private static final OfInt netDeviceVersion$LAYOUT = (OfInt)$LAYOUT.select(groupElement("netDeviceVersion"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int netDeviceVersion
-     * }
-     */
     public static final OfInt netDeviceVersion$layout() {
         return netDeviceVersion$LAYOUT;
     }
 
     private static final long netDeviceVersion$OFFSET = $LAYOUT.byteOffset(groupElement("netDeviceVersion"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int netDeviceVersion
-     * }
-     */
     public static final long netDeviceVersion$offset() {
         return netDeviceVersion$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int netDeviceVersion
-     * }
-     */
     public static int netDeviceVersion(MemorySegment struct) {
         return struct.get(netDeviceVersion$LAYOUT, netDeviceVersion$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int netDeviceVersion
-     * }
-     */
     public static void netDeviceVersion(MemorySegment struct, int fieldValue) {
         struct.set(netDeviceVersion$LAYOUT, netDeviceVersion$OFFSET, fieldValue);
     }
 
     private static final GroupLayout vProps$LAYOUT = (GroupLayout)$LAYOUT.select(groupElement("vProps"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * ncclNetVDeviceProps_v12_t vProps
-     * }
-     */
     public static final GroupLayout vProps$layout() {
         return vProps$LAYOUT;
     }
 
     private static final long vProps$OFFSET = $LAYOUT.byteOffset(groupElement("vProps"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * ncclNetVDeviceProps_v12_t vProps
-     * }
-     */
     public static final long vProps$offset() {
         return vProps$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * ncclNetVDeviceProps_v12_t vProps
-     * }
-     */
     public static MemorySegment vProps(MemorySegment struct) {
         return struct.asSlice(vProps$OFFSET, vProps$LAYOUT.byteSize());
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * ncclNetVDeviceProps_v12_t vProps
-     * }
-     */
     public static void vProps(MemorySegment struct, MemorySegment fieldValue) {
         MemorySegment.copy(fieldValue, 0L, struct, vProps$OFFSET, vProps$LAYOUT.byteSize());
     }
 
     private static final OfLong maxP2pBytes$LAYOUT = (OfLong)$LAYOUT.select(groupElement("maxP2pBytes"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * size_t maxP2pBytes
-     * }
-     */
     public static final OfLong maxP2pBytes$layout() {
         return maxP2pBytes$LAYOUT;
     }
 
     private static final long maxP2pBytes$OFFSET = $LAYOUT.byteOffset(groupElement("maxP2pBytes"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * size_t maxP2pBytes
-     * }
-     */
     public static final long maxP2pBytes$offset() {
         return maxP2pBytes$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * size_t maxP2pBytes
-     * }
-     */
     public static long maxP2pBytes(MemorySegment struct) {
         return struct.get(maxP2pBytes$LAYOUT, maxP2pBytes$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * size_t maxP2pBytes
-     * }
-     */
     public static void maxP2pBytes(MemorySegment struct, long fieldValue) {
         struct.set(maxP2pBytes$LAYOUT, maxP2pBytes$OFFSET, fieldValue);
     }
 
     private static final OfLong maxCollBytes$LAYOUT = (OfLong)$LAYOUT.select(groupElement("maxCollBytes"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * size_t maxCollBytes
-     * }
-     */
     public static final OfLong maxCollBytes$layout() {
         return maxCollBytes$LAYOUT;
     }
 
     private static final long maxCollBytes$OFFSET = $LAYOUT.byteOffset(groupElement("maxCollBytes"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * size_t maxCollBytes
-     * }
-     */
     public static final long maxCollBytes$offset() {
         return maxCollBytes$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * size_t maxCollBytes
-     * }
-     */
     public static long maxCollBytes(MemorySegment struct) {
         return struct.get(maxCollBytes$LAYOUT, maxCollBytes$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * size_t maxCollBytes
-     * }
-     */
     public static void maxCollBytes(MemorySegment struct, long fieldValue) {
         struct.set(maxCollBytes$LAYOUT, maxCollBytes$OFFSET, fieldValue);
     }
 
     private static final OfInt maxMultiRequestSize$LAYOUT = (OfInt)$LAYOUT.select(groupElement("maxMultiRequestSize"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int maxMultiRequestSize
-     * }
-     */
     public static final OfInt maxMultiRequestSize$layout() {
         return maxMultiRequestSize$LAYOUT;
     }
 
     private static final long maxMultiRequestSize$OFFSET = $LAYOUT.byteOffset(groupElement("maxMultiRequestSize"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int maxMultiRequestSize
-     * }
-     */
     public static final long maxMultiRequestSize$offset() {
         return maxMultiRequestSize$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int maxMultiRequestSize
-     * }
-     */
     public static int maxMultiRequestSize(MemorySegment struct) {
         return struct.get(maxMultiRequestSize$LAYOUT, maxMultiRequestSize$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int maxMultiRequestSize
-     * }
-     */
     public static void maxMultiRequestSize(MemorySegment struct, int fieldValue) {
         struct.set(maxMultiRequestSize$LAYOUT, maxMultiRequestSize$OFFSET, fieldValue);
     }
 
     private static final OfShort railId$LAYOUT = (OfShort)$LAYOUT.select(groupElement("railId"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int16_t railId
-     * }
-     */
     public static final OfShort railId$layout() {
         return railId$LAYOUT;
     }
 
     private static final long railId$OFFSET = $LAYOUT.byteOffset(groupElement("railId"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int16_t railId
-     * }
-     */
     public static final long railId$offset() {
         return railId$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int16_t railId
-     * }
-     */
     public static short railId(MemorySegment struct) {
         return struct.get(railId$LAYOUT, railId$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int16_t railId
-     * }
-     */
     public static void railId(MemorySegment struct, short fieldValue) {
         struct.set(railId$LAYOUT, railId$OFFSET, fieldValue);
     }
 
     private static final OfShort planeId$LAYOUT = (OfShort)$LAYOUT.select(groupElement("planeId"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int16_t planeId
-     * }
-     */
     public static final OfShort planeId$layout() {
         return planeId$LAYOUT;
     }
 
     private static final long planeId$OFFSET = $LAYOUT.byteOffset(groupElement("planeId"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int16_t planeId
-     * }
-     */
     public static final long planeId$offset() {
         return planeId$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int16_t planeId
-     * }
-     */
     public static short planeId(MemorySegment struct) {
         return struct.get(planeId$LAYOUT, planeId$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int16_t planeId
-     * }
-     */
     public static void planeId(MemorySegment struct, short fieldValue) {
         struct.set(planeId$LAYOUT, planeId$OFFSET, fieldValue);
     }
 
-    /**
-     * Obtains a slice of {@code arrayParam} which selects the array element at {@code index}.
-     * The returned segment has address {@code arrayParam.address() + index * layout().byteSize()}
-     */
     public static MemorySegment asSlice(MemorySegment array, long index) {
         return array.asSlice(layout().byteSize() * index);
     }
 
-    /**
-     * The size (in bytes) of this struct
-     */
     public static long sizeof() { return layout().byteSize(); }
 
-    /**
-     * Allocate a segment of size {@code layout().byteSize()} using {@code allocator}
-     */
     public static MemorySegment allocate(SegmentAllocator allocator) {
         return allocator.allocate(layout());
     }
 
-    /**
-     * Allocate an array of size {@code elementCount} using {@code allocator}.
-     * The returned segment has size {@code elementCount * layout().byteSize()}.
-     */
     public static MemorySegment allocateArray(long elementCount, SegmentAllocator allocator) {
         return allocator.allocate(MemoryLayout.sequenceLayout(elementCount, layout()));
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, Arena arena, Consumer<MemorySegment> cleanup) {
         return reinterpret(addr, 1, arena, cleanup);
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code elementCount * layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, long elementCount, Arena arena, Consumer<MemorySegment> cleanup) {
         return addr.reinterpret(layout().byteSize() * elementCount, arena, cleanup);
     }

@@ -12,14 +12,6 @@ import java.util.stream.*;
 import static java.lang.foreign.ValueLayout.*;
 import static java.lang.foreign.MemoryLayout.PathElement.*;
 
-/**
- * {@snippet lang=c :
- * struct ncclNetVDeviceProps_v12_t {
- *     int ndevs;
- *     int devs[8];
- * }
- * }
- */
 public class ncclNetVDeviceProps_v12_t {
 
     ncclNetVDeviceProps_v12_t() {
@@ -31,109 +23,52 @@ public class ncclNetVDeviceProps_v12_t {
         MemoryLayout.sequenceLayout(8, plugin_h.C_INT).withName("devs")
     ).withName("ncclNetVDeviceProps_v12_t");
 
-    /**
-     * The layout of this struct
-     */
     public static final GroupLayout layout() {
         return $LAYOUT;
     }
 
     private static final OfInt ndevs$LAYOUT = (OfInt)$LAYOUT.select(groupElement("ndevs"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int ndevs
-     * }
-     */
     public static final OfInt ndevs$layout() {
         return ndevs$LAYOUT;
     }
 
     private static final long ndevs$OFFSET = $LAYOUT.byteOffset(groupElement("ndevs"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int ndevs
-     * }
-     */
     public static final long ndevs$offset() {
         return ndevs$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int ndevs
-     * }
-     */
     public static int ndevs(MemorySegment struct) {
         return struct.get(ndevs$LAYOUT, ndevs$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int ndevs
-     * }
-     */
     public static void ndevs(MemorySegment struct, int fieldValue) {
         struct.set(ndevs$LAYOUT, ndevs$OFFSET, fieldValue);
     }
 
     private static final SequenceLayout devs$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("devs"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int devs[8]
-     * }
-     */
     public static final SequenceLayout devs$layout() {
         return devs$LAYOUT;
     }
 
     private static final long devs$OFFSET = $LAYOUT.byteOffset(groupElement("devs"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int devs[8]
-     * }
-     */
     public static final long devs$offset() {
         return devs$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int devs[8]
-     * }
-     */
     public static MemorySegment devs(MemorySegment struct) {
         return struct.asSlice(devs$OFFSET, devs$LAYOUT.byteSize());
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int devs[8]
-     * }
-     */
     public static void devs(MemorySegment struct, MemorySegment fieldValue) {
         MemorySegment.copy(fieldValue, 0L, struct, devs$OFFSET, devs$LAYOUT.byteSize());
     }
 
     private static long[] devs$DIMS = { 8 };
 
-    /**
-     * Dimensions for array field:
-     * {@snippet lang=c :
-     * int devs[8]
-     * }
-     */
     public static long[] devs$dimensions() {
         return devs$DIMS;
     }
@@ -141,66 +76,32 @@ public class ncclNetVDeviceProps_v12_t {
         static final VarHandle HANDLE = devs$LAYOUT.varHandle(sequenceElement());
     }
 
-    /**
-     * Indexed getter for field:
-     * {@snippet lang=c :
-     * int devs[8]
-     * }
-     */
     public static int devs(MemorySegment struct, long index0) {
         return (int)devs$ELEM.HANDLE.get(struct, devs$OFFSET, index0);
     }
 
-    /**
-     * Indexed setter for field:
-     * {@snippet lang=c :
-     * int devs[8]
-     * }
-     */
     public static void devs(MemorySegment struct, long index0, int fieldValue) {
         devs$ELEM.HANDLE.set(struct, devs$OFFSET, index0, fieldValue);
     }
 
-    /**
-     * Obtains a slice of {@code arrayParam} which selects the array element at {@code index}.
-     * The returned segment has address {@code arrayParam.address() + index * layout().byteSize()}
-     */
     public static MemorySegment asSlice(MemorySegment array, long index) {
         return array.asSlice(layout().byteSize() * index);
     }
 
-    /**
-     * The size (in bytes) of this struct
-     */
     public static long sizeof() { return layout().byteSize(); }
 
-    /**
-     * Allocate a segment of size {@code layout().byteSize()} using {@code allocator}
-     */
     public static MemorySegment allocate(SegmentAllocator allocator) {
         return allocator.allocate(layout());
     }
 
-    /**
-     * Allocate an array of size {@code elementCount} using {@code allocator}.
-     * The returned segment has size {@code elementCount * layout().byteSize()}.
-     */
     public static MemorySegment allocateArray(long elementCount, SegmentAllocator allocator) {
         return allocator.allocate(MemoryLayout.sequenceLayout(elementCount, layout()));
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, Arena arena, Consumer<MemorySegment> cleanup) {
         return reinterpret(addr, 1, arena, cleanup);
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code elementCount * layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, long elementCount, Arena arena, Consumer<MemorySegment> cleanup) {
         return addr.reinterpret(layout().byteSize() * elementCount, arena, cleanup);
     }

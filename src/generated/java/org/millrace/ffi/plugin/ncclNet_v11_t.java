@@ -12,34 +12,6 @@ import java.util.stream.*;
 import static java.lang.foreign.ValueLayout.*;
 import static java.lang.foreign.MemoryLayout.PathElement.*;
 
-/**
- * {@snippet lang=c :
- * struct ncclNet_v11_t {
- *     const char *name;
- *     ncclResult_t (*init)(void **, uint64_t, ncclNetCommConfig_v11_t *, ncclDebugLogger_t, ncclProfilerCallback_t);
- *     ncclResult_t (*devices)(int *);
- *     ncclResult_t (*getProperties)(int, ncclNetProperties_v11_t *);
- *     ncclResult_t (*listen)(void *, int, void *, void **);
- *     ncclResult_t (*connect)(void *, int, void *, void **, ncclNetDeviceHandle_t **);
- *     ncclResult_t (*accept)(void *, void **, ncclNetDeviceHandle_t **);
- *     ncclResult_t (*regMr)(void *, void *, size_t, int, void **);
- *     ncclResult_t (*regMrDmaBuf)(void *, void *, size_t, int, uint64_t, int, void **);
- *     ncclResult_t (*deregMr)(void *, void *);
- *     ncclResult_t (*isend)(void *, void *, size_t, int, void *, void *, void **);
- *     ncclResult_t (*irecv)(void *, int, void **, size_t *, int *, void **, void **, void **);
- *     ncclResult_t (*iflush)(void *, int, void **, int *, void **, void **);
- *     ncclResult_t (*test)(void *, int *, int *);
- *     ncclResult_t (*closeSend)(void *);
- *     ncclResult_t (*closeRecv)(void *);
- *     ncclResult_t (*closeListen)(void *);
- *     ncclResult_t (*getDeviceMr)(void *, void *, void **);
- *     ncclResult_t (*irecvConsumed)(void *, int, void *);
- *     ncclResult_t (*makeVDevice)(int *, ncclNetVDeviceProps_v11_t *);
- *     ncclResult_t (*finalize)(void *);
- *     ncclResult_t (*setNetAttr)(void *, ncclNetAttr_v11_t *);
- * }
- * }
- */
 public class ncclNet_v11_t {
 
     ncclNet_v11_t() {
@@ -71,71 +43,36 @@ public class ncclNet_v11_t {
         plugin_h.C_POINTER.withName("setNetAttr")
     ).withName("ncclNet_v11_t");
 
-    /**
-     * The layout of this struct
-     */
     public static final GroupLayout layout() {
         return $LAYOUT;
     }
 
     private static final AddressLayout name$LAYOUT = (AddressLayout)$LAYOUT.select(groupElement("name"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * const char *name
-     * }
-     */
     public static final AddressLayout name$layout() {
         return name$LAYOUT;
     }
 
     private static final long name$OFFSET = $LAYOUT.byteOffset(groupElement("name"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * const char *name
-     * }
-     */
     public static final long name$offset() {
         return name$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * const char *name
-     * }
-     */
     public static MemorySegment name(MemorySegment struct) {
         return struct.get(name$LAYOUT, name$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * const char *name
-     * }
-     */
     public static void name(MemorySegment struct, MemorySegment fieldValue) {
         struct.set(name$LAYOUT, name$OFFSET, fieldValue);
     }
 
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t (*init)(void **, uint64_t, ncclNetCommConfig_v11_t *, ncclDebugLogger_t, ncclProfilerCallback_t)
-     * }
-     */
     public final static class init {
 
         private init() {
             // Should not be called directly
         }
 
-        /**
-         * The function pointer signature, expressed as a functional interface
-         */
         public interface Function {
             int apply(MemorySegment _x0, long _x1, MemorySegment _x2, MemorySegment _x3, MemorySegment _x4);
         }
@@ -149,28 +86,18 @@ public class ncclNet_v11_t {
             plugin_h.C_POINTER
         );
 
-        /**
-         * The descriptor of this function pointer
-         */
         public static FunctionDescriptor descriptor() {
             return $DESC;
         }
 
         private static final MethodHandle UP$MH = plugin_h.upcallHandle(init.Function.class, "apply", $DESC);
 
-        /**
-         * Allocates a new upcall stub, whose implementation is defined by {@code fi}.
-         * The lifetime of the returned segment is managed by {@code arena}
-         */
         public static MemorySegment allocate(init.Function fi, Arena arena) {
             return Linker.nativeLinker().upcallStub(UP$MH.bindTo(fi), $DESC, arena);
         }
 
         private static final MethodHandle DOWN$MH = Linker.nativeLinker().downcallHandle($DESC);
 
-        /**
-         * Invoke the upcall stub {@code funcPtr}, with given parameters
-         */
         public static int invoke(MemorySegment funcPtr, MemorySegment _x0, long _x1, MemorySegment _x2, MemorySegment _x3, MemorySegment _x4) {
             try {
                 return (int) DOWN$MH.invokeExact(funcPtr, _x0, _x1, _x2, _x3, _x4);
@@ -184,62 +111,30 @@ public class ncclNet_v11_t {
 
     private static final AddressLayout init$LAYOUT = (AddressLayout)$LAYOUT.select(groupElement("init"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*init)(void **, uint64_t, ncclNetCommConfig_v11_t *, ncclDebugLogger_t, ncclProfilerCallback_t)
-     * }
-     */
     public static final AddressLayout init$layout() {
         return init$LAYOUT;
     }
 
     private static final long init$OFFSET = $LAYOUT.byteOffset(groupElement("init"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*init)(void **, uint64_t, ncclNetCommConfig_v11_t *, ncclDebugLogger_t, ncclProfilerCallback_t)
-     * }
-     */
     public static final long init$offset() {
         return init$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*init)(void **, uint64_t, ncclNetCommConfig_v11_t *, ncclDebugLogger_t, ncclProfilerCallback_t)
-     * }
-     */
     public static MemorySegment init(MemorySegment struct) {
         return struct.get(init$LAYOUT, init$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*init)(void **, uint64_t, ncclNetCommConfig_v11_t *, ncclDebugLogger_t, ncclProfilerCallback_t)
-     * }
-     */
     public static void init(MemorySegment struct, MemorySegment fieldValue) {
         struct.set(init$LAYOUT, init$OFFSET, fieldValue);
     }
 
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t (*devices)(int *)
-     * }
-     */
     public final static class devices {
 
         private devices() {
             // Should not be called directly
         }
 
-        /**
-         * The function pointer signature, expressed as a functional interface
-         */
         public interface Function {
             int apply(MemorySegment _x0);
         }
@@ -249,28 +144,18 @@ public class ncclNet_v11_t {
             plugin_h.C_POINTER
         );
 
-        /**
-         * The descriptor of this function pointer
-         */
         public static FunctionDescriptor descriptor() {
             return $DESC;
         }
 
         private static final MethodHandle UP$MH = plugin_h.upcallHandle(devices.Function.class, "apply", $DESC);
 
-        /**
-         * Allocates a new upcall stub, whose implementation is defined by {@code fi}.
-         * The lifetime of the returned segment is managed by {@code arena}
-         */
         public static MemorySegment allocate(devices.Function fi, Arena arena) {
             return Linker.nativeLinker().upcallStub(UP$MH.bindTo(fi), $DESC, arena);
         }
 
         private static final MethodHandle DOWN$MH = Linker.nativeLinker().downcallHandle($DESC);
 
-        /**
-         * Invoke the upcall stub {@code funcPtr}, with given parameters
-         */
         public static int invoke(MemorySegment funcPtr, MemorySegment _x0) {
             try {
                 return (int) DOWN$MH.invokeExact(funcPtr, _x0);
@@ -284,62 +169,30 @@ public class ncclNet_v11_t {
 
     private static final AddressLayout devices$LAYOUT = (AddressLayout)$LAYOUT.select(groupElement("devices"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*devices)(int *)
-     * }
-     */
     public static final AddressLayout devices$layout() {
         return devices$LAYOUT;
     }
 
     private static final long devices$OFFSET = $LAYOUT.byteOffset(groupElement("devices"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*devices)(int *)
-     * }
-     */
     public static final long devices$offset() {
         return devices$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*devices)(int *)
-     * }
-     */
     public static MemorySegment devices(MemorySegment struct) {
         return struct.get(devices$LAYOUT, devices$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*devices)(int *)
-     * }
-     */
     public static void devices(MemorySegment struct, MemorySegment fieldValue) {
         struct.set(devices$LAYOUT, devices$OFFSET, fieldValue);
     }
 
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t (*getProperties)(int, ncclNetProperties_v11_t *)
-     * }
-     */
     public final static class getProperties {
 
         private getProperties() {
             // Should not be called directly
         }
 
-        /**
-         * The function pointer signature, expressed as a functional interface
-         */
         public interface Function {
             int apply(int _x0, MemorySegment _x1);
         }
@@ -350,28 +203,18 @@ public class ncclNet_v11_t {
             plugin_h.C_POINTER
         );
 
-        /**
-         * The descriptor of this function pointer
-         */
         public static FunctionDescriptor descriptor() {
             return $DESC;
         }
 
         private static final MethodHandle UP$MH = plugin_h.upcallHandle(getProperties.Function.class, "apply", $DESC);
 
-        /**
-         * Allocates a new upcall stub, whose implementation is defined by {@code fi}.
-         * The lifetime of the returned segment is managed by {@code arena}
-         */
         public static MemorySegment allocate(getProperties.Function fi, Arena arena) {
             return Linker.nativeLinker().upcallStub(UP$MH.bindTo(fi), $DESC, arena);
         }
 
         private static final MethodHandle DOWN$MH = Linker.nativeLinker().downcallHandle($DESC);
 
-        /**
-         * Invoke the upcall stub {@code funcPtr}, with given parameters
-         */
         public static int invoke(MemorySegment funcPtr, int _x0, MemorySegment _x1) {
             try {
                 return (int) DOWN$MH.invokeExact(funcPtr, _x0, _x1);
@@ -385,62 +228,30 @@ public class ncclNet_v11_t {
 
     private static final AddressLayout getProperties$LAYOUT = (AddressLayout)$LAYOUT.select(groupElement("getProperties"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*getProperties)(int, ncclNetProperties_v11_t *)
-     * }
-     */
     public static final AddressLayout getProperties$layout() {
         return getProperties$LAYOUT;
     }
 
     private static final long getProperties$OFFSET = $LAYOUT.byteOffset(groupElement("getProperties"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*getProperties)(int, ncclNetProperties_v11_t *)
-     * }
-     */
     public static final long getProperties$offset() {
         return getProperties$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*getProperties)(int, ncclNetProperties_v11_t *)
-     * }
-     */
     public static MemorySegment getProperties(MemorySegment struct) {
         return struct.get(getProperties$LAYOUT, getProperties$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*getProperties)(int, ncclNetProperties_v11_t *)
-     * }
-     */
     public static void getProperties(MemorySegment struct, MemorySegment fieldValue) {
         struct.set(getProperties$LAYOUT, getProperties$OFFSET, fieldValue);
     }
 
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t (*listen)(void *, int, void *, void **)
-     * }
-     */
     public final static class listen {
 
         private listen() {
             // Should not be called directly
         }
 
-        /**
-         * The function pointer signature, expressed as a functional interface
-         */
         public interface Function {
             int apply(MemorySegment _x0, int _x1, MemorySegment _x2, MemorySegment _x3);
         }
@@ -453,28 +264,18 @@ public class ncclNet_v11_t {
             plugin_h.C_POINTER
         );
 
-        /**
-         * The descriptor of this function pointer
-         */
         public static FunctionDescriptor descriptor() {
             return $DESC;
         }
 
         private static final MethodHandle UP$MH = plugin_h.upcallHandle(listen.Function.class, "apply", $DESC);
 
-        /**
-         * Allocates a new upcall stub, whose implementation is defined by {@code fi}.
-         * The lifetime of the returned segment is managed by {@code arena}
-         */
         public static MemorySegment allocate(listen.Function fi, Arena arena) {
             return Linker.nativeLinker().upcallStub(UP$MH.bindTo(fi), $DESC, arena);
         }
 
         private static final MethodHandle DOWN$MH = Linker.nativeLinker().downcallHandle($DESC);
 
-        /**
-         * Invoke the upcall stub {@code funcPtr}, with given parameters
-         */
         public static int invoke(MemorySegment funcPtr, MemorySegment _x0, int _x1, MemorySegment _x2, MemorySegment _x3) {
             try {
                 return (int) DOWN$MH.invokeExact(funcPtr, _x0, _x1, _x2, _x3);
@@ -488,62 +289,30 @@ public class ncclNet_v11_t {
 
     private static final AddressLayout listen$LAYOUT = (AddressLayout)$LAYOUT.select(groupElement("listen"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*listen)(void *, int, void *, void **)
-     * }
-     */
     public static final AddressLayout listen$layout() {
         return listen$LAYOUT;
     }
 
     private static final long listen$OFFSET = $LAYOUT.byteOffset(groupElement("listen"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*listen)(void *, int, void *, void **)
-     * }
-     */
     public static final long listen$offset() {
         return listen$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*listen)(void *, int, void *, void **)
-     * }
-     */
     public static MemorySegment listen(MemorySegment struct) {
         return struct.get(listen$LAYOUT, listen$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*listen)(void *, int, void *, void **)
-     * }
-     */
     public static void listen(MemorySegment struct, MemorySegment fieldValue) {
         struct.set(listen$LAYOUT, listen$OFFSET, fieldValue);
     }
 
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t (*connect)(void *, int, void *, void **, ncclNetDeviceHandle_t **)
-     * }
-     */
     public final static class connect {
 
         private connect() {
             // Should not be called directly
         }
 
-        /**
-         * The function pointer signature, expressed as a functional interface
-         */
         public interface Function {
             int apply(MemorySegment _x0, int _x1, MemorySegment _x2, MemorySegment _x3, MemorySegment _x4);
         }
@@ -557,28 +326,18 @@ public class ncclNet_v11_t {
             plugin_h.C_POINTER
         );
 
-        /**
-         * The descriptor of this function pointer
-         */
         public static FunctionDescriptor descriptor() {
             return $DESC;
         }
 
         private static final MethodHandle UP$MH = plugin_h.upcallHandle(connect.Function.class, "apply", $DESC);
 
-        /**
-         * Allocates a new upcall stub, whose implementation is defined by {@code fi}.
-         * The lifetime of the returned segment is managed by {@code arena}
-         */
         public static MemorySegment allocate(connect.Function fi, Arena arena) {
             return Linker.nativeLinker().upcallStub(UP$MH.bindTo(fi), $DESC, arena);
         }
 
         private static final MethodHandle DOWN$MH = Linker.nativeLinker().downcallHandle($DESC);
 
-        /**
-         * Invoke the upcall stub {@code funcPtr}, with given parameters
-         */
         public static int invoke(MemorySegment funcPtr, MemorySegment _x0, int _x1, MemorySegment _x2, MemorySegment _x3, MemorySegment _x4) {
             try {
                 return (int) DOWN$MH.invokeExact(funcPtr, _x0, _x1, _x2, _x3, _x4);
@@ -592,62 +351,30 @@ public class ncclNet_v11_t {
 
     private static final AddressLayout connect$LAYOUT = (AddressLayout)$LAYOUT.select(groupElement("connect"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*connect)(void *, int, void *, void **, ncclNetDeviceHandle_t **)
-     * }
-     */
     public static final AddressLayout connect$layout() {
         return connect$LAYOUT;
     }
 
     private static final long connect$OFFSET = $LAYOUT.byteOffset(groupElement("connect"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*connect)(void *, int, void *, void **, ncclNetDeviceHandle_t **)
-     * }
-     */
     public static final long connect$offset() {
         return connect$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*connect)(void *, int, void *, void **, ncclNetDeviceHandle_t **)
-     * }
-     */
     public static MemorySegment connect(MemorySegment struct) {
         return struct.get(connect$LAYOUT, connect$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*connect)(void *, int, void *, void **, ncclNetDeviceHandle_t **)
-     * }
-     */
     public static void connect(MemorySegment struct, MemorySegment fieldValue) {
         struct.set(connect$LAYOUT, connect$OFFSET, fieldValue);
     }
 
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t (*accept)(void *, void **, ncclNetDeviceHandle_t **)
-     * }
-     */
     public final static class accept {
 
         private accept() {
             // Should not be called directly
         }
 
-        /**
-         * The function pointer signature, expressed as a functional interface
-         */
         public interface Function {
             int apply(MemorySegment _x0, MemorySegment _x1, MemorySegment _x2);
         }
@@ -659,28 +386,18 @@ public class ncclNet_v11_t {
             plugin_h.C_POINTER
         );
 
-        /**
-         * The descriptor of this function pointer
-         */
         public static FunctionDescriptor descriptor() {
             return $DESC;
         }
 
         private static final MethodHandle UP$MH = plugin_h.upcallHandle(accept.Function.class, "apply", $DESC);
 
-        /**
-         * Allocates a new upcall stub, whose implementation is defined by {@code fi}.
-         * The lifetime of the returned segment is managed by {@code arena}
-         */
         public static MemorySegment allocate(accept.Function fi, Arena arena) {
             return Linker.nativeLinker().upcallStub(UP$MH.bindTo(fi), $DESC, arena);
         }
 
         private static final MethodHandle DOWN$MH = Linker.nativeLinker().downcallHandle($DESC);
 
-        /**
-         * Invoke the upcall stub {@code funcPtr}, with given parameters
-         */
         public static int invoke(MemorySegment funcPtr, MemorySegment _x0, MemorySegment _x1, MemorySegment _x2) {
             try {
                 return (int) DOWN$MH.invokeExact(funcPtr, _x0, _x1, _x2);
@@ -694,62 +411,30 @@ public class ncclNet_v11_t {
 
     private static final AddressLayout accept$LAYOUT = (AddressLayout)$LAYOUT.select(groupElement("accept"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*accept)(void *, void **, ncclNetDeviceHandle_t **)
-     * }
-     */
     public static final AddressLayout accept$layout() {
         return accept$LAYOUT;
     }
 
     private static final long accept$OFFSET = $LAYOUT.byteOffset(groupElement("accept"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*accept)(void *, void **, ncclNetDeviceHandle_t **)
-     * }
-     */
     public static final long accept$offset() {
         return accept$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*accept)(void *, void **, ncclNetDeviceHandle_t **)
-     * }
-     */
     public static MemorySegment accept(MemorySegment struct) {
         return struct.get(accept$LAYOUT, accept$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*accept)(void *, void **, ncclNetDeviceHandle_t **)
-     * }
-     */
     public static void accept(MemorySegment struct, MemorySegment fieldValue) {
         struct.set(accept$LAYOUT, accept$OFFSET, fieldValue);
     }
 
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t (*regMr)(void *, void *, size_t, int, void **)
-     * }
-     */
     public final static class regMr {
 
         private regMr() {
             // Should not be called directly
         }
 
-        /**
-         * The function pointer signature, expressed as a functional interface
-         */
         public interface Function {
             int apply(MemorySegment _x0, MemorySegment _x1, long _x2, int _x3, MemorySegment _x4);
         }
@@ -763,28 +448,18 @@ public class ncclNet_v11_t {
             plugin_h.C_POINTER
         );
 
-        /**
-         * The descriptor of this function pointer
-         */
         public static FunctionDescriptor descriptor() {
             return $DESC;
         }
 
         private static final MethodHandle UP$MH = plugin_h.upcallHandle(regMr.Function.class, "apply", $DESC);
 
-        /**
-         * Allocates a new upcall stub, whose implementation is defined by {@code fi}.
-         * The lifetime of the returned segment is managed by {@code arena}
-         */
         public static MemorySegment allocate(regMr.Function fi, Arena arena) {
             return Linker.nativeLinker().upcallStub(UP$MH.bindTo(fi), $DESC, arena);
         }
 
         private static final MethodHandle DOWN$MH = Linker.nativeLinker().downcallHandle($DESC);
 
-        /**
-         * Invoke the upcall stub {@code funcPtr}, with given parameters
-         */
         public static int invoke(MemorySegment funcPtr, MemorySegment _x0, MemorySegment _x1, long _x2, int _x3, MemorySegment _x4) {
             try {
                 return (int) DOWN$MH.invokeExact(funcPtr, _x0, _x1, _x2, _x3, _x4);
@@ -798,62 +473,30 @@ public class ncclNet_v11_t {
 
     private static final AddressLayout regMr$LAYOUT = (AddressLayout)$LAYOUT.select(groupElement("regMr"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*regMr)(void *, void *, size_t, int, void **)
-     * }
-     */
     public static final AddressLayout regMr$layout() {
         return regMr$LAYOUT;
     }
 
     private static final long regMr$OFFSET = $LAYOUT.byteOffset(groupElement("regMr"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*regMr)(void *, void *, size_t, int, void **)
-     * }
-     */
     public static final long regMr$offset() {
         return regMr$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*regMr)(void *, void *, size_t, int, void **)
-     * }
-     */
     public static MemorySegment regMr(MemorySegment struct) {
         return struct.get(regMr$LAYOUT, regMr$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*regMr)(void *, void *, size_t, int, void **)
-     * }
-     */
     public static void regMr(MemorySegment struct, MemorySegment fieldValue) {
         struct.set(regMr$LAYOUT, regMr$OFFSET, fieldValue);
     }
 
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t (*regMrDmaBuf)(void *, void *, size_t, int, uint64_t, int, void **)
-     * }
-     */
     public final static class regMrDmaBuf {
 
         private regMrDmaBuf() {
             // Should not be called directly
         }
 
-        /**
-         * The function pointer signature, expressed as a functional interface
-         */
         public interface Function {
             int apply(MemorySegment _x0, MemorySegment _x1, long _x2, int _x3, long _x4, int _x5, MemorySegment _x6);
         }
@@ -869,28 +512,18 @@ public class ncclNet_v11_t {
             plugin_h.C_POINTER
         );
 
-        /**
-         * The descriptor of this function pointer
-         */
         public static FunctionDescriptor descriptor() {
             return $DESC;
         }
 
         private static final MethodHandle UP$MH = plugin_h.upcallHandle(regMrDmaBuf.Function.class, "apply", $DESC);
 
-        /**
-         * Allocates a new upcall stub, whose implementation is defined by {@code fi}.
-         * The lifetime of the returned segment is managed by {@code arena}
-         */
         public static MemorySegment allocate(regMrDmaBuf.Function fi, Arena arena) {
             return Linker.nativeLinker().upcallStub(UP$MH.bindTo(fi), $DESC, arena);
         }
 
         private static final MethodHandle DOWN$MH = Linker.nativeLinker().downcallHandle($DESC);
 
-        /**
-         * Invoke the upcall stub {@code funcPtr}, with given parameters
-         */
         public static int invoke(MemorySegment funcPtr, MemorySegment _x0, MemorySegment _x1, long _x2, int _x3, long _x4, int _x5, MemorySegment _x6) {
             try {
                 return (int) DOWN$MH.invokeExact(funcPtr, _x0, _x1, _x2, _x3, _x4, _x5, _x6);
@@ -904,62 +537,30 @@ public class ncclNet_v11_t {
 
     private static final AddressLayout regMrDmaBuf$LAYOUT = (AddressLayout)$LAYOUT.select(groupElement("regMrDmaBuf"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*regMrDmaBuf)(void *, void *, size_t, int, uint64_t, int, void **)
-     * }
-     */
     public static final AddressLayout regMrDmaBuf$layout() {
         return regMrDmaBuf$LAYOUT;
     }
 
     private static final long regMrDmaBuf$OFFSET = $LAYOUT.byteOffset(groupElement("regMrDmaBuf"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*regMrDmaBuf)(void *, void *, size_t, int, uint64_t, int, void **)
-     * }
-     */
     public static final long regMrDmaBuf$offset() {
         return regMrDmaBuf$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*regMrDmaBuf)(void *, void *, size_t, int, uint64_t, int, void **)
-     * }
-     */
     public static MemorySegment regMrDmaBuf(MemorySegment struct) {
         return struct.get(regMrDmaBuf$LAYOUT, regMrDmaBuf$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*regMrDmaBuf)(void *, void *, size_t, int, uint64_t, int, void **)
-     * }
-     */
     public static void regMrDmaBuf(MemorySegment struct, MemorySegment fieldValue) {
         struct.set(regMrDmaBuf$LAYOUT, regMrDmaBuf$OFFSET, fieldValue);
     }
 
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t (*deregMr)(void *, void *)
-     * }
-     */
     public final static class deregMr {
 
         private deregMr() {
             // Should not be called directly
         }
 
-        /**
-         * The function pointer signature, expressed as a functional interface
-         */
         public interface Function {
             int apply(MemorySegment _x0, MemorySegment _x1);
         }
@@ -970,28 +571,18 @@ public class ncclNet_v11_t {
             plugin_h.C_POINTER
         );
 
-        /**
-         * The descriptor of this function pointer
-         */
         public static FunctionDescriptor descriptor() {
             return $DESC;
         }
 
         private static final MethodHandle UP$MH = plugin_h.upcallHandle(deregMr.Function.class, "apply", $DESC);
 
-        /**
-         * Allocates a new upcall stub, whose implementation is defined by {@code fi}.
-         * The lifetime of the returned segment is managed by {@code arena}
-         */
         public static MemorySegment allocate(deregMr.Function fi, Arena arena) {
             return Linker.nativeLinker().upcallStub(UP$MH.bindTo(fi), $DESC, arena);
         }
 
         private static final MethodHandle DOWN$MH = Linker.nativeLinker().downcallHandle($DESC);
 
-        /**
-         * Invoke the upcall stub {@code funcPtr}, with given parameters
-         */
         public static int invoke(MemorySegment funcPtr, MemorySegment _x0, MemorySegment _x1) {
             try {
                 return (int) DOWN$MH.invokeExact(funcPtr, _x0, _x1);
@@ -1005,62 +596,30 @@ public class ncclNet_v11_t {
 
     private static final AddressLayout deregMr$LAYOUT = (AddressLayout)$LAYOUT.select(groupElement("deregMr"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*deregMr)(void *, void *)
-     * }
-     */
     public static final AddressLayout deregMr$layout() {
         return deregMr$LAYOUT;
     }
 
     private static final long deregMr$OFFSET = $LAYOUT.byteOffset(groupElement("deregMr"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*deregMr)(void *, void *)
-     * }
-     */
     public static final long deregMr$offset() {
         return deregMr$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*deregMr)(void *, void *)
-     * }
-     */
     public static MemorySegment deregMr(MemorySegment struct) {
         return struct.get(deregMr$LAYOUT, deregMr$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*deregMr)(void *, void *)
-     * }
-     */
     public static void deregMr(MemorySegment struct, MemorySegment fieldValue) {
         struct.set(deregMr$LAYOUT, deregMr$OFFSET, fieldValue);
     }
 
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t (*isend)(void *, void *, size_t, int, void *, void *, void **)
-     * }
-     */
     public final static class isend {
 
         private isend() {
             // Should not be called directly
         }
 
-        /**
-         * The function pointer signature, expressed as a functional interface
-         */
         public interface Function {
             int apply(MemorySegment _x0, MemorySegment _x1, long _x2, int _x3, MemorySegment _x4, MemorySegment _x5, MemorySegment _x6);
         }
@@ -1076,28 +635,18 @@ public class ncclNet_v11_t {
             plugin_h.C_POINTER
         );
 
-        /**
-         * The descriptor of this function pointer
-         */
         public static FunctionDescriptor descriptor() {
             return $DESC;
         }
 
         private static final MethodHandle UP$MH = plugin_h.upcallHandle(isend.Function.class, "apply", $DESC);
 
-        /**
-         * Allocates a new upcall stub, whose implementation is defined by {@code fi}.
-         * The lifetime of the returned segment is managed by {@code arena}
-         */
         public static MemorySegment allocate(isend.Function fi, Arena arena) {
             return Linker.nativeLinker().upcallStub(UP$MH.bindTo(fi), $DESC, arena);
         }
 
         private static final MethodHandle DOWN$MH = Linker.nativeLinker().downcallHandle($DESC);
 
-        /**
-         * Invoke the upcall stub {@code funcPtr}, with given parameters
-         */
         public static int invoke(MemorySegment funcPtr, MemorySegment _x0, MemorySegment _x1, long _x2, int _x3, MemorySegment _x4, MemorySegment _x5, MemorySegment _x6) {
             try {
                 return (int) DOWN$MH.invokeExact(funcPtr, _x0, _x1, _x2, _x3, _x4, _x5, _x6);
@@ -1111,62 +660,30 @@ public class ncclNet_v11_t {
 
     private static final AddressLayout isend$LAYOUT = (AddressLayout)$LAYOUT.select(groupElement("isend"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*isend)(void *, void *, size_t, int, void *, void *, void **)
-     * }
-     */
     public static final AddressLayout isend$layout() {
         return isend$LAYOUT;
     }
 
     private static final long isend$OFFSET = $LAYOUT.byteOffset(groupElement("isend"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*isend)(void *, void *, size_t, int, void *, void *, void **)
-     * }
-     */
     public static final long isend$offset() {
         return isend$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*isend)(void *, void *, size_t, int, void *, void *, void **)
-     * }
-     */
     public static MemorySegment isend(MemorySegment struct) {
         return struct.get(isend$LAYOUT, isend$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*isend)(void *, void *, size_t, int, void *, void *, void **)
-     * }
-     */
     public static void isend(MemorySegment struct, MemorySegment fieldValue) {
         struct.set(isend$LAYOUT, isend$OFFSET, fieldValue);
     }
 
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t (*irecv)(void *, int, void **, size_t *, int *, void **, void **, void **)
-     * }
-     */
     public final static class irecv {
 
         private irecv() {
             // Should not be called directly
         }
 
-        /**
-         * The function pointer signature, expressed as a functional interface
-         */
         public interface Function {
             int apply(MemorySegment _x0, int _x1, MemorySegment _x2, MemorySegment _x3, MemorySegment _x4, MemorySegment _x5, MemorySegment _x6, MemorySegment _x7);
         }
@@ -1183,28 +700,18 @@ public class ncclNet_v11_t {
             plugin_h.C_POINTER
         );
 
-        /**
-         * The descriptor of this function pointer
-         */
         public static FunctionDescriptor descriptor() {
             return $DESC;
         }
 
         private static final MethodHandle UP$MH = plugin_h.upcallHandle(irecv.Function.class, "apply", $DESC);
 
-        /**
-         * Allocates a new upcall stub, whose implementation is defined by {@code fi}.
-         * The lifetime of the returned segment is managed by {@code arena}
-         */
         public static MemorySegment allocate(irecv.Function fi, Arena arena) {
             return Linker.nativeLinker().upcallStub(UP$MH.bindTo(fi), $DESC, arena);
         }
 
         private static final MethodHandle DOWN$MH = Linker.nativeLinker().downcallHandle($DESC);
 
-        /**
-         * Invoke the upcall stub {@code funcPtr}, with given parameters
-         */
         public static int invoke(MemorySegment funcPtr, MemorySegment _x0, int _x1, MemorySegment _x2, MemorySegment _x3, MemorySegment _x4, MemorySegment _x5, MemorySegment _x6, MemorySegment _x7) {
             try {
                 return (int) DOWN$MH.invokeExact(funcPtr, _x0, _x1, _x2, _x3, _x4, _x5, _x6, _x7);
@@ -1218,62 +725,30 @@ public class ncclNet_v11_t {
 
     private static final AddressLayout irecv$LAYOUT = (AddressLayout)$LAYOUT.select(groupElement("irecv"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*irecv)(void *, int, void **, size_t *, int *, void **, void **, void **)
-     * }
-     */
     public static final AddressLayout irecv$layout() {
         return irecv$LAYOUT;
     }
 
     private static final long irecv$OFFSET = $LAYOUT.byteOffset(groupElement("irecv"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*irecv)(void *, int, void **, size_t *, int *, void **, void **, void **)
-     * }
-     */
     public static final long irecv$offset() {
         return irecv$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*irecv)(void *, int, void **, size_t *, int *, void **, void **, void **)
-     * }
-     */
     public static MemorySegment irecv(MemorySegment struct) {
         return struct.get(irecv$LAYOUT, irecv$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*irecv)(void *, int, void **, size_t *, int *, void **, void **, void **)
-     * }
-     */
     public static void irecv(MemorySegment struct, MemorySegment fieldValue) {
         struct.set(irecv$LAYOUT, irecv$OFFSET, fieldValue);
     }
 
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t (*iflush)(void *, int, void **, int *, void **, void **)
-     * }
-     */
     public final static class iflush {
 
         private iflush() {
             // Should not be called directly
         }
 
-        /**
-         * The function pointer signature, expressed as a functional interface
-         */
         public interface Function {
             int apply(MemorySegment _x0, int _x1, MemorySegment _x2, MemorySegment _x3, MemorySegment _x4, MemorySegment _x5);
         }
@@ -1288,28 +763,18 @@ public class ncclNet_v11_t {
             plugin_h.C_POINTER
         );
 
-        /**
-         * The descriptor of this function pointer
-         */
         public static FunctionDescriptor descriptor() {
             return $DESC;
         }
 
         private static final MethodHandle UP$MH = plugin_h.upcallHandle(iflush.Function.class, "apply", $DESC);
 
-        /**
-         * Allocates a new upcall stub, whose implementation is defined by {@code fi}.
-         * The lifetime of the returned segment is managed by {@code arena}
-         */
         public static MemorySegment allocate(iflush.Function fi, Arena arena) {
             return Linker.nativeLinker().upcallStub(UP$MH.bindTo(fi), $DESC, arena);
         }
 
         private static final MethodHandle DOWN$MH = Linker.nativeLinker().downcallHandle($DESC);
 
-        /**
-         * Invoke the upcall stub {@code funcPtr}, with given parameters
-         */
         public static int invoke(MemorySegment funcPtr, MemorySegment _x0, int _x1, MemorySegment _x2, MemorySegment _x3, MemorySegment _x4, MemorySegment _x5) {
             try {
                 return (int) DOWN$MH.invokeExact(funcPtr, _x0, _x1, _x2, _x3, _x4, _x5);
@@ -1323,62 +788,30 @@ public class ncclNet_v11_t {
 
     private static final AddressLayout iflush$LAYOUT = (AddressLayout)$LAYOUT.select(groupElement("iflush"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*iflush)(void *, int, void **, int *, void **, void **)
-     * }
-     */
     public static final AddressLayout iflush$layout() {
         return iflush$LAYOUT;
     }
 
     private static final long iflush$OFFSET = $LAYOUT.byteOffset(groupElement("iflush"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*iflush)(void *, int, void **, int *, void **, void **)
-     * }
-     */
     public static final long iflush$offset() {
         return iflush$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*iflush)(void *, int, void **, int *, void **, void **)
-     * }
-     */
     public static MemorySegment iflush(MemorySegment struct) {
         return struct.get(iflush$LAYOUT, iflush$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*iflush)(void *, int, void **, int *, void **, void **)
-     * }
-     */
     public static void iflush(MemorySegment struct, MemorySegment fieldValue) {
         struct.set(iflush$LAYOUT, iflush$OFFSET, fieldValue);
     }
 
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t (*test)(void *, int *, int *)
-     * }
-     */
     public final static class test {
 
         private test() {
             // Should not be called directly
         }
 
-        /**
-         * The function pointer signature, expressed as a functional interface
-         */
         public interface Function {
             int apply(MemorySegment _x0, MemorySegment _x1, MemorySegment _x2);
         }
@@ -1390,28 +823,18 @@ public class ncclNet_v11_t {
             plugin_h.C_POINTER
         );
 
-        /**
-         * The descriptor of this function pointer
-         */
         public static FunctionDescriptor descriptor() {
             return $DESC;
         }
 
         private static final MethodHandle UP$MH = plugin_h.upcallHandle(test.Function.class, "apply", $DESC);
 
-        /**
-         * Allocates a new upcall stub, whose implementation is defined by {@code fi}.
-         * The lifetime of the returned segment is managed by {@code arena}
-         */
         public static MemorySegment allocate(test.Function fi, Arena arena) {
             return Linker.nativeLinker().upcallStub(UP$MH.bindTo(fi), $DESC, arena);
         }
 
         private static final MethodHandle DOWN$MH = Linker.nativeLinker().downcallHandle($DESC);
 
-        /**
-         * Invoke the upcall stub {@code funcPtr}, with given parameters
-         */
         public static int invoke(MemorySegment funcPtr, MemorySegment _x0, MemorySegment _x1, MemorySegment _x2) {
             try {
                 return (int) DOWN$MH.invokeExact(funcPtr, _x0, _x1, _x2);
@@ -1425,62 +848,30 @@ public class ncclNet_v11_t {
 
     private static final AddressLayout test$LAYOUT = (AddressLayout)$LAYOUT.select(groupElement("test"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*test)(void *, int *, int *)
-     * }
-     */
     public static final AddressLayout test$layout() {
         return test$LAYOUT;
     }
 
     private static final long test$OFFSET = $LAYOUT.byteOffset(groupElement("test"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*test)(void *, int *, int *)
-     * }
-     */
     public static final long test$offset() {
         return test$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*test)(void *, int *, int *)
-     * }
-     */
     public static MemorySegment test(MemorySegment struct) {
         return struct.get(test$LAYOUT, test$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*test)(void *, int *, int *)
-     * }
-     */
     public static void test(MemorySegment struct, MemorySegment fieldValue) {
         struct.set(test$LAYOUT, test$OFFSET, fieldValue);
     }
 
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t (*closeSend)(void *)
-     * }
-     */
     public final static class closeSend {
 
         private closeSend() {
             // Should not be called directly
         }
 
-        /**
-         * The function pointer signature, expressed as a functional interface
-         */
         public interface Function {
             int apply(MemorySegment _x0);
         }
@@ -1490,28 +881,18 @@ public class ncclNet_v11_t {
             plugin_h.C_POINTER
         );
 
-        /**
-         * The descriptor of this function pointer
-         */
         public static FunctionDescriptor descriptor() {
             return $DESC;
         }
 
         private static final MethodHandle UP$MH = plugin_h.upcallHandle(closeSend.Function.class, "apply", $DESC);
 
-        /**
-         * Allocates a new upcall stub, whose implementation is defined by {@code fi}.
-         * The lifetime of the returned segment is managed by {@code arena}
-         */
         public static MemorySegment allocate(closeSend.Function fi, Arena arena) {
             return Linker.nativeLinker().upcallStub(UP$MH.bindTo(fi), $DESC, arena);
         }
 
         private static final MethodHandle DOWN$MH = Linker.nativeLinker().downcallHandle($DESC);
 
-        /**
-         * Invoke the upcall stub {@code funcPtr}, with given parameters
-         */
         public static int invoke(MemorySegment funcPtr, MemorySegment _x0) {
             try {
                 return (int) DOWN$MH.invokeExact(funcPtr, _x0);
@@ -1525,62 +906,30 @@ public class ncclNet_v11_t {
 
     private static final AddressLayout closeSend$LAYOUT = (AddressLayout)$LAYOUT.select(groupElement("closeSend"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*closeSend)(void *)
-     * }
-     */
     public static final AddressLayout closeSend$layout() {
         return closeSend$LAYOUT;
     }
 
     private static final long closeSend$OFFSET = $LAYOUT.byteOffset(groupElement("closeSend"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*closeSend)(void *)
-     * }
-     */
     public static final long closeSend$offset() {
         return closeSend$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*closeSend)(void *)
-     * }
-     */
     public static MemorySegment closeSend(MemorySegment struct) {
         return struct.get(closeSend$LAYOUT, closeSend$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*closeSend)(void *)
-     * }
-     */
     public static void closeSend(MemorySegment struct, MemorySegment fieldValue) {
         struct.set(closeSend$LAYOUT, closeSend$OFFSET, fieldValue);
     }
 
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t (*closeRecv)(void *)
-     * }
-     */
     public final static class closeRecv {
 
         private closeRecv() {
             // Should not be called directly
         }
 
-        /**
-         * The function pointer signature, expressed as a functional interface
-         */
         public interface Function {
             int apply(MemorySegment _x0);
         }
@@ -1590,28 +939,18 @@ public class ncclNet_v11_t {
             plugin_h.C_POINTER
         );
 
-        /**
-         * The descriptor of this function pointer
-         */
         public static FunctionDescriptor descriptor() {
             return $DESC;
         }
 
         private static final MethodHandle UP$MH = plugin_h.upcallHandle(closeRecv.Function.class, "apply", $DESC);
 
-        /**
-         * Allocates a new upcall stub, whose implementation is defined by {@code fi}.
-         * The lifetime of the returned segment is managed by {@code arena}
-         */
         public static MemorySegment allocate(closeRecv.Function fi, Arena arena) {
             return Linker.nativeLinker().upcallStub(UP$MH.bindTo(fi), $DESC, arena);
         }
 
         private static final MethodHandle DOWN$MH = Linker.nativeLinker().downcallHandle($DESC);
 
-        /**
-         * Invoke the upcall stub {@code funcPtr}, with given parameters
-         */
         public static int invoke(MemorySegment funcPtr, MemorySegment _x0) {
             try {
                 return (int) DOWN$MH.invokeExact(funcPtr, _x0);
@@ -1625,62 +964,30 @@ public class ncclNet_v11_t {
 
     private static final AddressLayout closeRecv$LAYOUT = (AddressLayout)$LAYOUT.select(groupElement("closeRecv"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*closeRecv)(void *)
-     * }
-     */
     public static final AddressLayout closeRecv$layout() {
         return closeRecv$LAYOUT;
     }
 
     private static final long closeRecv$OFFSET = $LAYOUT.byteOffset(groupElement("closeRecv"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*closeRecv)(void *)
-     * }
-     */
     public static final long closeRecv$offset() {
         return closeRecv$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*closeRecv)(void *)
-     * }
-     */
     public static MemorySegment closeRecv(MemorySegment struct) {
         return struct.get(closeRecv$LAYOUT, closeRecv$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*closeRecv)(void *)
-     * }
-     */
     public static void closeRecv(MemorySegment struct, MemorySegment fieldValue) {
         struct.set(closeRecv$LAYOUT, closeRecv$OFFSET, fieldValue);
     }
 
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t (*closeListen)(void *)
-     * }
-     */
     public final static class closeListen {
 
         private closeListen() {
             // Should not be called directly
         }
 
-        /**
-         * The function pointer signature, expressed as a functional interface
-         */
         public interface Function {
             int apply(MemorySegment _x0);
         }
@@ -1690,28 +997,18 @@ public class ncclNet_v11_t {
             plugin_h.C_POINTER
         );
 
-        /**
-         * The descriptor of this function pointer
-         */
         public static FunctionDescriptor descriptor() {
             return $DESC;
         }
 
         private static final MethodHandle UP$MH = plugin_h.upcallHandle(closeListen.Function.class, "apply", $DESC);
 
-        /**
-         * Allocates a new upcall stub, whose implementation is defined by {@code fi}.
-         * The lifetime of the returned segment is managed by {@code arena}
-         */
         public static MemorySegment allocate(closeListen.Function fi, Arena arena) {
             return Linker.nativeLinker().upcallStub(UP$MH.bindTo(fi), $DESC, arena);
         }
 
         private static final MethodHandle DOWN$MH = Linker.nativeLinker().downcallHandle($DESC);
 
-        /**
-         * Invoke the upcall stub {@code funcPtr}, with given parameters
-         */
         public static int invoke(MemorySegment funcPtr, MemorySegment _x0) {
             try {
                 return (int) DOWN$MH.invokeExact(funcPtr, _x0);
@@ -1725,62 +1022,30 @@ public class ncclNet_v11_t {
 
     private static final AddressLayout closeListen$LAYOUT = (AddressLayout)$LAYOUT.select(groupElement("closeListen"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*closeListen)(void *)
-     * }
-     */
     public static final AddressLayout closeListen$layout() {
         return closeListen$LAYOUT;
     }
 
     private static final long closeListen$OFFSET = $LAYOUT.byteOffset(groupElement("closeListen"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*closeListen)(void *)
-     * }
-     */
     public static final long closeListen$offset() {
         return closeListen$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*closeListen)(void *)
-     * }
-     */
     public static MemorySegment closeListen(MemorySegment struct) {
         return struct.get(closeListen$LAYOUT, closeListen$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*closeListen)(void *)
-     * }
-     */
     public static void closeListen(MemorySegment struct, MemorySegment fieldValue) {
         struct.set(closeListen$LAYOUT, closeListen$OFFSET, fieldValue);
     }
 
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t (*getDeviceMr)(void *, void *, void **)
-     * }
-     */
     public final static class getDeviceMr {
 
         private getDeviceMr() {
             // Should not be called directly
         }
 
-        /**
-         * The function pointer signature, expressed as a functional interface
-         */
         public interface Function {
             int apply(MemorySegment _x0, MemorySegment _x1, MemorySegment _x2);
         }
@@ -1792,28 +1057,18 @@ public class ncclNet_v11_t {
             plugin_h.C_POINTER
         );
 
-        /**
-         * The descriptor of this function pointer
-         */
         public static FunctionDescriptor descriptor() {
             return $DESC;
         }
 
         private static final MethodHandle UP$MH = plugin_h.upcallHandle(getDeviceMr.Function.class, "apply", $DESC);
 
-        /**
-         * Allocates a new upcall stub, whose implementation is defined by {@code fi}.
-         * The lifetime of the returned segment is managed by {@code arena}
-         */
         public static MemorySegment allocate(getDeviceMr.Function fi, Arena arena) {
             return Linker.nativeLinker().upcallStub(UP$MH.bindTo(fi), $DESC, arena);
         }
 
         private static final MethodHandle DOWN$MH = Linker.nativeLinker().downcallHandle($DESC);
 
-        /**
-         * Invoke the upcall stub {@code funcPtr}, with given parameters
-         */
         public static int invoke(MemorySegment funcPtr, MemorySegment _x0, MemorySegment _x1, MemorySegment _x2) {
             try {
                 return (int) DOWN$MH.invokeExact(funcPtr, _x0, _x1, _x2);
@@ -1827,62 +1082,30 @@ public class ncclNet_v11_t {
 
     private static final AddressLayout getDeviceMr$LAYOUT = (AddressLayout)$LAYOUT.select(groupElement("getDeviceMr"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*getDeviceMr)(void *, void *, void **)
-     * }
-     */
     public static final AddressLayout getDeviceMr$layout() {
         return getDeviceMr$LAYOUT;
     }
 
     private static final long getDeviceMr$OFFSET = $LAYOUT.byteOffset(groupElement("getDeviceMr"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*getDeviceMr)(void *, void *, void **)
-     * }
-     */
     public static final long getDeviceMr$offset() {
         return getDeviceMr$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*getDeviceMr)(void *, void *, void **)
-     * }
-     */
     public static MemorySegment getDeviceMr(MemorySegment struct) {
         return struct.get(getDeviceMr$LAYOUT, getDeviceMr$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*getDeviceMr)(void *, void *, void **)
-     * }
-     */
     public static void getDeviceMr(MemorySegment struct, MemorySegment fieldValue) {
         struct.set(getDeviceMr$LAYOUT, getDeviceMr$OFFSET, fieldValue);
     }
 
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t (*irecvConsumed)(void *, int, void *)
-     * }
-     */
     public final static class irecvConsumed {
 
         private irecvConsumed() {
             // Should not be called directly
         }
 
-        /**
-         * The function pointer signature, expressed as a functional interface
-         */
         public interface Function {
             int apply(MemorySegment _x0, int _x1, MemorySegment _x2);
         }
@@ -1894,28 +1117,18 @@ public class ncclNet_v11_t {
             plugin_h.C_POINTER
         );
 
-        /**
-         * The descriptor of this function pointer
-         */
         public static FunctionDescriptor descriptor() {
             return $DESC;
         }
 
         private static final MethodHandle UP$MH = plugin_h.upcallHandle(irecvConsumed.Function.class, "apply", $DESC);
 
-        /**
-         * Allocates a new upcall stub, whose implementation is defined by {@code fi}.
-         * The lifetime of the returned segment is managed by {@code arena}
-         */
         public static MemorySegment allocate(irecvConsumed.Function fi, Arena arena) {
             return Linker.nativeLinker().upcallStub(UP$MH.bindTo(fi), $DESC, arena);
         }
 
         private static final MethodHandle DOWN$MH = Linker.nativeLinker().downcallHandle($DESC);
 
-        /**
-         * Invoke the upcall stub {@code funcPtr}, with given parameters
-         */
         public static int invoke(MemorySegment funcPtr, MemorySegment _x0, int _x1, MemorySegment _x2) {
             try {
                 return (int) DOWN$MH.invokeExact(funcPtr, _x0, _x1, _x2);
@@ -1929,62 +1142,30 @@ public class ncclNet_v11_t {
 
     private static final AddressLayout irecvConsumed$LAYOUT = (AddressLayout)$LAYOUT.select(groupElement("irecvConsumed"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*irecvConsumed)(void *, int, void *)
-     * }
-     */
     public static final AddressLayout irecvConsumed$layout() {
         return irecvConsumed$LAYOUT;
     }
 
     private static final long irecvConsumed$OFFSET = $LAYOUT.byteOffset(groupElement("irecvConsumed"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*irecvConsumed)(void *, int, void *)
-     * }
-     */
     public static final long irecvConsumed$offset() {
         return irecvConsumed$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*irecvConsumed)(void *, int, void *)
-     * }
-     */
     public static MemorySegment irecvConsumed(MemorySegment struct) {
         return struct.get(irecvConsumed$LAYOUT, irecvConsumed$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*irecvConsumed)(void *, int, void *)
-     * }
-     */
     public static void irecvConsumed(MemorySegment struct, MemorySegment fieldValue) {
         struct.set(irecvConsumed$LAYOUT, irecvConsumed$OFFSET, fieldValue);
     }
 
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t (*makeVDevice)(int *, ncclNetVDeviceProps_v11_t *)
-     * }
-     */
     public final static class makeVDevice {
 
         private makeVDevice() {
             // Should not be called directly
         }
 
-        /**
-         * The function pointer signature, expressed as a functional interface
-         */
         public interface Function {
             int apply(MemorySegment _x0, MemorySegment _x1);
         }
@@ -1995,28 +1176,18 @@ public class ncclNet_v11_t {
             plugin_h.C_POINTER
         );
 
-        /**
-         * The descriptor of this function pointer
-         */
         public static FunctionDescriptor descriptor() {
             return $DESC;
         }
 
         private static final MethodHandle UP$MH = plugin_h.upcallHandle(makeVDevice.Function.class, "apply", $DESC);
 
-        /**
-         * Allocates a new upcall stub, whose implementation is defined by {@code fi}.
-         * The lifetime of the returned segment is managed by {@code arena}
-         */
         public static MemorySegment allocate(makeVDevice.Function fi, Arena arena) {
             return Linker.nativeLinker().upcallStub(UP$MH.bindTo(fi), $DESC, arena);
         }
 
         private static final MethodHandle DOWN$MH = Linker.nativeLinker().downcallHandle($DESC);
 
-        /**
-         * Invoke the upcall stub {@code funcPtr}, with given parameters
-         */
         public static int invoke(MemorySegment funcPtr, MemorySegment _x0, MemorySegment _x1) {
             try {
                 return (int) DOWN$MH.invokeExact(funcPtr, _x0, _x1);
@@ -2030,62 +1201,30 @@ public class ncclNet_v11_t {
 
     private static final AddressLayout makeVDevice$LAYOUT = (AddressLayout)$LAYOUT.select(groupElement("makeVDevice"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*makeVDevice)(int *, ncclNetVDeviceProps_v11_t *)
-     * }
-     */
     public static final AddressLayout makeVDevice$layout() {
         return makeVDevice$LAYOUT;
     }
 
     private static final long makeVDevice$OFFSET = $LAYOUT.byteOffset(groupElement("makeVDevice"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*makeVDevice)(int *, ncclNetVDeviceProps_v11_t *)
-     * }
-     */
     public static final long makeVDevice$offset() {
         return makeVDevice$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*makeVDevice)(int *, ncclNetVDeviceProps_v11_t *)
-     * }
-     */
     public static MemorySegment makeVDevice(MemorySegment struct) {
         return struct.get(makeVDevice$LAYOUT, makeVDevice$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*makeVDevice)(int *, ncclNetVDeviceProps_v11_t *)
-     * }
-     */
     public static void makeVDevice(MemorySegment struct, MemorySegment fieldValue) {
         struct.set(makeVDevice$LAYOUT, makeVDevice$OFFSET, fieldValue);
     }
 
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t (*finalize)(void *)
-     * }
-     */
     public final static class finalize {
 
         private finalize() {
             // Should not be called directly
         }
 
-        /**
-         * The function pointer signature, expressed as a functional interface
-         */
         public interface Function {
             int apply(MemorySegment _x0);
         }
@@ -2095,28 +1234,18 @@ public class ncclNet_v11_t {
             plugin_h.C_POINTER
         );
 
-        /**
-         * The descriptor of this function pointer
-         */
         public static FunctionDescriptor descriptor() {
             return $DESC;
         }
 
         private static final MethodHandle UP$MH = plugin_h.upcallHandle(finalize.Function.class, "apply", $DESC);
 
-        /**
-         * Allocates a new upcall stub, whose implementation is defined by {@code fi}.
-         * The lifetime of the returned segment is managed by {@code arena}
-         */
         public static MemorySegment allocate(finalize.Function fi, Arena arena) {
             return Linker.nativeLinker().upcallStub(UP$MH.bindTo(fi), $DESC, arena);
         }
 
         private static final MethodHandle DOWN$MH = Linker.nativeLinker().downcallHandle($DESC);
 
-        /**
-         * Invoke the upcall stub {@code funcPtr}, with given parameters
-         */
         public static int invoke(MemorySegment funcPtr, MemorySegment _x0) {
             try {
                 return (int) DOWN$MH.invokeExact(funcPtr, _x0);
@@ -2130,62 +1259,30 @@ public class ncclNet_v11_t {
 
     private static final AddressLayout finalize$LAYOUT = (AddressLayout)$LAYOUT.select(groupElement("finalize"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*finalize)(void *)
-     * }
-     */
     public static final AddressLayout finalize$layout() {
         return finalize$LAYOUT;
     }
 
     private static final long finalize$OFFSET = $LAYOUT.byteOffset(groupElement("finalize"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*finalize)(void *)
-     * }
-     */
     public static final long finalize$offset() {
         return finalize$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*finalize)(void *)
-     * }
-     */
     public static MemorySegment finalize(MemorySegment struct) {
         return struct.get(finalize$LAYOUT, finalize$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*finalize)(void *)
-     * }
-     */
     public static void finalize(MemorySegment struct, MemorySegment fieldValue) {
         struct.set(finalize$LAYOUT, finalize$OFFSET, fieldValue);
     }
 
-    /**
-     * {@snippet lang=c :
-     * ncclResult_t (*setNetAttr)(void *, ncclNetAttr_v11_t *)
-     * }
-     */
     public final static class setNetAttr {
 
         private setNetAttr() {
             // Should not be called directly
         }
 
-        /**
-         * The function pointer signature, expressed as a functional interface
-         */
         public interface Function {
             int apply(MemorySegment _x0, MemorySegment _x1);
         }
@@ -2196,28 +1293,18 @@ public class ncclNet_v11_t {
             plugin_h.C_POINTER
         );
 
-        /**
-         * The descriptor of this function pointer
-         */
         public static FunctionDescriptor descriptor() {
             return $DESC;
         }
 
         private static final MethodHandle UP$MH = plugin_h.upcallHandle(setNetAttr.Function.class, "apply", $DESC);
 
-        /**
-         * Allocates a new upcall stub, whose implementation is defined by {@code fi}.
-         * The lifetime of the returned segment is managed by {@code arena}
-         */
         public static MemorySegment allocate(setNetAttr.Function fi, Arena arena) {
             return Linker.nativeLinker().upcallStub(UP$MH.bindTo(fi), $DESC, arena);
         }
 
         private static final MethodHandle DOWN$MH = Linker.nativeLinker().downcallHandle($DESC);
 
-        /**
-         * Invoke the upcall stub {@code funcPtr}, with given parameters
-         */
         public static int invoke(MemorySegment funcPtr, MemorySegment _x0, MemorySegment _x1) {
             try {
                 return (int) DOWN$MH.invokeExact(funcPtr, _x0, _x1);
@@ -2231,88 +1318,42 @@ public class ncclNet_v11_t {
 
     private static final AddressLayout setNetAttr$LAYOUT = (AddressLayout)$LAYOUT.select(groupElement("setNetAttr"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*setNetAttr)(void *, ncclNetAttr_v11_t *)
-     * }
-     */
     public static final AddressLayout setNetAttr$layout() {
         return setNetAttr$LAYOUT;
     }
 
     private static final long setNetAttr$OFFSET = $LAYOUT.byteOffset(groupElement("setNetAttr"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*setNetAttr)(void *, ncclNetAttr_v11_t *)
-     * }
-     */
     public static final long setNetAttr$offset() {
         return setNetAttr$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*setNetAttr)(void *, ncclNetAttr_v11_t *)
-     * }
-     */
     public static MemorySegment setNetAttr(MemorySegment struct) {
         return struct.get(setNetAttr$LAYOUT, setNetAttr$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * ncclResult_t (*setNetAttr)(void *, ncclNetAttr_v11_t *)
-     * }
-     */
     public static void setNetAttr(MemorySegment struct, MemorySegment fieldValue) {
         struct.set(setNetAttr$LAYOUT, setNetAttr$OFFSET, fieldValue);
     }
 
-    /**
-     * Obtains a slice of {@code arrayParam} which selects the array element at {@code index}.
-     * The returned segment has address {@code arrayParam.address() + index * layout().byteSize()}
-     */
     public static MemorySegment asSlice(MemorySegment array, long index) {
         return array.asSlice(layout().byteSize() * index);
     }
 
-    /**
-     * The size (in bytes) of this struct
-     */
     public static long sizeof() { return layout().byteSize(); }
 
-    /**
-     * Allocate a segment of size {@code layout().byteSize()} using {@code allocator}
-     */
     public static MemorySegment allocate(SegmentAllocator allocator) {
         return allocator.allocate(layout());
     }
 
-    /**
-     * Allocate an array of size {@code elementCount} using {@code allocator}.
-     * The returned segment has size {@code elementCount * layout().byteSize()}.
-     */
     public static MemorySegment allocateArray(long elementCount, SegmentAllocator allocator) {
         return allocator.allocate(MemoryLayout.sequenceLayout(elementCount, layout()));
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, Arena arena, Consumer<MemorySegment> cleanup) {
         return reinterpret(addr, 1, arena, cleanup);
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code elementCount * layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, long elementCount, Arena arena, Consumer<MemorySegment> cleanup) {
         return addr.reinterpret(layout().byteSize() * elementCount, arena, cleanup);
     }

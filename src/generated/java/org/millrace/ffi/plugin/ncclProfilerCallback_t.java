@@ -12,20 +12,12 @@ import java.util.stream.*;
 import static java.lang.foreign.ValueLayout.*;
 import static java.lang.foreign.MemoryLayout.PathElement.*;
 
-/**
- * {@snippet lang=c :
- * typedef ncclResult_t (*ncclProfilerCallback_t)(void **, int, void *, int64_t, void *)
- * }
- */
 public final class ncclProfilerCallback_t {
 
     private ncclProfilerCallback_t() {
         // Should not be called directly
     }
 
-    /**
-     * The function pointer signature, expressed as a functional interface
-     */
     public interface Function {
         int apply(MemorySegment eHandle, int type, MemorySegment pHandle, long pluginId, MemorySegment extData);
     }
@@ -39,28 +31,18 @@ public final class ncclProfilerCallback_t {
         plugin_h.C_POINTER
     );
 
-    /**
-     * The descriptor of this function pointer
-     */
     public static FunctionDescriptor descriptor() {
         return $DESC;
     }
 
     private static final MethodHandle UP$MH = plugin_h.upcallHandle(ncclProfilerCallback_t.Function.class, "apply", $DESC);
 
-    /**
-     * Allocates a new upcall stub, whose implementation is defined by {@code fi}.
-     * The lifetime of the returned segment is managed by {@code arena}
-     */
     public static MemorySegment allocate(ncclProfilerCallback_t.Function fi, Arena arena) {
         return Linker.nativeLinker().upcallStub(UP$MH.bindTo(fi), $DESC, arena);
     }
 
     private static final MethodHandle DOWN$MH = Linker.nativeLinker().downcallHandle($DESC);
 
-    /**
-     * Invoke the upcall stub {@code funcPtr}, with given parameters
-     */
     public static int invoke(MemorySegment funcPtr, MemorySegment eHandle, int type, MemorySegment pHandle, long pluginId, MemorySegment extData) {
         try {
             return (int) DOWN$MH.invokeExact(funcPtr, eHandle, type, pHandle, pluginId, extData);

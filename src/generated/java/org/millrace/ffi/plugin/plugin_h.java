@@ -24,848 +24,378 @@ public class plugin_h extends plugin_h$shared {
             .or(Linker.nativeLinker().defaultLookup());
 
     private static final int NCCL_NET_HANDLE_MAXSIZE = (int)128L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_NET_HANDLE_MAXSIZE 128
-     * }
-     */
     public static int NCCL_NET_HANDLE_MAXSIZE() {
         return NCCL_NET_HANDLE_MAXSIZE;
     }
     private static final int NCCL_NET_MAX_REQUESTS = (int)32L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_NET_MAX_REQUESTS 32
-     * }
-     */
     public static int NCCL_NET_MAX_REQUESTS() {
         return NCCL_NET_MAX_REQUESTS;
     }
     private static final int NCCL_PTR_HOST = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_PTR_HOST 1
-     * }
-     */
     public static int NCCL_PTR_HOST() {
         return NCCL_PTR_HOST;
     }
     private static final int NCCL_PTR_CUDA = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_PTR_CUDA 2
-     * }
-     */
     public static int NCCL_PTR_CUDA() {
         return NCCL_PTR_CUDA;
     }
     private static final int NCCL_PTR_DMABUF = (int)4L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_PTR_DMABUF 4
-     * }
-     */
     public static int NCCL_PTR_DMABUF() {
         return NCCL_PTR_DMABUF;
     }
     private static final int NCCL_NET_OPTIONAL_RECV_COMPLETION = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_NET_OPTIONAL_RECV_COMPLETION 1
-     * }
-     */
     public static int NCCL_NET_OPTIONAL_RECV_COMPLETION() {
         return NCCL_NET_OPTIONAL_RECV_COMPLETION;
     }
     private static final int NCCL_NET_MULTI_REQUEST = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_NET_MULTI_REQUEST 2
-     * }
-     */
     public static int NCCL_NET_MULTI_REQUEST() {
         return NCCL_NET_MULTI_REQUEST;
     }
     private static final int NCCL_NET_MR_FLAG_FORCE_SO = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_NET_MR_FLAG_FORCE_SO 1
-     * }
-     */
     public static int NCCL_NET_MR_FLAG_FORCE_SO() {
         return NCCL_NET_MR_FLAG_FORCE_SO;
     }
     private static final int MILLRACE_NET_MAX_DEVS_PER_NIC_V9 = (int)4L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_NET_MAX_DEVS_PER_NIC_V9 4
-     * }
-     */
     public static int MILLRACE_NET_MAX_DEVS_PER_NIC_V9() {
         return MILLRACE_NET_MAX_DEVS_PER_NIC_V9;
     }
     private static final int NCCL_NET_MAX_DEVS_PER_NIC_V12 = (int)8L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_NET_MAX_DEVS_PER_NIC_V12 8
-     * }
-     */
     public static int NCCL_NET_MAX_DEVS_PER_NIC_V12() {
         return NCCL_NET_MAX_DEVS_PER_NIC_V12;
     }
     private static final int NCCL_PROFILER_NET_VER_BITS = (int)16L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_PROFILER_NET_VER_BITS 16
-     * }
-     */
     public static int NCCL_PROFILER_NET_VER_BITS() {
         return NCCL_PROFILER_NET_VER_BITS;
     }
     private static final int NCCL_PROFILER_NET_SOCKET_VER = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_PROFILER_NET_SOCKET_VER 1
-     * }
-     */
     public static int NCCL_PROFILER_NET_SOCKET_VER() {
         return NCCL_PROFILER_NET_SOCKET_VER;
     }
     private static final int ncclRmaOptFlagsAggregateRequests = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define ncclRmaOptFlagsAggregateRequests 1
-     * }
-     */
     public static int ncclRmaOptFlagsAggregateRequests() {
         return ncclRmaOptFlagsAggregateRequests;
     }
     private static final int NCCL_NUM_ALGORITHMS_V5 = (int)7L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_NUM_ALGORITHMS_V5 7
-     * }
-     */
     public static int NCCL_NUM_ALGORITHMS_V5() {
         return NCCL_NUM_ALGORITHMS_V5;
     }
     private static final int NCCL_NUM_PROTOCOLS_V5 = (int)3L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_NUM_PROTOCOLS_V5 3
-     * }
-     */
     public static int NCCL_NUM_PROTOCOLS_V5() {
         return NCCL_NUM_PROTOCOLS_V5;
     }
     private static final int NCCL_NUM_HW_LINKS_V5 = (int)3L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_NUM_HW_LINKS_V5 3
-     * }
-     */
     public static int NCCL_NUM_HW_LINKS_V5() {
         return NCCL_NUM_HW_LINKS_V5;
     }
     private static final int NCCL_NUM_COMPCAPS_V5 = (int)4L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_NUM_COMPCAPS_V5 4
-     * }
-     */
     public static int NCCL_NUM_COMPCAPS_V5() {
         return NCCL_NUM_COMPCAPS_V5;
     }
     private static final int NCCL_NUM_COMPCAPS_V7 = (int)5L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_NUM_COMPCAPS_V7 5
-     * }
-     */
     public static int NCCL_NUM_COMPCAPS_V7() {
         return NCCL_NUM_COMPCAPS_V7;
     }
     private static final int NCCL_NUM_TUNING_SCALES_V5 = (int)3L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_NUM_TUNING_SCALES_V5 3
-     * }
-     */
     public static int NCCL_NUM_TUNING_SCALES_V5() {
         return NCCL_NUM_TUNING_SCALES_V5;
     }
     private static final int NCCL_HW_NVLINK = (int)0L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_HW_NVLINK 0
-     * }
-     */
     public static int NCCL_HW_NVLINK() {
         return NCCL_HW_NVLINK;
     }
     private static final int NCCL_HW_PCI = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_HW_PCI 1
-     * }
-     */
     public static int NCCL_HW_PCI() {
         return NCCL_HW_PCI;
     }
     private static final int NCCL_HW_NET = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_HW_NET 2
-     * }
-     */
     public static int NCCL_HW_NET() {
         return NCCL_HW_NET;
     }
     private static final int NCCL_VOLTA_COMPCAP_IDX = (int)0L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_VOLTA_COMPCAP_IDX 0
-     * }
-     */
     public static int NCCL_VOLTA_COMPCAP_IDX() {
         return NCCL_VOLTA_COMPCAP_IDX;
     }
     private static final int NCCL_AMPERE_COMPCAP_IDX = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_AMPERE_COMPCAP_IDX 1
-     * }
-     */
     public static int NCCL_AMPERE_COMPCAP_IDX() {
         return NCCL_AMPERE_COMPCAP_IDX;
     }
     private static final int NCCL_HOPPER_COMPCAP_IDX = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_HOPPER_COMPCAP_IDX 2
-     * }
-     */
     public static int NCCL_HOPPER_COMPCAP_IDX() {
         return NCCL_HOPPER_COMPCAP_IDX;
     }
     private static final int NCCL_BLACKWELL_COMPCAP_IDX = (int)3L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_BLACKWELL_COMPCAP_IDX 3
-     * }
-     */
     public static int NCCL_BLACKWELL_COMPCAP_IDX() {
         return NCCL_BLACKWELL_COMPCAP_IDX;
     }
     private static final int NCCL_TUNING_SCALE_1NODE = (int)0L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_TUNING_SCALE_1NODE 0
-     * }
-     */
     public static int NCCL_TUNING_SCALE_1NODE() {
         return NCCL_TUNING_SCALE_1NODE;
     }
     private static final int NCCL_TUNING_SCALE_2NODES = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_TUNING_SCALE_2NODES 1
-     * }
-     */
     public static int NCCL_TUNING_SCALE_2NODES() {
         return NCCL_TUNING_SCALE_2NODES;
     }
     private static final int NCCL_TUNING_SCALE_4NODES = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_TUNING_SCALE_4NODES 2
-     * }
-     */
     public static int NCCL_TUNING_SCALE_4NODES() {
         return NCCL_TUNING_SCALE_4NODES;
     }
     private static final int NCCL_LOG_NONE = (int)0L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDebugLogLevel.NCCL_LOG_NONE = 0
-     * }
-     */
     public static int NCCL_LOG_NONE() {
         return NCCL_LOG_NONE;
     }
     private static final int NCCL_LOG_VERSION = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDebugLogLevel.NCCL_LOG_VERSION = 1
-     * }
-     */
     public static int NCCL_LOG_VERSION() {
         return NCCL_LOG_VERSION;
     }
     private static final int NCCL_LOG_WARN = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDebugLogLevel.NCCL_LOG_WARN = 2
-     * }
-     */
     public static int NCCL_LOG_WARN() {
         return NCCL_LOG_WARN;
     }
     private static final int NCCL_LOG_INFO = (int)3L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDebugLogLevel.NCCL_LOG_INFO = 3
-     * }
-     */
     public static int NCCL_LOG_INFO() {
         return NCCL_LOG_INFO;
     }
     private static final int NCCL_LOG_ABORT = (int)4L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDebugLogLevel.NCCL_LOG_ABORT = 4
-     * }
-     */
     public static int NCCL_LOG_ABORT() {
         return NCCL_LOG_ABORT;
     }
     private static final int NCCL_LOG_TRACE = (int)5L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDebugLogLevel.NCCL_LOG_TRACE = 5
-     * }
-     */
     public static int NCCL_LOG_TRACE() {
         return NCCL_LOG_TRACE;
     }
     private static final int NCCL_INIT = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDebugLogSubSys.NCCL_INIT = 1
-     * }
-     */
     public static int NCCL_INIT() {
         return NCCL_INIT;
     }
     private static final int NCCL_COLL = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDebugLogSubSys.NCCL_COLL = 2
-     * }
-     */
     public static int NCCL_COLL() {
         return NCCL_COLL;
     }
     private static final int NCCL_P2P = (int)4L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDebugLogSubSys.NCCL_P2P = 4
-     * }
-     */
     public static int NCCL_P2P() {
         return NCCL_P2P;
     }
     private static final int NCCL_SHM = (int)8L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDebugLogSubSys.NCCL_SHM = 8
-     * }
-     */
     public static int NCCL_SHM() {
         return NCCL_SHM;
     }
     private static final int NCCL_NET = (int)16L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDebugLogSubSys.NCCL_NET = 16
-     * }
-     */
     public static int NCCL_NET() {
         return NCCL_NET;
     }
     private static final int NCCL_GRAPH = (int)32L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDebugLogSubSys.NCCL_GRAPH = 32
-     * }
-     */
     public static int NCCL_GRAPH() {
         return NCCL_GRAPH;
     }
     private static final int NCCL_TUNING = (int)64L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDebugLogSubSys.NCCL_TUNING = 64
-     * }
-     */
     public static int NCCL_TUNING() {
         return NCCL_TUNING;
     }
     private static final int NCCL_ENV = (int)128L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDebugLogSubSys.NCCL_ENV = 128
-     * }
-     */
     public static int NCCL_ENV() {
         return NCCL_ENV;
     }
     private static final int NCCL_ALLOC = (int)256L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDebugLogSubSys.NCCL_ALLOC = 256
-     * }
-     */
     public static int NCCL_ALLOC() {
         return NCCL_ALLOC;
     }
     private static final int NCCL_CALL = (int)512L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDebugLogSubSys.NCCL_CALL = 512
-     * }
-     */
     public static int NCCL_CALL() {
         return NCCL_CALL;
     }
     private static final int NCCL_PROXY = (int)1024L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDebugLogSubSys.NCCL_PROXY = 1024
-     * }
-     */
     public static int NCCL_PROXY() {
         return NCCL_PROXY;
     }
     private static final int NCCL_NVLS = (int)2048L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDebugLogSubSys.NCCL_NVLS = 2048
-     * }
-     */
     public static int NCCL_NVLS() {
         return NCCL_NVLS;
     }
     private static final int NCCL_BOOTSTRAP = (int)4096L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDebugLogSubSys.NCCL_BOOTSTRAP = 4096
-     * }
-     */
     public static int NCCL_BOOTSTRAP() {
         return NCCL_BOOTSTRAP;
     }
     private static final int NCCL_REG = (int)8192L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDebugLogSubSys.NCCL_REG = 8192
-     * }
-     */
     public static int NCCL_REG() {
         return NCCL_REG;
     }
     private static final int NCCL_PROFILE = (int)16384L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDebugLogSubSys.NCCL_PROFILE = 16384
-     * }
-     */
     public static int NCCL_PROFILE() {
         return NCCL_PROFILE;
     }
     private static final int NCCL_RAS = (int)32768L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDebugLogSubSys.NCCL_RAS = 32768
-     * }
-     */
     public static int NCCL_RAS() {
         return NCCL_RAS;
     }
     private static final int NCCL_ALL = (int)-1L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclDebugLogSubSys.NCCL_ALL = -1
-     * }
-     */
     public static int NCCL_ALL() {
         return NCCL_ALL;
     }
     private static final int ncclProfilerNetEventStart = (int)0L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclProfilerNetEvent.ncclProfilerNetEventStart = 0
-     * }
-     */
     public static int ncclProfilerNetEventStart() {
         return ncclProfilerNetEventStart;
     }
     private static final int ncclProfilerNetEventStop = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclProfilerNetEvent.ncclProfilerNetEventStop = 1
-     * }
-     */
     public static int ncclProfilerNetEventStop() {
         return ncclProfilerNetEventStop;
     }
     private static final int ncclProfilerNetEventUpdate = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclProfilerNetEvent.ncclProfilerNetEventUpdate = 2
-     * }
-     */
     public static int ncclProfilerNetEventUpdate() {
         return ncclProfilerNetEventUpdate;
     }
     private static final int ncclProfilerNetEventUpdateAndStop = (int)3L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclProfilerNetEvent.ncclProfilerNetEventUpdateAndStop = 3
-     * }
-     */
     public static int ncclProfilerNetEventUpdateAndStop() {
         return ncclProfilerNetEventUpdateAndStop;
     }
     private static final int ncclFuncBroadcast = (int)0L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclFunc_t.ncclFuncBroadcast = 0
-     * }
-     */
     public static int ncclFuncBroadcast() {
         return ncclFuncBroadcast;
     }
     private static final int ncclFuncReduce = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclFunc_t.ncclFuncReduce = 1
-     * }
-     */
     public static int ncclFuncReduce() {
         return ncclFuncReduce;
     }
     private static final int ncclFuncAllGather = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclFunc_t.ncclFuncAllGather = 2
-     * }
-     */
     public static int ncclFuncAllGather() {
         return ncclFuncAllGather;
     }
     private static final int ncclFuncReduceScatter = (int)3L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclFunc_t.ncclFuncReduceScatter = 3
-     * }
-     */
     public static int ncclFuncReduceScatter() {
         return ncclFuncReduceScatter;
     }
     private static final int ncclFuncAllReduce = (int)4L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclFunc_t.ncclFuncAllReduce = 4
-     * }
-     */
     public static int ncclFuncAllReduce() {
         return ncclFuncAllReduce;
     }
     private static final int ncclFuncSendRecv = (int)5L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclFunc_t.ncclFuncSendRecv = 5
-     * }
-     */
     public static int ncclFuncSendRecv() {
         return ncclFuncSendRecv;
     }
     private static final int ncclFuncSend = (int)6L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclFunc_t.ncclFuncSend = 6
-     * }
-     */
     public static int ncclFuncSend() {
         return ncclFuncSend;
     }
     private static final int ncclFuncRecv = (int)7L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclFunc_t.ncclFuncRecv = 7
-     * }
-     */
     public static int ncclFuncRecv() {
         return ncclFuncRecv;
     }
     private static final int ncclFuncAlltoAll = (int)8L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclFunc_t.ncclFuncAlltoAll = 8
-     * }
-     */
     public static int ncclFuncAlltoAll() {
         return ncclFuncAlltoAll;
     }
     private static final int ncclFuncScatter = (int)9L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclFunc_t.ncclFuncScatter = 9
-     * }
-     */
     public static int ncclFuncScatter() {
         return ncclFuncScatter;
     }
     private static final int ncclFuncGather = (int)10L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclFunc_t.ncclFuncGather = 10
-     * }
-     */
     public static int ncclFuncGather() {
         return ncclFuncGather;
     }
     private static final int NCCL_GIN_BARRIER_DEFAULT = (int)0L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclGinBarrierOptions_t.NCCL_GIN_BARRIER_DEFAULT = 0
-     * }
-     */
     public static int NCCL_GIN_BARRIER_DEFAULT() {
         return NCCL_GIN_BARRIER_DEFAULT;
     }
     private static final int NCCL_GIN_BARRIER_SIGNAL_EFFICIENT = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclGinBarrierOptions_t.NCCL_GIN_BARRIER_SIGNAL_EFFICIENT = 1
-     * }
-     */
     public static int NCCL_GIN_BARRIER_SIGNAL_EFFICIENT() {
         return NCCL_GIN_BARRIER_SIGNAL_EFFICIENT;
     }
     private static final int ncclProfileGroup = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclProfilerEventType_t.ncclProfileGroup = 1
-     * }
-     */
     public static int ncclProfileGroup() {
         return ncclProfileGroup;
     }
     private static final int ncclProfileColl = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclProfilerEventType_t.ncclProfileColl = 2
-     * }
-     */
     public static int ncclProfileColl() {
         return ncclProfileColl;
     }
     private static final int ncclProfileP2p = (int)4L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclProfilerEventType_t.ncclProfileP2p = 4
-     * }
-     */
     public static int ncclProfileP2p() {
         return ncclProfileP2p;
     }
     private static final int ncclProfileProxyOp = (int)8L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclProfilerEventType_t.ncclProfileProxyOp = 8
-     * }
-     */
     public static int ncclProfileProxyOp() {
         return ncclProfileProxyOp;
     }
     private static final int ncclProfileProxyStep = (int)16L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclProfilerEventType_t.ncclProfileProxyStep = 16
-     * }
-     */
     public static int ncclProfileProxyStep() {
         return ncclProfileProxyStep;
     }
     private static final int ncclProfileProxyCtrl = (int)32L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclProfilerEventType_t.ncclProfileProxyCtrl = 32
-     * }
-     */
     public static int ncclProfileProxyCtrl() {
         return ncclProfileProxyCtrl;
     }
     private static final int ncclProfileKernelCh = (int)64L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclProfilerEventType_t.ncclProfileKernelCh = 64
-     * }
-     */
     public static int ncclProfileKernelCh() {
         return ncclProfileKernelCh;
     }
     private static final int ncclProfileNetPlugin = (int)128L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclProfilerEventType_t.ncclProfileNetPlugin = 128
-     * }
-     */
     public static int ncclProfileNetPlugin() {
         return ncclProfileNetPlugin;
     }
     private static final int ncclProfileGroupApi = (int)256L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclProfilerEventType_t.ncclProfileGroupApi = 256
-     * }
-     */
     public static int ncclProfileGroupApi() {
         return ncclProfileGroupApi;
     }
     private static final int ncclProfileCollApi = (int)512L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclProfilerEventType_t.ncclProfileCollApi = 512
-     * }
-     */
     public static int ncclProfileCollApi() {
         return ncclProfileCollApi;
     }
     private static final int ncclProfileP2pApi = (int)1024L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclProfilerEventType_t.ncclProfileP2pApi = 1024
-     * }
-     */
     public static int ncclProfileP2pApi() {
         return ncclProfileP2pApi;
     }
     private static final int ncclProfileKernelLaunch = (int)2048L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclProfilerEventType_t.ncclProfileKernelLaunch = 2048
-     * }
-     */
     public static int ncclProfileKernelLaunch() {
         return ncclProfileKernelLaunch;
     }
     private static final int ncclProfileCeColl = (int)4096L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclProfilerEventType_t.ncclProfileCeColl = 4096
-     * }
-     */
     public static int ncclProfileCeColl() {
         return ncclProfileCeColl;
     }
     private static final int ncclProfileCeSync = (int)8192L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclProfilerEventType_t.ncclProfileCeSync = 8192
-     * }
-     */
     public static int ncclProfileCeSync() {
         return ncclProfileCeSync;
     }
     private static final int ncclProfileCeBatch = (int)16384L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclProfilerEventType_t.ncclProfileCeBatch = 16384
-     * }
-     */
     public static int ncclProfileCeBatch() {
         return ncclProfileCeBatch;
     }
     private static final int ncclProfilerNetPluginUpdate = (int)21L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclProfilerEventState_t.ncclProfilerNetPluginUpdate = 21
-     * }
-     */
     public static int ncclProfilerNetPluginUpdate() {
         return ncclProfilerNetPluginUpdate;
     }
     private static final int ncclProfilerKernelChStop = (int)22L;
-    /**
-     * {@snippet lang=c :
-     * enum ncclProfilerEventState_t.ncclProfilerKernelChStop = 22
-     * }
-     */
     public static int ncclProfilerKernelChStop() {
         return ncclProfilerKernelChStop;
     }
     private static final long NCCL_MAX_NET_SIZE_BYTES = 1099511627776L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_MAX_NET_SIZE_BYTES 1099511627776
-     * }
-     */
     public static long NCCL_MAX_NET_SIZE_BYTES() {
         return NCCL_MAX_NET_SIZE_BYTES;
     }
     private static final long MAX_NET_SIZE = 1073741824L;
-    /**
-     * {@snippet lang=c :
-     * #define MAX_NET_SIZE 1073741824
-     * }
-     */
     public static long MAX_NET_SIZE() {
         return MAX_NET_SIZE;
     }
     private static final int NCCL_NET_TRAFFIC_CLASS_UNDEF = (int)-1L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_NET_TRAFFIC_CLASS_UNDEF -1
-     * }
-     */
     public static int NCCL_NET_TRAFFIC_CLASS_UNDEF() {
         return NCCL_NET_TRAFFIC_CLASS_UNDEF;
     }
     private static final int NCCL_NET_ATTR_UNDEF = (int)-1L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_NET_ATTR_UNDEF -1
-     * }
-     */
     public static int NCCL_NET_ATTR_UNDEF() {
         return NCCL_NET_ATTR_UNDEF;
     }
     private static final int NCCL_PROFILER_NET_TYPE_IB = (int)65536L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_PROFILER_NET_TYPE_IB 65536
-     * }
-     */
     public static int NCCL_PROFILER_NET_TYPE_IB() {
         return NCCL_PROFILER_NET_TYPE_IB;
     }
     private static final int NCCL_PROFILER_NET_TYPE_SOCK = (int)131072L;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_PROFILER_NET_TYPE_SOCK 131072
-     * }
-     */
     public static int NCCL_PROFILER_NET_TYPE_SOCK() {
         return NCCL_PROFILER_NET_TYPE_SOCK;
     }
     private static final int ncclProfileSocket = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define ncclProfileSocket 1
-     * }
-     */
     public static int ncclProfileSocket() {
         return ncclProfileSocket;
     }
     private static final double NCCL_ALGO_PROTO_IGNORE = -1.0d;
-    /**
-     * {@snippet lang=c :
-     * #define NCCL_ALGO_PROTO_IGNORE -1.0
-     * }
-     */
     public static double NCCL_ALGO_PROTO_IGNORE() {
         return NCCL_ALGO_PROTO_IGNORE;
     }

@@ -12,17 +12,6 @@ import java.util.stream.*;
 import static java.lang.foreign.ValueLayout.*;
 import static java.lang.foreign.MemoryLayout.PathElement.*;
 
-/**
- * {@snippet lang=c :
- * struct ucp_ep_params {
- *     uint64_t field_mask;
- *     uintptr_t address;
- *     int err_mode;
- *     uintptr_t err_handler_cb;
- *     uintptr_t err_handler_arg;
- * }
- * }
- */
 public class ucp_ep_params {
 
     ucp_ep_params() {
@@ -38,273 +27,128 @@ public class ucp_ep_params {
         ucp_h.C_LONG.withName("err_handler_arg")
     ).withName("ucp_ep_params");
 
-    /**
-     * The layout of this struct
-     */
     public static final GroupLayout layout() {
         return $LAYOUT;
     }
 
     private static final OfLong field_mask$LAYOUT = (OfLong)$LAYOUT.select(groupElement("field_mask"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uint64_t field_mask
-     * }
-     */
     public static final OfLong field_mask$layout() {
         return field_mask$LAYOUT;
     }
 
     private static final long field_mask$OFFSET = $LAYOUT.byteOffset(groupElement("field_mask"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uint64_t field_mask
-     * }
-     */
     public static final long field_mask$offset() {
         return field_mask$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uint64_t field_mask
-     * }
-     */
     public static long field_mask(MemorySegment struct) {
         return struct.get(field_mask$LAYOUT, field_mask$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uint64_t field_mask
-     * }
-     */
     public static void field_mask(MemorySegment struct, long fieldValue) {
         struct.set(field_mask$LAYOUT, field_mask$OFFSET, fieldValue);
     }
 
     private static final OfLong address$LAYOUT = (OfLong)$LAYOUT.select(groupElement("address"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uintptr_t address
-     * }
-     */
     public static final OfLong address$layout() {
         return address$LAYOUT;
     }
 
     private static final long address$OFFSET = $LAYOUT.byteOffset(groupElement("address"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uintptr_t address
-     * }
-     */
     public static final long address$offset() {
         return address$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uintptr_t address
-     * }
-     */
     public static long address(MemorySegment struct) {
         return struct.get(address$LAYOUT, address$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uintptr_t address
-     * }
-     */
     public static void address(MemorySegment struct, long fieldValue) {
         struct.set(address$LAYOUT, address$OFFSET, fieldValue);
     }
 
     private static final OfInt err_mode$LAYOUT = (OfInt)$LAYOUT.select(groupElement("err_mode"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int err_mode
-     * }
-     */
     public static final OfInt err_mode$layout() {
         return err_mode$LAYOUT;
     }
 
     private static final long err_mode$OFFSET = $LAYOUT.byteOffset(groupElement("err_mode"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int err_mode
-     * }
-     */
     public static final long err_mode$offset() {
         return err_mode$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int err_mode
-     * }
-     */
     public static int err_mode(MemorySegment struct) {
         return struct.get(err_mode$LAYOUT, err_mode$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int err_mode
-     * }
-     */
     public static void err_mode(MemorySegment struct, int fieldValue) {
         struct.set(err_mode$LAYOUT, err_mode$OFFSET, fieldValue);
     }
 
     private static final OfLong err_handler_cb$LAYOUT = (OfLong)$LAYOUT.select(groupElement("err_handler_cb"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uintptr_t err_handler_cb
-     * }
-     */
     public static final OfLong err_handler_cb$layout() {
         return err_handler_cb$LAYOUT;
     }
 
     private static final long err_handler_cb$OFFSET = $LAYOUT.byteOffset(groupElement("err_handler_cb"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uintptr_t err_handler_cb
-     * }
-     */
     public static final long err_handler_cb$offset() {
         return err_handler_cb$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uintptr_t err_handler_cb
-     * }
-     */
     public static long err_handler_cb(MemorySegment struct) {
         return struct.get(err_handler_cb$LAYOUT, err_handler_cb$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uintptr_t err_handler_cb
-     * }
-     */
     public static void err_handler_cb(MemorySegment struct, long fieldValue) {
         struct.set(err_handler_cb$LAYOUT, err_handler_cb$OFFSET, fieldValue);
     }
 
     private static final OfLong err_handler_arg$LAYOUT = (OfLong)$LAYOUT.select(groupElement("err_handler_arg"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uintptr_t err_handler_arg
-     * }
-     */
     public static final OfLong err_handler_arg$layout() {
         return err_handler_arg$LAYOUT;
     }
 
     private static final long err_handler_arg$OFFSET = $LAYOUT.byteOffset(groupElement("err_handler_arg"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uintptr_t err_handler_arg
-     * }
-     */
     public static final long err_handler_arg$offset() {
         return err_handler_arg$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uintptr_t err_handler_arg
-     * }
-     */
     public static long err_handler_arg(MemorySegment struct) {
         return struct.get(err_handler_arg$LAYOUT, err_handler_arg$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uintptr_t err_handler_arg
-     * }
-     */
     public static void err_handler_arg(MemorySegment struct, long fieldValue) {
         struct.set(err_handler_arg$LAYOUT, err_handler_arg$OFFSET, fieldValue);
     }
 
-    /**
-     * Obtains a slice of {@code arrayParam} which selects the array element at {@code index}.
-     * The returned segment has address {@code arrayParam.address() + index * layout().byteSize()}
-     */
     public static MemorySegment asSlice(MemorySegment array, long index) {
         return array.asSlice(layout().byteSize() * index);
     }
 
-    /**
-     * The size (in bytes) of this struct
-     */
     public static long sizeof() { return layout().byteSize(); }
 
-    /**
-     * Allocate a segment of size {@code layout().byteSize()} using {@code allocator}
-     */
     public static MemorySegment allocate(SegmentAllocator allocator) {
         return allocator.allocate(layout());
     }
 
-    /**
-     * Allocate an array of size {@code elementCount} using {@code allocator}.
-     * The returned segment has size {@code elementCount * layout().byteSize()}.
-     */
     public static MemorySegment allocateArray(long elementCount, SegmentAllocator allocator) {
         return allocator.allocate(MemoryLayout.sequenceLayout(elementCount, layout()));
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, Arena arena, Consumer<MemorySegment> cleanup) {
         return reinterpret(addr, 1, arena, cleanup);
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code elementCount * layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, long elementCount, Arena arena, Consumer<MemorySegment> cleanup) {
         return addr.reinterpret(layout().byteSize() * elementCount, arena, cleanup);
     }

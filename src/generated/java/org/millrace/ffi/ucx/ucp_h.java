@@ -26,200 +26,90 @@ public class ucp_h extends ucp_h$shared {
             .find(name);
 
     private static final int UCS_OK = (int)0L;
-    /**
-     * {@snippet lang=c :
-     * #define UCS_OK 0
-     * }
-     */
     public static int UCS_OK() {
         return UCS_OK;
     }
     private static final int UCS_INPROGRESS = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define UCS_INPROGRESS 1
-     * }
-     */
     public static int UCS_INPROGRESS() {
         return UCS_INPROGRESS;
     }
     private static final int UCS_MEMORY_TYPE_HOST = (int)0L;
-    /**
-     * {@snippet lang=c :
-     * #define UCS_MEMORY_TYPE_HOST 0
-     * }
-     */
     public static int UCS_MEMORY_TYPE_HOST() {
         return UCS_MEMORY_TYPE_HOST;
     }
     private static final int UCS_THREAD_MODE_SERIALIZED = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define UCS_THREAD_MODE_SERIALIZED 1
-     * }
-     */
     public static int UCS_THREAD_MODE_SERIALIZED() {
         return UCS_THREAD_MODE_SERIALIZED;
     }
     private static final int UCP_FEATURE_TAG = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define UCP_FEATURE_TAG 1
-     * }
-     */
     public static int UCP_FEATURE_TAG() {
         return UCP_FEATURE_TAG;
     }
     private static final int UCP_PARAM_FIELD_FEATURES = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define UCP_PARAM_FIELD_FEATURES 1
-     * }
-     */
     public static int UCP_PARAM_FIELD_FEATURES() {
         return UCP_PARAM_FIELD_FEATURES;
     }
     private static final int UCP_PARAM_FIELD_MT_WORKERS_SHARED = (int)32L;
-    /**
-     * {@snippet lang=c :
-     * #define UCP_PARAM_FIELD_MT_WORKERS_SHARED 32
-     * }
-     */
     public static int UCP_PARAM_FIELD_MT_WORKERS_SHARED() {
         return UCP_PARAM_FIELD_MT_WORKERS_SHARED;
     }
     private static final int UCP_WORKER_PARAM_FIELD_THREAD_MODE = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define UCP_WORKER_PARAM_FIELD_THREAD_MODE 1
-     * }
-     */
     public static int UCP_WORKER_PARAM_FIELD_THREAD_MODE() {
         return UCP_WORKER_PARAM_FIELD_THREAD_MODE;
     }
     private static final int UCP_EP_PARAM_FIELD_REMOTE_ADDRESS = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define UCP_EP_PARAM_FIELD_REMOTE_ADDRESS 1
-     * }
-     */
     public static int UCP_EP_PARAM_FIELD_REMOTE_ADDRESS() {
         return UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
     }
     private static final int UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * #define UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE 2
-     * }
-     */
     public static int UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE() {
         return UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE;
     }
     private static final int UCP_EP_PARAM_FIELD_ERR_HANDLER = (int)4L;
-    /**
-     * {@snippet lang=c :
-     * #define UCP_EP_PARAM_FIELD_ERR_HANDLER 4
-     * }
-     */
     public static int UCP_EP_PARAM_FIELD_ERR_HANDLER() {
         return UCP_EP_PARAM_FIELD_ERR_HANDLER;
     }
     private static final int UCP_ERR_HANDLING_MODE_NONE = (int)0L;
-    /**
-     * {@snippet lang=c :
-     * #define UCP_ERR_HANDLING_MODE_NONE 0
-     * }
-     */
     public static int UCP_ERR_HANDLING_MODE_NONE() {
         return UCP_ERR_HANDLING_MODE_NONE;
     }
     private static final int UCP_ERR_HANDLING_MODE_PEER = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define UCP_ERR_HANDLING_MODE_PEER 1
-     * }
-     */
     public static int UCP_ERR_HANDLING_MODE_PEER() {
         return UCP_ERR_HANDLING_MODE_PEER;
     }
     private static final int UCP_MEM_MAP_PARAM_FIELD_ADDRESS = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define UCP_MEM_MAP_PARAM_FIELD_ADDRESS 1
-     * }
-     */
     public static int UCP_MEM_MAP_PARAM_FIELD_ADDRESS() {
         return UCP_MEM_MAP_PARAM_FIELD_ADDRESS;
     }
     private static final int UCP_MEM_MAP_PARAM_FIELD_LENGTH = (int)2L;
-    /**
-     * {@snippet lang=c :
-     * #define UCP_MEM_MAP_PARAM_FIELD_LENGTH 2
-     * }
-     */
     public static int UCP_MEM_MAP_PARAM_FIELD_LENGTH() {
         return UCP_MEM_MAP_PARAM_FIELD_LENGTH;
     }
     private static final int UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE = (int)16L;
-    /**
-     * {@snippet lang=c :
-     * #define UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE 16
-     * }
-     */
     public static int UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE() {
         return UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE;
     }
     private static final int UCP_OP_ATTR_FIELD_FLAGS = (int)16L;
-    /**
-     * {@snippet lang=c :
-     * #define UCP_OP_ATTR_FIELD_FLAGS 16
-     * }
-     */
     public static int UCP_OP_ATTR_FIELD_FLAGS() {
         return UCP_OP_ATTR_FIELD_FLAGS;
     }
     private static final int UCP_OP_ATTR_FIELD_MEMORY_TYPE = (int)64L;
-    /**
-     * {@snippet lang=c :
-     * #define UCP_OP_ATTR_FIELD_MEMORY_TYPE 64
-     * }
-     */
     public static int UCP_OP_ATTR_FIELD_MEMORY_TYPE() {
         return UCP_OP_ATTR_FIELD_MEMORY_TYPE;
     }
     private static final int UCP_OP_ATTR_FIELD_MEMH = (int)256L;
-    /**
-     * {@snippet lang=c :
-     * #define UCP_OP_ATTR_FIELD_MEMH 256
-     * }
-     */
     public static int UCP_OP_ATTR_FIELD_MEMH() {
         return UCP_OP_ATTR_FIELD_MEMH;
     }
     private static final int UCP_OP_ATTR_FLAG_NO_IMM_CMPL = (int)65536L;
-    /**
-     * {@snippet lang=c :
-     * #define UCP_OP_ATTR_FLAG_NO_IMM_CMPL 65536
-     * }
-     */
     public static int UCP_OP_ATTR_FLAG_NO_IMM_CMPL() {
         return UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
     }
     private static final int UCP_OP_ATTR_FLAG_FAST_CMPL = (int)131072L;
-    /**
-     * {@snippet lang=c :
-     * #define UCP_OP_ATTR_FLAG_FAST_CMPL 131072
-     * }
-     */
     public static int UCP_OP_ATTR_FLAG_FAST_CMPL() {
         return UCP_OP_ATTR_FLAG_FAST_CMPL;
     }
     private static final int UCP_EP_CLOSE_FLAG_FORCE = (int)1L;
-    /**
-     * {@snippet lang=c :
-     * #define UCP_EP_CLOSE_FLAG_FORCE 1
-     * }
-     */
     public static int UCP_EP_CLOSE_FLAG_FORCE() {
         return UCP_EP_CLOSE_FLAG_FORCE;
     }
@@ -237,47 +127,13 @@ public class ucp_h extends ucp_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * void ucp_get_version(uintptr_t major_version, uintptr_t minor_version, uintptr_t release_number)
-     * }
-     */
     public static FunctionDescriptor ucp_get_version$descriptor() {
         return ucp_get_version.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * void ucp_get_version(uintptr_t major_version, uintptr_t minor_version, uintptr_t release_number)
-     * }
-     */
-    public static MethodHandle ucp_get_version$handle() {
-        return ucp_get_version.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * void ucp_get_version(uintptr_t major_version, uintptr_t minor_version, uintptr_t release_number)
-     * }
-     */
-    public static MemorySegment ucp_get_version$address() {
-        return ucp_get_version.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * void ucp_get_version(uintptr_t major_version, uintptr_t minor_version, uintptr_t release_number)
-     * }
-     */
     public static void ucp_get_version(long major_version, long minor_version, long release_number) {
         var mh$ = ucp_get_version.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ucp_get_version", major_version, minor_version, release_number);
-            }
             mh$.invokeExact(major_version, minor_version, release_number);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -296,47 +152,13 @@ public class ucp_h extends ucp_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * const char *ucp_get_version_string()
-     * }
-     */
     public static FunctionDescriptor ucp_get_version_string$descriptor() {
         return ucp_get_version_string.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * const char *ucp_get_version_string()
-     * }
-     */
-    public static MethodHandle ucp_get_version_string$handle() {
-        return ucp_get_version_string.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * const char *ucp_get_version_string()
-     * }
-     */
-    public static MemorySegment ucp_get_version_string$address() {
-        return ucp_get_version_string.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * const char *ucp_get_version_string()
-     * }
-     */
     public static MemorySegment ucp_get_version_string() {
         var mh$ = ucp_get_version_string.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ucp_get_version_string");
-            }
             return (MemorySegment)mh$.invokeExact();
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -357,47 +179,13 @@ public class ucp_h extends ucp_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * const char *ucs_status_string(int status)
-     * }
-     */
     public static FunctionDescriptor ucs_status_string$descriptor() {
         return ucs_status_string.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * const char *ucs_status_string(int status)
-     * }
-     */
-    public static MethodHandle ucs_status_string$handle() {
-        return ucs_status_string.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * const char *ucs_status_string(int status)
-     * }
-     */
-    public static MemorySegment ucs_status_string$address() {
-        return ucs_status_string.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * const char *ucs_status_string(int status)
-     * }
-     */
     public static MemorySegment ucs_status_string(int status) {
         var mh$ = ucs_status_string.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ucs_status_string", status);
-            }
             return (MemorySegment)mh$.invokeExact(status);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -420,47 +208,13 @@ public class ucp_h extends ucp_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * int ucp_config_read(uintptr_t env_prefix, uintptr_t filename, uintptr_t config)
-     * }
-     */
     public static FunctionDescriptor ucp_config_read$descriptor() {
         return ucp_config_read.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * int ucp_config_read(uintptr_t env_prefix, uintptr_t filename, uintptr_t config)
-     * }
-     */
-    public static MethodHandle ucp_config_read$handle() {
-        return ucp_config_read.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * int ucp_config_read(uintptr_t env_prefix, uintptr_t filename, uintptr_t config)
-     * }
-     */
-    public static MemorySegment ucp_config_read$address() {
-        return ucp_config_read.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * int ucp_config_read(uintptr_t env_prefix, uintptr_t filename, uintptr_t config)
-     * }
-     */
     public static int ucp_config_read(long env_prefix, long filename, long config) {
         var mh$ = ucp_config_read.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ucp_config_read", env_prefix, filename, config);
-            }
             return (int)mh$.invokeExact(env_prefix, filename, config);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -483,47 +237,13 @@ public class ucp_h extends ucp_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * int ucp_config_modify(uintptr_t config, uintptr_t name, uintptr_t value)
-     * }
-     */
     public static FunctionDescriptor ucp_config_modify$descriptor() {
         return ucp_config_modify.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * int ucp_config_modify(uintptr_t config, uintptr_t name, uintptr_t value)
-     * }
-     */
-    public static MethodHandle ucp_config_modify$handle() {
-        return ucp_config_modify.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * int ucp_config_modify(uintptr_t config, uintptr_t name, uintptr_t value)
-     * }
-     */
-    public static MemorySegment ucp_config_modify$address() {
-        return ucp_config_modify.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * int ucp_config_modify(uintptr_t config, uintptr_t name, uintptr_t value)
-     * }
-     */
     public static int ucp_config_modify(long config, long name, long value) {
         var mh$ = ucp_config_modify.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ucp_config_modify", config, name, value);
-            }
             return (int)mh$.invokeExact(config, name, value);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -543,47 +263,13 @@ public class ucp_h extends ucp_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * void ucp_config_release(uintptr_t config)
-     * }
-     */
     public static FunctionDescriptor ucp_config_release$descriptor() {
         return ucp_config_release.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * void ucp_config_release(uintptr_t config)
-     * }
-     */
-    public static MethodHandle ucp_config_release$handle() {
-        return ucp_config_release.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * void ucp_config_release(uintptr_t config)
-     * }
-     */
-    public static MemorySegment ucp_config_release$address() {
-        return ucp_config_release.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * void ucp_config_release(uintptr_t config)
-     * }
-     */
     public static void ucp_config_release(long config) {
         var mh$ = ucp_config_release.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ucp_config_release", config);
-            }
             mh$.invokeExact(config);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -608,47 +294,13 @@ public class ucp_h extends ucp_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * int ucp_init_version(unsigned int api_major_version, unsigned int api_minor_version, uintptr_t params, uintptr_t config, uintptr_t context)
-     * }
-     */
     public static FunctionDescriptor ucp_init_version$descriptor() {
         return ucp_init_version.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * int ucp_init_version(unsigned int api_major_version, unsigned int api_minor_version, uintptr_t params, uintptr_t config, uintptr_t context)
-     * }
-     */
-    public static MethodHandle ucp_init_version$handle() {
-        return ucp_init_version.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * int ucp_init_version(unsigned int api_major_version, unsigned int api_minor_version, uintptr_t params, uintptr_t config, uintptr_t context)
-     * }
-     */
-    public static MemorySegment ucp_init_version$address() {
-        return ucp_init_version.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * int ucp_init_version(unsigned int api_major_version, unsigned int api_minor_version, uintptr_t params, uintptr_t config, uintptr_t context)
-     * }
-     */
     public static int ucp_init_version(int api_major_version, int api_minor_version, long params, long config, long context) {
         var mh$ = ucp_init_version.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ucp_init_version", api_major_version, api_minor_version, params, config, context);
-            }
             return (int)mh$.invokeExact(api_major_version, api_minor_version, params, config, context);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -669,47 +321,13 @@ public class ucp_h extends ucp_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * void ucp_context_print_info(uintptr_t context, uintptr_t stream)
-     * }
-     */
     public static FunctionDescriptor ucp_context_print_info$descriptor() {
         return ucp_context_print_info.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * void ucp_context_print_info(uintptr_t context, uintptr_t stream)
-     * }
-     */
-    public static MethodHandle ucp_context_print_info$handle() {
-        return ucp_context_print_info.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * void ucp_context_print_info(uintptr_t context, uintptr_t stream)
-     * }
-     */
-    public static MemorySegment ucp_context_print_info$address() {
-        return ucp_context_print_info.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * void ucp_context_print_info(uintptr_t context, uintptr_t stream)
-     * }
-     */
     public static void ucp_context_print_info(long context, long stream) {
         var mh$ = ucp_context_print_info.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ucp_context_print_info", context, stream);
-            }
             mh$.invokeExact(context, stream);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -732,47 +350,13 @@ public class ucp_h extends ucp_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * int ucp_mem_map(uintptr_t context, uintptr_t params, uintptr_t memh)
-     * }
-     */
     public static FunctionDescriptor ucp_mem_map$descriptor() {
         return ucp_mem_map.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * int ucp_mem_map(uintptr_t context, uintptr_t params, uintptr_t memh)
-     * }
-     */
-    public static MethodHandle ucp_mem_map$handle() {
-        return ucp_mem_map.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * int ucp_mem_map(uintptr_t context, uintptr_t params, uintptr_t memh)
-     * }
-     */
-    public static MemorySegment ucp_mem_map$address() {
-        return ucp_mem_map.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * int ucp_mem_map(uintptr_t context, uintptr_t params, uintptr_t memh)
-     * }
-     */
     public static int ucp_mem_map(long context, long params, long memh) {
         var mh$ = ucp_mem_map.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ucp_mem_map", context, params, memh);
-            }
             return (int)mh$.invokeExact(context, params, memh);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -794,47 +378,13 @@ public class ucp_h extends ucp_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * int ucp_mem_unmap(uintptr_t context, uintptr_t memh)
-     * }
-     */
     public static FunctionDescriptor ucp_mem_unmap$descriptor() {
         return ucp_mem_unmap.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * int ucp_mem_unmap(uintptr_t context, uintptr_t memh)
-     * }
-     */
-    public static MethodHandle ucp_mem_unmap$handle() {
-        return ucp_mem_unmap.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * int ucp_mem_unmap(uintptr_t context, uintptr_t memh)
-     * }
-     */
-    public static MemorySegment ucp_mem_unmap$address() {
-        return ucp_mem_unmap.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * int ucp_mem_unmap(uintptr_t context, uintptr_t memh)
-     * }
-     */
     public static int ucp_mem_unmap(long context, long memh) {
         var mh$ = ucp_mem_unmap.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ucp_mem_unmap", context, memh);
-            }
             return (int)mh$.invokeExact(context, memh);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -857,47 +407,13 @@ public class ucp_h extends ucp_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * int ucp_worker_create(uintptr_t context, uintptr_t params, uintptr_t worker)
-     * }
-     */
     public static FunctionDescriptor ucp_worker_create$descriptor() {
         return ucp_worker_create.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * int ucp_worker_create(uintptr_t context, uintptr_t params, uintptr_t worker)
-     * }
-     */
-    public static MethodHandle ucp_worker_create$handle() {
-        return ucp_worker_create.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * int ucp_worker_create(uintptr_t context, uintptr_t params, uintptr_t worker)
-     * }
-     */
-    public static MemorySegment ucp_worker_create$address() {
-        return ucp_worker_create.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * int ucp_worker_create(uintptr_t context, uintptr_t params, uintptr_t worker)
-     * }
-     */
     public static int ucp_worker_create(long context, long params, long worker) {
         var mh$ = ucp_worker_create.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ucp_worker_create", context, params, worker);
-            }
             return (int)mh$.invokeExact(context, params, worker);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -917,47 +433,13 @@ public class ucp_h extends ucp_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * void ucp_worker_destroy(uintptr_t worker)
-     * }
-     */
     public static FunctionDescriptor ucp_worker_destroy$descriptor() {
         return ucp_worker_destroy.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * void ucp_worker_destroy(uintptr_t worker)
-     * }
-     */
-    public static MethodHandle ucp_worker_destroy$handle() {
-        return ucp_worker_destroy.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * void ucp_worker_destroy(uintptr_t worker)
-     * }
-     */
-    public static MemorySegment ucp_worker_destroy$address() {
-        return ucp_worker_destroy.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * void ucp_worker_destroy(uintptr_t worker)
-     * }
-     */
     public static void ucp_worker_destroy(long worker) {
         var mh$ = ucp_worker_destroy.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ucp_worker_destroy", worker);
-            }
             mh$.invokeExact(worker);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -980,47 +462,13 @@ public class ucp_h extends ucp_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * int ucp_worker_get_address(uintptr_t worker, uintptr_t address, uintptr_t length)
-     * }
-     */
     public static FunctionDescriptor ucp_worker_get_address$descriptor() {
         return ucp_worker_get_address.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * int ucp_worker_get_address(uintptr_t worker, uintptr_t address, uintptr_t length)
-     * }
-     */
-    public static MethodHandle ucp_worker_get_address$handle() {
-        return ucp_worker_get_address.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * int ucp_worker_get_address(uintptr_t worker, uintptr_t address, uintptr_t length)
-     * }
-     */
-    public static MemorySegment ucp_worker_get_address$address() {
-        return ucp_worker_get_address.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * int ucp_worker_get_address(uintptr_t worker, uintptr_t address, uintptr_t length)
-     * }
-     */
     public static int ucp_worker_get_address(long worker, long address, long length) {
         var mh$ = ucp_worker_get_address.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ucp_worker_get_address", worker, address, length);
-            }
             return (int)mh$.invokeExact(worker, address, length);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -1041,47 +489,13 @@ public class ucp_h extends ucp_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * void ucp_worker_release_address(uintptr_t worker, uintptr_t address)
-     * }
-     */
     public static FunctionDescriptor ucp_worker_release_address$descriptor() {
         return ucp_worker_release_address.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * void ucp_worker_release_address(uintptr_t worker, uintptr_t address)
-     * }
-     */
-    public static MethodHandle ucp_worker_release_address$handle() {
-        return ucp_worker_release_address.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * void ucp_worker_release_address(uintptr_t worker, uintptr_t address)
-     * }
-     */
-    public static MemorySegment ucp_worker_release_address$address() {
-        return ucp_worker_release_address.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * void ucp_worker_release_address(uintptr_t worker, uintptr_t address)
-     * }
-     */
     public static void ucp_worker_release_address(long worker, long address) {
         var mh$ = ucp_worker_release_address.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ucp_worker_release_address", worker, address);
-            }
             mh$.invokeExact(worker, address);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -1102,47 +516,13 @@ public class ucp_h extends ucp_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * unsigned int ucp_worker_progress(uintptr_t worker)
-     * }
-     */
     public static FunctionDescriptor ucp_worker_progress$descriptor() {
         return ucp_worker_progress.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * unsigned int ucp_worker_progress(uintptr_t worker)
-     * }
-     */
-    public static MethodHandle ucp_worker_progress$handle() {
-        return ucp_worker_progress.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * unsigned int ucp_worker_progress(uintptr_t worker)
-     * }
-     */
-    public static MemorySegment ucp_worker_progress$address() {
-        return ucp_worker_progress.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * unsigned int ucp_worker_progress(uintptr_t worker)
-     * }
-     */
     public static int ucp_worker_progress(long worker) {
         var mh$ = ucp_worker_progress.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ucp_worker_progress", worker);
-            }
             return (int)mh$.invokeExact(worker);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -1165,47 +545,13 @@ public class ucp_h extends ucp_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * int ucp_ep_create(uintptr_t worker, uintptr_t params, uintptr_t ep)
-     * }
-     */
     public static FunctionDescriptor ucp_ep_create$descriptor() {
         return ucp_ep_create.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * int ucp_ep_create(uintptr_t worker, uintptr_t params, uintptr_t ep)
-     * }
-     */
-    public static MethodHandle ucp_ep_create$handle() {
-        return ucp_ep_create.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * int ucp_ep_create(uintptr_t worker, uintptr_t params, uintptr_t ep)
-     * }
-     */
-    public static MemorySegment ucp_ep_create$address() {
-        return ucp_ep_create.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * int ucp_ep_create(uintptr_t worker, uintptr_t params, uintptr_t ep)
-     * }
-     */
     public static int ucp_ep_create(long worker, long params, long ep) {
         var mh$ = ucp_ep_create.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ucp_ep_create", worker, params, ep);
-            }
             return (int)mh$.invokeExact(worker, params, ep);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -1227,47 +573,13 @@ public class ucp_h extends ucp_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * uintptr_t ucp_ep_close_nbx(uintptr_t ep, uintptr_t param)
-     * }
-     */
     public static FunctionDescriptor ucp_ep_close_nbx$descriptor() {
         return ucp_ep_close_nbx.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * uintptr_t ucp_ep_close_nbx(uintptr_t ep, uintptr_t param)
-     * }
-     */
-    public static MethodHandle ucp_ep_close_nbx$handle() {
-        return ucp_ep_close_nbx.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * uintptr_t ucp_ep_close_nbx(uintptr_t ep, uintptr_t param)
-     * }
-     */
-    public static MemorySegment ucp_ep_close_nbx$address() {
-        return ucp_ep_close_nbx.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * uintptr_t ucp_ep_close_nbx(uintptr_t ep, uintptr_t param)
-     * }
-     */
     public static long ucp_ep_close_nbx(long ep, long param) {
         var mh$ = ucp_ep_close_nbx.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ucp_ep_close_nbx", ep, param);
-            }
             return (long)mh$.invokeExact(ep, param);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -1289,47 +601,13 @@ public class ucp_h extends ucp_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * uintptr_t ucp_ep_flush_nbx(uintptr_t ep, uintptr_t param)
-     * }
-     */
     public static FunctionDescriptor ucp_ep_flush_nbx$descriptor() {
         return ucp_ep_flush_nbx.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * uintptr_t ucp_ep_flush_nbx(uintptr_t ep, uintptr_t param)
-     * }
-     */
-    public static MethodHandle ucp_ep_flush_nbx$handle() {
-        return ucp_ep_flush_nbx.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * uintptr_t ucp_ep_flush_nbx(uintptr_t ep, uintptr_t param)
-     * }
-     */
-    public static MemorySegment ucp_ep_flush_nbx$address() {
-        return ucp_ep_flush_nbx.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * uintptr_t ucp_ep_flush_nbx(uintptr_t ep, uintptr_t param)
-     * }
-     */
     public static long ucp_ep_flush_nbx(long ep, long param) {
         var mh$ = ucp_ep_flush_nbx.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ucp_ep_flush_nbx", ep, param);
-            }
             return (long)mh$.invokeExact(ep, param);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -1354,47 +632,13 @@ public class ucp_h extends ucp_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * uintptr_t ucp_tag_send_nbx(uintptr_t ep, uintptr_t buffer, size_t count, uint64_t tag, uintptr_t param)
-     * }
-     */
     public static FunctionDescriptor ucp_tag_send_nbx$descriptor() {
         return ucp_tag_send_nbx.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * uintptr_t ucp_tag_send_nbx(uintptr_t ep, uintptr_t buffer, size_t count, uint64_t tag, uintptr_t param)
-     * }
-     */
-    public static MethodHandle ucp_tag_send_nbx$handle() {
-        return ucp_tag_send_nbx.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * uintptr_t ucp_tag_send_nbx(uintptr_t ep, uintptr_t buffer, size_t count, uint64_t tag, uintptr_t param)
-     * }
-     */
-    public static MemorySegment ucp_tag_send_nbx$address() {
-        return ucp_tag_send_nbx.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * uintptr_t ucp_tag_send_nbx(uintptr_t ep, uintptr_t buffer, size_t count, uint64_t tag, uintptr_t param)
-     * }
-     */
     public static long ucp_tag_send_nbx(long ep, long buffer, long count, long tag, long param) {
         var mh$ = ucp_tag_send_nbx.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ucp_tag_send_nbx", ep, buffer, count, tag, param);
-            }
             return (long)mh$.invokeExact(ep, buffer, count, tag, param);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -1420,47 +664,13 @@ public class ucp_h extends ucp_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * uintptr_t ucp_tag_recv_nbx(uintptr_t worker, uintptr_t buffer, size_t count, uint64_t tag, uint64_t tag_mask, uintptr_t param)
-     * }
-     */
     public static FunctionDescriptor ucp_tag_recv_nbx$descriptor() {
         return ucp_tag_recv_nbx.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * uintptr_t ucp_tag_recv_nbx(uintptr_t worker, uintptr_t buffer, size_t count, uint64_t tag, uint64_t tag_mask, uintptr_t param)
-     * }
-     */
-    public static MethodHandle ucp_tag_recv_nbx$handle() {
-        return ucp_tag_recv_nbx.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * uintptr_t ucp_tag_recv_nbx(uintptr_t worker, uintptr_t buffer, size_t count, uint64_t tag, uint64_t tag_mask, uintptr_t param)
-     * }
-     */
-    public static MemorySegment ucp_tag_recv_nbx$address() {
-        return ucp_tag_recv_nbx.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * uintptr_t ucp_tag_recv_nbx(uintptr_t worker, uintptr_t buffer, size_t count, uint64_t tag, uint64_t tag_mask, uintptr_t param)
-     * }
-     */
     public static long ucp_tag_recv_nbx(long worker, long buffer, long count, long tag, long tag_mask, long param) {
         var mh$ = ucp_tag_recv_nbx.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ucp_tag_recv_nbx", worker, buffer, count, tag, tag_mask, param);
-            }
             return (long)mh$.invokeExact(worker, buffer, count, tag, tag_mask, param);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -1485,47 +695,13 @@ public class ucp_h extends ucp_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * uintptr_t ucp_tag_probe_nb(uintptr_t worker, uint64_t tag, uint64_t tag_mask, int remove, uintptr_t info)
-     * }
-     */
     public static FunctionDescriptor ucp_tag_probe_nb$descriptor() {
         return ucp_tag_probe_nb.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * uintptr_t ucp_tag_probe_nb(uintptr_t worker, uint64_t tag, uint64_t tag_mask, int remove, uintptr_t info)
-     * }
-     */
-    public static MethodHandle ucp_tag_probe_nb$handle() {
-        return ucp_tag_probe_nb.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * uintptr_t ucp_tag_probe_nb(uintptr_t worker, uint64_t tag, uint64_t tag_mask, int remove, uintptr_t info)
-     * }
-     */
-    public static MemorySegment ucp_tag_probe_nb$address() {
-        return ucp_tag_probe_nb.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * uintptr_t ucp_tag_probe_nb(uintptr_t worker, uint64_t tag, uint64_t tag_mask, int remove, uintptr_t info)
-     * }
-     */
     public static long ucp_tag_probe_nb(long worker, long tag, long tag_mask, int remove, long info) {
         var mh$ = ucp_tag_probe_nb.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ucp_tag_probe_nb", worker, tag, tag_mask, remove, info);
-            }
             return (long)mh$.invokeExact(worker, tag, tag_mask, remove, info);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -1550,47 +726,13 @@ public class ucp_h extends ucp_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * uintptr_t ucp_tag_msg_recv_nbx(uintptr_t worker, uintptr_t buffer, size_t count, uintptr_t message, uintptr_t param)
-     * }
-     */
     public static FunctionDescriptor ucp_tag_msg_recv_nbx$descriptor() {
         return ucp_tag_msg_recv_nbx.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * uintptr_t ucp_tag_msg_recv_nbx(uintptr_t worker, uintptr_t buffer, size_t count, uintptr_t message, uintptr_t param)
-     * }
-     */
-    public static MethodHandle ucp_tag_msg_recv_nbx$handle() {
-        return ucp_tag_msg_recv_nbx.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * uintptr_t ucp_tag_msg_recv_nbx(uintptr_t worker, uintptr_t buffer, size_t count, uintptr_t message, uintptr_t param)
-     * }
-     */
-    public static MemorySegment ucp_tag_msg_recv_nbx$address() {
-        return ucp_tag_msg_recv_nbx.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * uintptr_t ucp_tag_msg_recv_nbx(uintptr_t worker, uintptr_t buffer, size_t count, uintptr_t message, uintptr_t param)
-     * }
-     */
     public static long ucp_tag_msg_recv_nbx(long worker, long buffer, long count, long message, long param) {
         var mh$ = ucp_tag_msg_recv_nbx.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ucp_tag_msg_recv_nbx", worker, buffer, count, message, param);
-            }
             return (long)mh$.invokeExact(worker, buffer, count, message, param);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -1611,47 +753,13 @@ public class ucp_h extends ucp_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * int ucp_request_check_status(uintptr_t request)
-     * }
-     */
     public static FunctionDescriptor ucp_request_check_status$descriptor() {
         return ucp_request_check_status.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * int ucp_request_check_status(uintptr_t request)
-     * }
-     */
-    public static MethodHandle ucp_request_check_status$handle() {
-        return ucp_request_check_status.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * int ucp_request_check_status(uintptr_t request)
-     * }
-     */
-    public static MemorySegment ucp_request_check_status$address() {
-        return ucp_request_check_status.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * int ucp_request_check_status(uintptr_t request)
-     * }
-     */
     public static int ucp_request_check_status(long request) {
         var mh$ = ucp_request_check_status.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ucp_request_check_status", request);
-            }
             return (int)mh$.invokeExact(request);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -1673,47 +781,13 @@ public class ucp_h extends ucp_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * int ucp_tag_recv_request_test(uintptr_t request, uintptr_t info)
-     * }
-     */
     public static FunctionDescriptor ucp_tag_recv_request_test$descriptor() {
         return ucp_tag_recv_request_test.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * int ucp_tag_recv_request_test(uintptr_t request, uintptr_t info)
-     * }
-     */
-    public static MethodHandle ucp_tag_recv_request_test$handle() {
-        return ucp_tag_recv_request_test.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * int ucp_tag_recv_request_test(uintptr_t request, uintptr_t info)
-     * }
-     */
-    public static MemorySegment ucp_tag_recv_request_test$address() {
-        return ucp_tag_recv_request_test.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * int ucp_tag_recv_request_test(uintptr_t request, uintptr_t info)
-     * }
-     */
     public static int ucp_tag_recv_request_test(long request, long info) {
         var mh$ = ucp_tag_recv_request_test.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ucp_tag_recv_request_test", request, info);
-            }
             return (int)mh$.invokeExact(request, info);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -1734,47 +808,13 @@ public class ucp_h extends ucp_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * void ucp_request_cancel(uintptr_t worker, uintptr_t request)
-     * }
-     */
     public static FunctionDescriptor ucp_request_cancel$descriptor() {
         return ucp_request_cancel.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * void ucp_request_cancel(uintptr_t worker, uintptr_t request)
-     * }
-     */
-    public static MethodHandle ucp_request_cancel$handle() {
-        return ucp_request_cancel.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * void ucp_request_cancel(uintptr_t worker, uintptr_t request)
-     * }
-     */
-    public static MemorySegment ucp_request_cancel$address() {
-        return ucp_request_cancel.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * void ucp_request_cancel(uintptr_t worker, uintptr_t request)
-     * }
-     */
     public static void ucp_request_cancel(long worker, long request) {
         var mh$ = ucp_request_cancel.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ucp_request_cancel", worker, request);
-            }
             mh$.invokeExact(worker, request);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -1794,47 +834,13 @@ public class ucp_h extends ucp_h$shared {
         public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
     }
 
-    /**
-     * Function descriptor for:
-     * {@snippet lang=c :
-     * void ucp_request_free(uintptr_t request)
-     * }
-     */
     public static FunctionDescriptor ucp_request_free$descriptor() {
         return ucp_request_free.DESC;
     }
 
-    /**
-     * Downcall method handle for:
-     * {@snippet lang=c :
-     * void ucp_request_free(uintptr_t request)
-     * }
-     */
-    public static MethodHandle ucp_request_free$handle() {
-        return ucp_request_free.HANDLE;
-    }
-
-    /**
-     * Address for:
-     * {@snippet lang=c :
-     * void ucp_request_free(uintptr_t request)
-     * }
-     */
-    public static MemorySegment ucp_request_free$address() {
-        return ucp_request_free.ADDR;
-    }
-
-    /**
-     * {@snippet lang=c :
-     * void ucp_request_free(uintptr_t request)
-     * }
-     */
     public static void ucp_request_free(long request) {
         var mh$ = ucp_request_free.HANDLE;
         try {
-            if (TRACE_DOWNCALLS) {
-                traceDowncall("ucp_request_free", request);
-            }
             mh$.invokeExact(request);
         } catch (Error | RuntimeException ex) {
            throw ex;
@@ -1843,29 +849,14 @@ public class ucp_h extends ucp_h$shared {
         }
     }
     private static final int UCS_ERR_MESSAGE_TRUNCATED = (int)-9L;
-    /**
-     * {@snippet lang=c :
-     * #define UCS_ERR_MESSAGE_TRUNCATED -9
-     * }
-     */
     public static int UCS_ERR_MESSAGE_TRUNCATED() {
         return UCS_ERR_MESSAGE_TRUNCATED;
     }
     private static final int UCS_ERR_CANCELED = (int)-16L;
-    /**
-     * {@snippet lang=c :
-     * #define UCS_ERR_CANCELED -16
-     * }
-     */
     public static int UCS_ERR_CANCELED() {
         return UCS_ERR_CANCELED;
     }
     private static final int UCS_ERR_LAST = (int)-100L;
-    /**
-     * {@snippet lang=c :
-     * #define UCS_ERR_LAST -100
-     * }
-     */
     public static int UCS_ERR_LAST() {
         return UCS_ERR_LAST;
     }

@@ -12,22 +12,6 @@ import java.util.stream.*;
 import static java.lang.foreign.ValueLayout.*;
 import static java.lang.foreign.MemoryLayout.PathElement.*;
 
-/**
- * {@snippet lang=c :
- * struct ucp_request_param {
- *     uint32_t op_attr_mask;
- *     uint32_t flags;
- *     uintptr_t request;
- *     uintptr_t callback;
- *     uint64_t datatype;
- *     uintptr_t user_data;
- *     uintptr_t reply_buffer;
- *     int memory_type;
- *     uintptr_t recv_info;
- *     uintptr_t memh;
- * }
- * }
- */
 public class ucp_request_param {
 
     ucp_request_param() {
@@ -48,493 +32,228 @@ public class ucp_request_param {
         ucp_h.C_LONG.withName("memh")
     ).withName("ucp_request_param");
 
-    /**
-     * The layout of this struct
-     */
     public static final GroupLayout layout() {
         return $LAYOUT;
     }
 
     private static final OfInt op_attr_mask$LAYOUT = (OfInt)$LAYOUT.select(groupElement("op_attr_mask"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uint32_t op_attr_mask
-     * }
-     */
     public static final OfInt op_attr_mask$layout() {
         return op_attr_mask$LAYOUT;
     }
 
     private static final long op_attr_mask$OFFSET = $LAYOUT.byteOffset(groupElement("op_attr_mask"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uint32_t op_attr_mask
-     * }
-     */
     public static final long op_attr_mask$offset() {
         return op_attr_mask$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uint32_t op_attr_mask
-     * }
-     */
     public static int op_attr_mask(MemorySegment struct) {
         return struct.get(op_attr_mask$LAYOUT, op_attr_mask$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uint32_t op_attr_mask
-     * }
-     */
     public static void op_attr_mask(MemorySegment struct, int fieldValue) {
         struct.set(op_attr_mask$LAYOUT, op_attr_mask$OFFSET, fieldValue);
     }
 
     private static final OfInt flags$LAYOUT = (OfInt)$LAYOUT.select(groupElement("flags"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uint32_t flags
-     * }
-     */
     public static final OfInt flags$layout() {
         return flags$LAYOUT;
     }
 
     private static final long flags$OFFSET = $LAYOUT.byteOffset(groupElement("flags"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uint32_t flags
-     * }
-     */
     public static final long flags$offset() {
         return flags$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uint32_t flags
-     * }
-     */
     public static int flags(MemorySegment struct) {
         return struct.get(flags$LAYOUT, flags$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uint32_t flags
-     * }
-     */
     public static void flags(MemorySegment struct, int fieldValue) {
         struct.set(flags$LAYOUT, flags$OFFSET, fieldValue);
     }
 
     private static final OfLong request$LAYOUT = (OfLong)$LAYOUT.select(groupElement("request"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uintptr_t request
-     * }
-     */
     public static final OfLong request$layout() {
         return request$LAYOUT;
     }
 
     private static final long request$OFFSET = $LAYOUT.byteOffset(groupElement("request"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uintptr_t request
-     * }
-     */
     public static final long request$offset() {
         return request$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uintptr_t request
-     * }
-     */
     public static long request(MemorySegment struct) {
         return struct.get(request$LAYOUT, request$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uintptr_t request
-     * }
-     */
     public static void request(MemorySegment struct, long fieldValue) {
         struct.set(request$LAYOUT, request$OFFSET, fieldValue);
     }
 
     private static final OfLong callback$LAYOUT = (OfLong)$LAYOUT.select(groupElement("callback"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uintptr_t callback
-     * }
-     */
     public static final OfLong callback$layout() {
         return callback$LAYOUT;
     }
 
     private static final long callback$OFFSET = $LAYOUT.byteOffset(groupElement("callback"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uintptr_t callback
-     * }
-     */
     public static final long callback$offset() {
         return callback$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uintptr_t callback
-     * }
-     */
     public static long callback(MemorySegment struct) {
         return struct.get(callback$LAYOUT, callback$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uintptr_t callback
-     * }
-     */
     public static void callback(MemorySegment struct, long fieldValue) {
         struct.set(callback$LAYOUT, callback$OFFSET, fieldValue);
     }
 
     private static final OfLong datatype$LAYOUT = (OfLong)$LAYOUT.select(groupElement("datatype"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uint64_t datatype
-     * }
-     */
     public static final OfLong datatype$layout() {
         return datatype$LAYOUT;
     }
 
     private static final long datatype$OFFSET = $LAYOUT.byteOffset(groupElement("datatype"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uint64_t datatype
-     * }
-     */
     public static final long datatype$offset() {
         return datatype$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uint64_t datatype
-     * }
-     */
     public static long datatype(MemorySegment struct) {
         return struct.get(datatype$LAYOUT, datatype$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uint64_t datatype
-     * }
-     */
     public static void datatype(MemorySegment struct, long fieldValue) {
         struct.set(datatype$LAYOUT, datatype$OFFSET, fieldValue);
     }
 
     private static final OfLong user_data$LAYOUT = (OfLong)$LAYOUT.select(groupElement("user_data"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uintptr_t user_data
-     * }
-     */
     public static final OfLong user_data$layout() {
         return user_data$LAYOUT;
     }
 
     private static final long user_data$OFFSET = $LAYOUT.byteOffset(groupElement("user_data"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uintptr_t user_data
-     * }
-     */
     public static final long user_data$offset() {
         return user_data$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uintptr_t user_data
-     * }
-     */
     public static long user_data(MemorySegment struct) {
         return struct.get(user_data$LAYOUT, user_data$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uintptr_t user_data
-     * }
-     */
     public static void user_data(MemorySegment struct, long fieldValue) {
         struct.set(user_data$LAYOUT, user_data$OFFSET, fieldValue);
     }
 
     private static final OfLong reply_buffer$LAYOUT = (OfLong)$LAYOUT.select(groupElement("reply_buffer"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uintptr_t reply_buffer
-     * }
-     */
     public static final OfLong reply_buffer$layout() {
         return reply_buffer$LAYOUT;
     }
 
     private static final long reply_buffer$OFFSET = $LAYOUT.byteOffset(groupElement("reply_buffer"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uintptr_t reply_buffer
-     * }
-     */
     public static final long reply_buffer$offset() {
         return reply_buffer$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uintptr_t reply_buffer
-     * }
-     */
     public static long reply_buffer(MemorySegment struct) {
         return struct.get(reply_buffer$LAYOUT, reply_buffer$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uintptr_t reply_buffer
-     * }
-     */
     public static void reply_buffer(MemorySegment struct, long fieldValue) {
         struct.set(reply_buffer$LAYOUT, reply_buffer$OFFSET, fieldValue);
     }
 
     private static final OfInt memory_type$LAYOUT = (OfInt)$LAYOUT.select(groupElement("memory_type"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int memory_type
-     * }
-     */
     public static final OfInt memory_type$layout() {
         return memory_type$LAYOUT;
     }
 
     private static final long memory_type$OFFSET = $LAYOUT.byteOffset(groupElement("memory_type"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int memory_type
-     * }
-     */
     public static final long memory_type$offset() {
         return memory_type$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int memory_type
-     * }
-     */
     public static int memory_type(MemorySegment struct) {
         return struct.get(memory_type$LAYOUT, memory_type$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int memory_type
-     * }
-     */
     public static void memory_type(MemorySegment struct, int fieldValue) {
         struct.set(memory_type$LAYOUT, memory_type$OFFSET, fieldValue);
     }
 
     private static final OfLong recv_info$LAYOUT = (OfLong)$LAYOUT.select(groupElement("recv_info"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uintptr_t recv_info
-     * }
-     */
     public static final OfLong recv_info$layout() {
         return recv_info$LAYOUT;
     }
 
     private static final long recv_info$OFFSET = $LAYOUT.byteOffset(groupElement("recv_info"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uintptr_t recv_info
-     * }
-     */
     public static final long recv_info$offset() {
         return recv_info$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uintptr_t recv_info
-     * }
-     */
     public static long recv_info(MemorySegment struct) {
         return struct.get(recv_info$LAYOUT, recv_info$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uintptr_t recv_info
-     * }
-     */
     public static void recv_info(MemorySegment struct, long fieldValue) {
         struct.set(recv_info$LAYOUT, recv_info$OFFSET, fieldValue);
     }
 
     private static final OfLong memh$LAYOUT = (OfLong)$LAYOUT.select(groupElement("memh"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uintptr_t memh
-     * }
-     */
     public static final OfLong memh$layout() {
         return memh$LAYOUT;
     }
 
     private static final long memh$OFFSET = $LAYOUT.byteOffset(groupElement("memh"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uintptr_t memh
-     * }
-     */
     public static final long memh$offset() {
         return memh$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uintptr_t memh
-     * }
-     */
     public static long memh(MemorySegment struct) {
         return struct.get(memh$LAYOUT, memh$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uintptr_t memh
-     * }
-     */
     public static void memh(MemorySegment struct, long fieldValue) {
         struct.set(memh$LAYOUT, memh$OFFSET, fieldValue);
     }
 
-    /**
-     * Obtains a slice of {@code arrayParam} which selects the array element at {@code index}.
-     * The returned segment has address {@code arrayParam.address() + index * layout().byteSize()}
-     */
     public static MemorySegment asSlice(MemorySegment array, long index) {
         return array.asSlice(layout().byteSize() * index);
     }
 
-    /**
-     * The size (in bytes) of this struct
-     */
     public static long sizeof() { return layout().byteSize(); }
 
-    /**
-     * Allocate a segment of size {@code layout().byteSize()} using {@code allocator}
-     */
     public static MemorySegment allocate(SegmentAllocator allocator) {
         return allocator.allocate(layout());
     }
 
-    /**
-     * Allocate an array of size {@code elementCount} using {@code allocator}.
-     * The returned segment has size {@code elementCount * layout().byteSize()}.
-     */
     public static MemorySegment allocateArray(long elementCount, SegmentAllocator allocator) {
         return allocator.allocate(MemoryLayout.sequenceLayout(elementCount, layout()));
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, Arena arena, Consumer<MemorySegment> cleanup) {
         return reinterpret(addr, 1, arena, cleanup);
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code elementCount * layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, long elementCount, Arena arena, Consumer<MemorySegment> cleanup) {
         return addr.reinterpret(layout().byteSize() * elementCount, arena, cleanup);
     }

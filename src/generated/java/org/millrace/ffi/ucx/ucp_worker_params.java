@@ -12,14 +12,6 @@ import java.util.stream.*;
 import static java.lang.foreign.ValueLayout.*;
 import static java.lang.foreign.MemoryLayout.PathElement.*;
 
-/**
- * {@snippet lang=c :
- * struct ucp_worker_params {
- *     uint64_t field_mask;
- *     int thread_mode;
- * }
- * }
- */
 public class ucp_worker_params {
 
     ucp_worker_params() {
@@ -32,141 +24,68 @@ public class ucp_worker_params {
         MemoryLayout.paddingLayout(4)
     ).withName("ucp_worker_params");
 
-    /**
-     * The layout of this struct
-     */
     public static final GroupLayout layout() {
         return $LAYOUT;
     }
 
     private static final OfLong field_mask$LAYOUT = (OfLong)$LAYOUT.select(groupElement("field_mask"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * uint64_t field_mask
-     * }
-     */
     public static final OfLong field_mask$layout() {
         return field_mask$LAYOUT;
     }
 
     private static final long field_mask$OFFSET = $LAYOUT.byteOffset(groupElement("field_mask"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * uint64_t field_mask
-     * }
-     */
     public static final long field_mask$offset() {
         return field_mask$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * uint64_t field_mask
-     * }
-     */
     public static long field_mask(MemorySegment struct) {
         return struct.get(field_mask$LAYOUT, field_mask$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * uint64_t field_mask
-     * }
-     */
     public static void field_mask(MemorySegment struct, long fieldValue) {
         struct.set(field_mask$LAYOUT, field_mask$OFFSET, fieldValue);
     }
 
     private static final OfInt thread_mode$LAYOUT = (OfInt)$LAYOUT.select(groupElement("thread_mode"));
 
-    /**
-     * Layout for field:
-     * {@snippet lang=c :
-     * int thread_mode
-     * }
-     */
     public static final OfInt thread_mode$layout() {
         return thread_mode$LAYOUT;
     }
 
     private static final long thread_mode$OFFSET = $LAYOUT.byteOffset(groupElement("thread_mode"));
 
-    /**
-     * Offset for field:
-     * {@snippet lang=c :
-     * int thread_mode
-     * }
-     */
     public static final long thread_mode$offset() {
         return thread_mode$OFFSET;
     }
 
-    /**
-     * Getter for field:
-     * {@snippet lang=c :
-     * int thread_mode
-     * }
-     */
     public static int thread_mode(MemorySegment struct) {
         return struct.get(thread_mode$LAYOUT, thread_mode$OFFSET);
     }
 
-    /**
-     * Setter for field:
-     * {@snippet lang=c :
-     * int thread_mode
-     * }
-     */
     public static void thread_mode(MemorySegment struct, int fieldValue) {
         struct.set(thread_mode$LAYOUT, thread_mode$OFFSET, fieldValue);
     }
 
-    /**
-     * Obtains a slice of {@code arrayParam} which selects the array element at {@code index}.
-     * The returned segment has address {@code arrayParam.address() + index * layout().byteSize()}
-     */
     public static MemorySegment asSlice(MemorySegment array, long index) {
         return array.asSlice(layout().byteSize() * index);
     }
 
-    /**
-     * The size (in bytes) of this struct
-     */
     public static long sizeof() { return layout().byteSize(); }
 
-    /**
-     * Allocate a segment of size {@code layout().byteSize()} using {@code allocator}
-     */
     public static MemorySegment allocate(SegmentAllocator allocator) {
         return allocator.allocate(layout());
     }
 
-    /**
-     * Allocate an array of size {@code elementCount} using {@code allocator}.
-     * The returned segment has size {@code elementCount * layout().byteSize()}.
-     */
     public static MemorySegment allocateArray(long elementCount, SegmentAllocator allocator) {
         return allocator.allocate(MemoryLayout.sequenceLayout(elementCount, layout()));
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, Arena arena, Consumer<MemorySegment> cleanup) {
         return reinterpret(addr, 1, arena, cleanup);
     }
 
-    /**
-     * Reinterprets {@code addr} using target {@code arena} and {@code cleanupAction} (if any).
-     * The returned segment has size {@code elementCount * layout().byteSize()}
-     */
     public static MemorySegment reinterpret(MemorySegment addr, long elementCount, Arena arena, Consumer<MemorySegment> cleanup) {
         return addr.reinterpret(layout().byteSize() * elementCount, arena, cleanup);
     }
