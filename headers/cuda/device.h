@@ -72,7 +72,6 @@ cudaError_t cudaGetDeviceCount(int *count);
 /* The current device belongs to the calling thread. */
 cudaError_t cudaGetDevice(int *device);
 cudaError_t cudaSetDevice(int device);
-cudaError_t cudaDeviceSynchronize(void);
 cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attr, int device);
 /* Writes "domain:bus:device.function", zero-terminated. The buffer needs at least 13 bytes. */
 cudaError_t cudaDeviceGetPCIBusId(char *pciBusId, int len, int device);

@@ -6,9 +6,8 @@
 
 const char *cudaGetErrorName(cudaError_t error);
 const char *cudaGetErrorString(cudaError_t error);
-/* Returns the thread's last error. The first function also clears it. */
+/* Returns and clears the thread's last error. */
 cudaError_t cudaGetLastError(void);
-cudaError_t cudaPeekAtLastError(void);
 
 /* 1000 * major + 10 * minor. The driver's version is the newest CUDA that it supports, 0 if none. */
 cudaError_t cudaRuntimeGetVersion(int *runtimeVersion);

@@ -1,4 +1,4 @@
-/* Device memory, pinned host memory, copies, and memory of other processes. */
+/* Device memory, pinned host memory, and copies. */
 #ifndef MILLRACE_CUDA_MEMORY_H
 #define MILLRACE_CUDA_MEMORY_H
 
@@ -19,15 +19,8 @@ cudaError_t cudaHostUnregister(void *ptr);
 cudaError_t cudaMemcpy(void *dst, const void *src, size_t count, cudaMemcpyKind kind);
 cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t count, cudaMemcpyKind kind,
                             cudaStream_t stream);
-cudaError_t cudaMemcpyPeerAsync(void *dst, int dstDevice, const void *src, int srcDevice,
-                                size_t count, cudaStream_t stream);
 /* Sets count bytes to the low byte of value. */
 cudaError_t cudaMemset(void *devPtr, int value, size_t count);
 cudaError_t cudaMemsetAsync(void *devPtr, int value, size_t count, cudaStream_t stream);
-
-/* A handle is opened in another process, never in the process that created it. */
-cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *devPtr);
-cudaError_t cudaIpcOpenMemHandle(void **devPtr, cudaIpcMemHandle_t handle, unsigned int flags);
-cudaError_t cudaIpcCloseMemHandle(void *devPtr);
 
 #endif

@@ -81,10 +81,6 @@ typedef struct cudaPointerAttributes {
   long reserved[8];
 } cudaPointerAttributes;
 
-typedef struct cudaIpcMemHandle_t {
-  char reserved[64];
-} cudaIpcMemHandle_t;
-
 typedef struct dim3 {
   unsigned int x;
   unsigned int y;
@@ -119,7 +115,5 @@ typedef struct dim3 {
 #define cudaDeviceScheduleYield 0x02
 #define cudaDeviceScheduleBlockingSync 0x04
 #define cudaDeviceMapHost 0x08
-
-#define cudaIpcMemLazyEnablePeerAccess 0x01
 
 #endif

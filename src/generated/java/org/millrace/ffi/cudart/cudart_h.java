@@ -107,10 +107,6 @@ public class cudart_h extends cudart_h$shared {
     public static int cudaDeviceMapHost() {
         return cudaDeviceMapHost;
     }
-    private static final int cudaIpcMemLazyEnablePeerAccess = (int)1L;
-    public static int cudaIpcMemLazyEnablePeerAccess() {
-        return cudaIpcMemLazyEnablePeerAccess;
-    }
     public static final AddressLayout cudaStream_t = cudart_h.C_POINTER;
     public static final AddressLayout cudaEvent_t = cudart_h.C_POINTER;
     public static final AddressLayout cudaGraph_t = cudart_h.C_POINTER;
@@ -627,31 +623,6 @@ public class cudart_h extends cudart_h$shared {
         }
     }
 
-    private static class cudaDeviceSynchronize {
-        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
-            cudart_h.C_INT    );
-
-        public static final MemorySegment ADDR = SYMBOL_LOOKUP.find("cudaDeviceSynchronize")
-            .orElseThrow(() -> new UnsatisfiedLinkError("no loaded library has " + "cudaDeviceSynchronize"));
-
-        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
-    }
-
-    public static FunctionDescriptor cudaDeviceSynchronize$descriptor() {
-        return cudaDeviceSynchronize.DESC;
-    }
-
-    public static int cudaDeviceSynchronize() {
-        var mh$ = cudaDeviceSynchronize.HANDLE;
-        try {
-            return (int)mh$.invokeExact();
-        } catch (Error | RuntimeException ex) {
-           throw ex;
-        } catch (Throwable ex$) {
-           throw new AssertionError("should not reach here", ex$);
-        }
-    }
-
     private static class cudaDeviceGetAttribute {
         public static final FunctionDescriptor DESC = FunctionDescriptor.of(
             cudart_h.C_INT,
@@ -920,31 +891,6 @@ public class cudart_h extends cudart_h$shared {
 
     public static int cudaGetLastError() {
         var mh$ = cudaGetLastError.HANDLE;
-        try {
-            return (int)mh$.invokeExact();
-        } catch (Error | RuntimeException ex) {
-           throw ex;
-        } catch (Throwable ex$) {
-           throw new AssertionError("should not reach here", ex$);
-        }
-    }
-
-    private static class cudaPeekAtLastError {
-        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
-            cudart_h.C_INT    );
-
-        public static final MemorySegment ADDR = SYMBOL_LOOKUP.find("cudaPeekAtLastError")
-            .orElseThrow(() -> new UnsatisfiedLinkError("no loaded library has " + "cudaPeekAtLastError"));
-
-        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
-    }
-
-    public static FunctionDescriptor cudaPeekAtLastError$descriptor() {
-        return cudaPeekAtLastError.DESC;
-    }
-
-    public static int cudaPeekAtLastError() {
-        var mh$ = cudaPeekAtLastError.HANDLE;
         try {
             return (int)mh$.invokeExact();
         } catch (Error | RuntimeException ex) {
@@ -1758,38 +1704,6 @@ public class cudart_h extends cudart_h$shared {
         }
     }
 
-    private static class cudaMemcpyPeerAsync {
-        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
-            cudart_h.C_INT,
-            cudart_h.C_POINTER,
-            cudart_h.C_INT,
-            cudart_h.C_POINTER,
-            cudart_h.C_INT,
-            cudart_h.C_LONG,
-            cudart_h.C_POINTER
-        );
-
-        public static final MemorySegment ADDR = SYMBOL_LOOKUP.find("cudaMemcpyPeerAsync")
-            .orElseThrow(() -> new UnsatisfiedLinkError("no loaded library has " + "cudaMemcpyPeerAsync"));
-
-        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
-    }
-
-    public static FunctionDescriptor cudaMemcpyPeerAsync$descriptor() {
-        return cudaMemcpyPeerAsync.DESC;
-    }
-
-    public static int cudaMemcpyPeerAsync(MemorySegment dst, int dstDevice, MemorySegment src, int srcDevice, long count, MemorySegment stream) {
-        var mh$ = cudaMemcpyPeerAsync.HANDLE;
-        try {
-            return (int)mh$.invokeExact(dst, dstDevice, src, srcDevice, count, stream);
-        } catch (Error | RuntimeException ex) {
-           throw ex;
-        } catch (Throwable ex$) {
-           throw new AssertionError("should not reach here", ex$);
-        }
-    }
-
     private static class cudaMemset {
         public static final FunctionDescriptor DESC = FunctionDescriptor.of(
             cudart_h.C_INT,
@@ -1842,90 +1756,6 @@ public class cudart_h extends cudart_h$shared {
         var mh$ = cudaMemsetAsync.HANDLE;
         try {
             return (int)mh$.invokeExact(devPtr, value, count, stream);
-        } catch (Error | RuntimeException ex) {
-           throw ex;
-        } catch (Throwable ex$) {
-           throw new AssertionError("should not reach here", ex$);
-        }
-    }
-
-    private static class cudaIpcGetMemHandle {
-        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
-            cudart_h.C_INT,
-            cudart_h.C_POINTER,
-            cudart_h.C_POINTER
-        );
-
-        public static final MemorySegment ADDR = SYMBOL_LOOKUP.find("cudaIpcGetMemHandle")
-            .orElseThrow(() -> new UnsatisfiedLinkError("no loaded library has " + "cudaIpcGetMemHandle"));
-
-        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
-    }
-
-    public static FunctionDescriptor cudaIpcGetMemHandle$descriptor() {
-        return cudaIpcGetMemHandle.DESC;
-    }
-
-    public static int cudaIpcGetMemHandle(MemorySegment handle, MemorySegment devPtr) {
-        var mh$ = cudaIpcGetMemHandle.HANDLE;
-        try {
-            return (int)mh$.invokeExact(handle, devPtr);
-        } catch (Error | RuntimeException ex) {
-           throw ex;
-        } catch (Throwable ex$) {
-           throw new AssertionError("should not reach here", ex$);
-        }
-    }
-
-    private static class cudaIpcOpenMemHandle {
-        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
-            cudart_h.C_INT,
-            cudart_h.C_POINTER,
-            cudaIpcMemHandle_t.layout(),
-            cudart_h.C_INT
-        );
-
-        public static final MemorySegment ADDR = SYMBOL_LOOKUP.find("cudaIpcOpenMemHandle")
-            .orElseThrow(() -> new UnsatisfiedLinkError("no loaded library has " + "cudaIpcOpenMemHandle"));
-
-        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
-    }
-
-    public static FunctionDescriptor cudaIpcOpenMemHandle$descriptor() {
-        return cudaIpcOpenMemHandle.DESC;
-    }
-
-    public static int cudaIpcOpenMemHandle(MemorySegment devPtr, MemorySegment handle, int flags) {
-        var mh$ = cudaIpcOpenMemHandle.HANDLE;
-        try {
-            return (int)mh$.invokeExact(devPtr, handle, flags);
-        } catch (Error | RuntimeException ex) {
-           throw ex;
-        } catch (Throwable ex$) {
-           throw new AssertionError("should not reach here", ex$);
-        }
-    }
-
-    private static class cudaIpcCloseMemHandle {
-        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
-            cudart_h.C_INT,
-            cudart_h.C_POINTER
-        );
-
-        public static final MemorySegment ADDR = SYMBOL_LOOKUP.find("cudaIpcCloseMemHandle")
-            .orElseThrow(() -> new UnsatisfiedLinkError("no loaded library has " + "cudaIpcCloseMemHandle"));
-
-        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
-    }
-
-    public static FunctionDescriptor cudaIpcCloseMemHandle$descriptor() {
-        return cudaIpcCloseMemHandle.DESC;
-    }
-
-    public static int cudaIpcCloseMemHandle(MemorySegment devPtr) {
-        var mh$ = cudaIpcCloseMemHandle.HANDLE;
-        try {
-            return (int)mh$.invokeExact(devPtr);
         } catch (Error | RuntimeException ex) {
            throw ex;
         } catch (Throwable ex$) {
@@ -2230,33 +2060,6 @@ public class cudart_h extends cudart_h$shared {
 
     public static int cudaEventQuery(MemorySegment event) {
         var mh$ = cudaEventQuery.HANDLE;
-        try {
-            return (int)mh$.invokeExact(event);
-        } catch (Error | RuntimeException ex) {
-           throw ex;
-        } catch (Throwable ex$) {
-           throw new AssertionError("should not reach here", ex$);
-        }
-    }
-
-    private static class cudaEventSynchronize {
-        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
-            cudart_h.C_INT,
-            cudart_h.C_POINTER
-        );
-
-        public static final MemorySegment ADDR = SYMBOL_LOOKUP.find("cudaEventSynchronize")
-            .orElseThrow(() -> new UnsatisfiedLinkError("no loaded library has " + "cudaEventSynchronize"));
-
-        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
-    }
-
-    public static FunctionDescriptor cudaEventSynchronize$descriptor() {
-        return cudaEventSynchronize.DESC;
-    }
-
-    public static int cudaEventSynchronize(MemorySegment event) {
-        var mh$ = cudaEventSynchronize.HANDLE;
         try {
             return (int)mh$.invokeExact(event);
         } catch (Error | RuntimeException ex) {
