@@ -75,7 +75,6 @@ typedef enum ncclGinProxyGfdQwordIdx_t {
 #define MILLRACE_GIN_VALUE_LOW_BITS 16
 #define MILLRACE_GIN_VALUE_HIGH_SHIFT 8
 #define MILLRACE_GIN_VALUE_HIGH_BITS 48
-#define MILLRACE_GIN_STRONG_SHIFT 1
 
 /*
  * Version in the header of 2.30, since 2.30.5 and before. Descriptors of 2.30.3 and 2.30.4 have no strong signals.

@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
+import java.util.function.ToLongFunction;
 import java.util.stream.LongStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
@@ -42,7 +43,7 @@ class GinOrderTest {
     private final List<List<Posted>> posted = new ArrayList<>();
     private final long[][] signals = new long[CONTEXTS][2];
     private final int[][] checked = new int[CONTEXTS][2];
-    private final long[] vaSignals = new long[2];
+    private final long[][] vaSignals = new long[CONTEXTS][2];
     private int longest;
 
     /**
@@ -154,15 +155,13 @@ class GinOrderTest {
             }
             for (int c = 0; c < CONTEXTS; c++) {
                 for (int peer = 0; peer < 2; peer++) {
+                    assertEquals(vaSignals[c][peer], memory[peer].get(ValueLayout.JAVA_LONG, vaSignal(c)), program);
                     assertEquals(signals[c][peer], contexts[peer][c].signals.acquire(1),
                             program + ", context " + c + ": signal at rank " + peer);
                     assertEquals(contexts[0][c].pis[peer], contexts[0][c].cis.acquire(peer),
                             program + ": all is complete");
                 }
                 check(memory, contexts, program);
-            }
-            for (int peer = 0; peer < 2; peer++) {
-                assertEquals(vaSignals[peer], memory[peer].get(ValueLayout.JAVA_LONG, 8), program);
             }
             assertEquals(reached, pair.communicators[0].served().reached() > 0,
                     program + ": signals that needed no frame");
@@ -217,9 +216,9 @@ class GinOrderTest {
             format.completion(words, 2, 1, amount);
         } else if (kind == 3) {
             format.begin(words, GinOp.VA_SIGNAL | GinOp.SIGNAL_ADD, 0);
-            format.source(words, window, 8);
+            format.source(words, window, vaSignal(c));
             format.completion(words, 0, 0, 3);
-            vaSignals[peer] += 3;
+            vaSignals[c][peer] += 3;
         } else {
             MemorySegment.copy(bytes, 0, memory[peer], ValueLayout.JAVA_BYTE, source, size);
             format.begin(words, GinOp.GET, size);
@@ -228,7 +227,7 @@ class GinOrderTest {
         }
         signals[c][peer] += amount;
         posted.get(c)
-                .add(new Posted(peer, context.post(peer), source, target, bytes, signals[c][peer], vaSignals[peer],
+                .add(new Posted(peer, context.post(peer), source, target, bytes, signals[c][peer], vaSignals[c][peer],
                         kind == 4));
         return target + size;
     }
@@ -237,14 +236,8 @@ class GinOrderTest {
         for (int c = 0; c < CONTEXTS; c++) {
             for (int peer = 0; peer < 2; peer++) {
                 List<Posted> all = posted.get(c);
-                long signal = contexts[peer][c].signals.acquire(1);
-                int covered = 0;
-                for (int i = all.size() - 1; i >= 0 && covered == 0; i--) {
-                    boolean atSignal = i == 0 ? signal != 0
-                            : all.get(i).signals != 0 && all.get(i).signals == signal
-                                    && previous(all, i, peer) != signal;
-                    covered = all.get(i).peer == peer && atSignal ? i + 1 : 0;
-                }
+                int covered = Math.max(covered(all, peer, Posted::signals, contexts[peer][c].signals.acquire(1)),
+                        covered(all, peer, Posted::vaSignals, memory[peer].get(ValueLayout.JAVA_LONG, vaSignal(c))));
                 for (int i = checked[c][peer]; i < covered; i++) {
                     Posted put = all.get(i);
                     if (put.peer == peer && !put.isGet) {
@@ -270,13 +263,19 @@ class GinOrderTest {
         }
     }
 
-    private static long previous(List<Posted> all, int index, int peer) {
-        for (int i = index - 1; i >= 0; i--) {
-            if (all.get(i).peer == peer) {
-                return all.get(i).signals;
+    /** Returns the number of operations up to the one that gave the signal its value; 0 if the signal is 0. */
+    private static int covered(List<Posted> all, int peer, ToLongFunction<Posted> signal, long value) {
+        for (int i = 0; i < all.size() && value != 0; i++) {
+            if (all.get(i).peer == peer && signal.applyAsLong(all.get(i)) == value) {
+                return i + 1;
             }
         }
         return 0;
+    }
+
+    /** Returns the offset of a context's VA signal in the window. */
+    private static long vaSignal(int context) {
+        return 8 + Long.BYTES * context;
     }
 
     private static void assertThere(MemorySegment memory, Posted each, String what) {

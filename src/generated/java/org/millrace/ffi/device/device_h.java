@@ -331,10 +331,6 @@ public class device_h extends device_h$shared {
     public static int MILLRACE_GIN_VALUE_HIGH_BITS() {
         return MILLRACE_GIN_VALUE_HIGH_BITS;
     }
-    private static final int MILLRACE_GIN_STRONG_SHIFT = (int)1L;
-    public static int MILLRACE_GIN_STRONG_SHIFT() {
-        return MILLRACE_GIN_STRONG_SHIFT;
-    }
     private static final int NCCL_GIN_PROXY_GFD_VERSION = (int)2L;
     public static int NCCL_GIN_PROXY_GFD_VERSION() {
         return NCCL_GIN_PROXY_GFD_VERSION;

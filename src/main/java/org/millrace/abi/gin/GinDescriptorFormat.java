@@ -24,6 +24,10 @@ import org.millrace.ffi.device.ncclGinProxyGfd_v2_t;
  * </pre>
  *
  * <p>
+ * The bit {@code strong} requests a signal that becomes visible after all earlier puts of its context to the same peer.
+ * No code reads this bit, because every signal has this order.
+ *
+ * <p>
  * Facts: {@code nccl_device/gin/proxy/gin_proxy_device_host_common.h} of each NCCL release. This class does not access
  * shared memory. It reads the words from an array and writes them to an array.
  */
@@ -73,7 +77,6 @@ public enum GinDescriptorFormat {
     private static final int VALUE_LOW_BITS = device_h.MILLRACE_GIN_VALUE_LOW_BITS();
     private static final int VALUE_HIGH_SHIFT = device_h.MILLRACE_GIN_VALUE_HIGH_SHIFT();
     private static final int VALUE_HIGH_BITS = device_h.MILLRACE_GIN_VALUE_HIGH_BITS();
-    private static final int STRONG_SHIFT = device_h.MILLRACE_GIN_STRONG_SHIFT();
 
     private final int words;
     private final int version;
@@ -217,11 +220,6 @@ public enum GinDescriptorFormat {
     public long signalValue(long[] descriptor) {
         return bits(descriptor[COMPLETION], valueLowShift, VALUE_LOW_BITS)
                 | bits(descriptor[SIGNAL_VALUE], VALUE_HIGH_SHIFT, VALUE_HIGH_BITS) << VALUE_LOW_BITS;
-    }
-
-    /** {@return whether the signal of this descriptor must become visible after all earlier puts of its context} */
-    public boolean strong(long[] descriptor) {
-        return this == V30 && bits(descriptor[SIGNAL_VALUE], STRONG_SHIFT, 1) == 1;
     }
 
     /**

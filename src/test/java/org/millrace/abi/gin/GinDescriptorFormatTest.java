@@ -71,7 +71,6 @@ class GinDescriptorFormatTest {
         assertEquals(0xAAAA, format.counter(words));
         assertEquals(0xBBBB, format.signal(words));
         assertEquals(0x1111_2222_3333_4444L, format.signalValue(words));
-        assertFalse(format.strong(words));
     }
 
     @Test
@@ -98,7 +97,6 @@ class GinDescriptorFormatTest {
         assertTrue(format.isVersionKnown(words));
         assertEquals(GinOp.FLUSH, format.op(words));
         assertEquals(1L << 56, format.size(words));
-        assertTrue(format.strong(words));
         words[0] = 1 | 3 << 1;
         assertFalse(format.isVersionKnown(words));
     }
@@ -125,7 +123,6 @@ class GinDescriptorFormatTest {
         assertEquals(0x7F_FFFF, format.counter(words));
         assertEquals(0xFF_FFFE, format.signal(words));
         assertEquals(0x1111_2222_3333_4444L, format.signalValue(words));
-        assertFalse(format.strong(words));
         assertFalse(format.resetsByOffset());
     }
 
