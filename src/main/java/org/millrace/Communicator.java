@@ -315,8 +315,9 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
      * @param value value of this rank
      * @return true if all living ranks have passed true; the same on each of them
      * @throws DeadlineException if a living rank does not call this method within {@code MILLRACE_CONNECT_DEADLINE}.
-     *                           Only {@link #shrink} excludes such a rank
-     * @throws ExcludedException if the living ranks are no majority, and have no place to decide (see {@link #shrink})
+     *                           Only {@link #shrink(Duration)} excludes such a rank
+     * @throws ExcludedException if the living ranks are no majority, and have no place to decide (see
+     *                           {@link #shrink(Duration)})
      * @throws MillraceException if this communicator is closed, or its device has no agreements
      */
     default boolean agree(boolean value) {
