@@ -28,7 +28,7 @@ public final class AbortedException extends CommunicatorException {
      *
      * @param message   the failure, its place and a remedy
      * @param rank      the rank that throws this exception
-     * @param peer      the other rank involved; {@link #NO_RANK} if unknown
+     * @param peer      the peer that the failure concerns; {@link #NO_RANK} if unknown
      * @param operation the operation in progress; null without an operation
      * @param cause     the cause, or null
      */

@@ -245,7 +245,7 @@ final class Blocking {
         return rank -> all.slice(Arrays.stream(counts, 0, rank).sum(), counts[rank]);
     }
 
-    /** Checks and returns the size of an object in bytes, which another rank has announced. */
+    /** Checks the size of an object in bytes, as another rank has announced it, and returns the size. */
     static int length(long told) {
         if (told < 0 || told > Integer.MAX_VALUE) {
             throw new MillraceException("an object of " + told + " bytes: the ranks do not use the same operation");

@@ -161,8 +161,8 @@ sealed interface BlockingOperations permits Communicator {
      *
      * @param values before the call this rank's elements, in host memory; afterwards the result
      * @param op     {@link ReduceOp#MIN} or {@link ReduceOp#MAX}
-     * @return for each element the first rank with the resulting value; -1 if no rank had exactly that value, as for a
-     *         NaN
+     * @return for each element the first rank with the resulting value; -1 if no rank had exactly the resulting value,
+     *         as for a NaN
      */
     default int[] allReduceWithRank(Operand values, ReduceOp op) {
         return Blocking.composed(this, () -> Blocking.withRank((Communicator) this, values, op));

@@ -290,11 +290,12 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
      * device before this device is used with the new communicator.
      *
      * <p>
-     * A rank is dead if its process has ended, or if it has closed or aborted this communicator. Every other rank is
-     * waited for until the deadline, a stopped one too, and then excluded. An excluded rank gets an
-     * {@link ExcludedException} from this method, also if it resumes later. At most one group continues. If all ranks
-     * are on one host and share a place, such as a {@code file:} rendezvous or the one of {@code millrace run}, the
-     * group that decides first at this place continues. Otherwise a strict majority of the ranks continues.
+     * A rank is dead if its process has ended, or if it has closed or aborted this communicator. This method waits for
+     * every other rank until the deadline, also for a rank whose process is stopped. A rank that has not called by then
+     * is excluded. An excluded rank gets an {@link ExcludedException} from this method, also if it resumes later. At
+     * most one group continues. A place for the decision is, for example, a {@code file:} rendezvous or the rendezvous
+     * of {@code millrace run}. If all ranks are on one host and share a place, the group that decides first at this
+     * place continues. Otherwise a strict majority of the ranks continues.
      *
      * @param deadline time to wait for living ranks; more than 0. A further loss during the call, and each further
      *                 stopped rank, add at most half of this time, or 5 s
@@ -331,16 +332,16 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
     }
 
     /**
-     * {@return the route of the operation issued last; empty if no operation was issued, if it moved no data, or if the
-     * device does not report routes, as libnccl does not}
+     * {@return the route of the operation issued last; empty if no operation was issued, if the last operation moved no
+     * data, or if the device does not report routes (libnccl reports none)}
      */
     default Optional<Route> route() {
         return Optional.empty();
     }
 
     /**
-     * {@return the most recent work of each channel, oldest first; empty if the device does not report its work, as
-     * libnccl does not} The device keeps a limited number of entries for each channel. Callable from any thread, also
+     * {@return the most recent work of each channel, oldest first; empty if the device does not report its work
+     * (libnccl does not)} The device keeps a limited number of entries for each channel. Callable from any thread, also
      * while operations run or hang.
      */
     default List<ChannelWork> recentWork() {
@@ -374,9 +375,9 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
     void abort(@Nullable Throwable reason);
 
     /**
-     * Waits for the operations in flight and for the other ranks to close, and leaves the group. Another rank may be in
-     * an operation that this rank has not launched, or may launch an operation after this call. Such a rank fails at
-     * once with an {@link AbortedException} that names this rank.
+     * Waits until the operations in flight are complete and until the other ranks close, too. Then leaves the group.
+     * Another rank may be in an operation that this rank has not launched, or may launch an operation after this call.
+     * Such a rank fails at once with an {@link AbortedException} that names this rank.
      *
      * @throws DeadlineException if an operation is not complete, or another rank has not closed, within
      *                           {@code MILLRACE_CLOSE_DEADLINE}. The exception is thrown after everything is freed. A

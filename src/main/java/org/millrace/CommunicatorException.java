@@ -25,7 +25,7 @@ public class CommunicatorException extends MillraceException {
      *
      * @param message   the failure, its place and a remedy
      * @param rank      the rank that throws this exception
-     * @param peer      the other rank involved; {@link #NO_RANK} if unknown
+     * @param peer      the peer that the failure concerns; {@link #NO_RANK} if unknown
      * @param operation the operation in progress, for messages; null without an operation
      * @param cause     the cause, or null
      */
@@ -42,7 +42,7 @@ public class CommunicatorException extends MillraceException {
         return rank;
     }
 
-    /** {@return the other rank involved; empty if unknown} */
+    /** {@return the peer that the failure concerns; empty if unknown} */
     public final OptionalInt peer() {
         return peer < 0 ? OptionalInt.empty() : OptionalInt.of(peer);
     }

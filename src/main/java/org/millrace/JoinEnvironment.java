@@ -139,7 +139,7 @@ record JoinEnvironment(String rendezvous, int rank, int size, boolean isLaunched
         return new JoinEnvironment(aloneAt(), rank, size, true);
     }
 
-    /** Returns whether a variable is set to another value than that of a group of one. */
+    /** Returns whether a variable is set, and its value differs from the value in a group of one rank. */
     private static boolean differs(@Nullable String value, String alone) {
         return value != null && !value.strip().equals(alone);
     }
@@ -150,14 +150,14 @@ record JoinEnvironment(String rendezvous, int rank, int size, boolean isLaunched
                 .collect(Collectors.joining(", "));
     }
 
-    /** Returns a meeting place for a group of one, which no rank visits. */
+    /** Returns a meeting place for a group of one rank. The rank does not use the meeting place. */
     private static String aloneAt() {
         return "file:" + Path.of(System.getProperty("java.io.tmpdir"), "millrace-" + ProcessHandle.current().pid());
     }
 
     /**
      * Returns the file names of the programs that started this process, nearest first. A program such as {@code sudo}
-     * removes a launcher's variables, so the launcher is visible only here.
+     * removes a launcher's variables, so the launcher is visible only by its file name.
      */
     private static List<String> commandsAbove() {
         return Stream.iterate(ProcessHandle.current().parent(), Optional::isPresent, each -> each.get().parent())

@@ -18,8 +18,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>
  * Device memory is used in place: {@link #of(MemorySegment, DataType)}. Host memory is copied to the device and back,
- * as part of the operation and in the order of its stream. This applies to arrays, buffers and {@link #ofHost}. The
- * emulated device uses host memory outside the Java heap in place.
+ * as part of the operation and in the order of its stream. Operands of arrays, of buffers and of {@link #ofHost} are
+ * copied in this way. The emulated device uses host memory outside the Java heap in place.
  *
  * <p>
  * An operand is an immutable view of the memory. From the call of an operation until its completion, the program must
@@ -139,30 +139,32 @@ public final class Operand {
     }
 
     /**
-     * {@return all elements of an array, which can be moved but not reduced, because NCCL has no 16-bit integer type}
+     * {@return all elements of an array} The elements can be moved but not reduced, because NCCL has no 16-bit integer
+     * type.
      */
     public static Operand of(short[] array) {
         return new Operand(List.of(MemorySegment.ofArray(array)), DataType.INT8, true, Short.BYTES, null);
     }
 
     /**
-     * {@return some elements of an array, from an index (inclusive) to an index (exclusive), which can be moved but not
-     * reduced, because NCCL has no 16-bit integer type}
+     * {@return some elements of an array, from an index (inclusive) to an index (exclusive)} The elements can be moved
+     * but not reduced, because NCCL has no 16-bit integer type.
      */
     public static Operand of(short[] array, int from, int to) {
         return of(array).range(from, to);
     }
 
     /**
-     * {@return all elements of an array, which can be moved but not reduced, because NCCL has no 16-bit integer type}
+     * {@return all elements of an array} The elements can be moved but not reduced, because NCCL has no 16-bit integer
+     * type.
      */
     public static Operand of(char[] array) {
         return new Operand(List.of(MemorySegment.ofArray(array)), DataType.UINT8, true, Character.BYTES, null);
     }
 
     /**
-     * {@return some elements of an array, from an index (inclusive) to an index (exclusive), which can be moved but not
-     * reduced, because NCCL has no 16-bit integer type}
+     * {@return some elements of an array, from an index (inclusive) to an index (exclusive)} The elements can be moved
+     * but not reduced, because NCCL has no 16-bit integer type.
      */
     public static Operand of(char[] array, int from, int to) {
         return of(array).range(from, to);
@@ -288,11 +290,11 @@ public final class Operand {
     }
 
     /**
-     * {@return a part of these elements}
+     * {@return a part of this operand's elements}
      *
      * @param first index of the first element, 0 or more
      * @param count number of elements
-     * @throws IndexOutOfBoundsException if the operand has fewer elements
+     * @throws IndexOutOfBoundsException if this operand does not contain the whole part
      */
     public Operand slice(long first, long count) {
         Objects.checkFromIndexSize(first, count, count());

@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * A reduction that NCCL does not have, defined by functions of two elements. The functions run on the host's CPU, over
  * host memory. {@link BlockingOperations#allReduce(Operand, ReduceFunction)} and the scans of
- * {@link BlockingOperations} use such reductions. The functions must be associative. They need not be commutative,
+ * {@link BlockingOperations} accept these reductions. The functions must be associative. They need not be commutative,
  * because elements are combined in rank order.
  *
  * @param integers function for integers. Signed integers are sign-extended to 64 bits, unsigned integers of less than

@@ -26,8 +26,8 @@ public interface Serializer<T> {
 
     /**
      * {@return a serializer of a type: a boxed primitive, String, byte[], an enum or a record} A record is created by
-     * its canonical constructor. Each component has such a type, has a primitive type, or is a list of such values. No
-     * value is null.
+     * its canonical constructor. Each component of a record has one of the types above or a primitive type, or is a
+     * list of values of the types above. No value is null.
      *
      * @param type the class, the same on all ranks
      * @throws IllegalArgumentException if the type, or a component's type, has no serializer, or if a record is in a

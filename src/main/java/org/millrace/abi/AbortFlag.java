@@ -27,7 +27,7 @@ public final class AbortFlag extends PolledStruct {
         Words.INT.setRelease(Words.MEMORY, base, 1);
     }
 
-    /** {@return whether the flag is set, so that kernels must exit} */
+    /** {@return true if the flag is set; kernels must then exit} */
     public boolean raisedAcquire() {
         return (int) Words.INT.getAcquire(Words.MEMORY, base) != 0;
     }

@@ -47,7 +47,7 @@ public record ConnectionLayout(long llBytes, long ll128Bytes, long simpleBytes, 
         requireSlots("Simple", simpleBytes, 1);
     }
 
-    /** Creates a layout with NCCL's lines of protocol LL128. */
+    /** Creates a layout in which the lines of protocol LL128 are {@link LL128Line#NCCL}, not those of RCCL. */
     public ConnectionLayout(long llBytes, long ll128Bytes, long simpleBytes) {
         this(llBytes, ll128Bytes, simpleBytes, LL128Line.NCCL);
     }

@@ -10,8 +10,8 @@ import org.millrace.ffi.device.ncclRecvMem;
 import org.millrace.ffi.device.ncclRecvMem_v28;
 
 /**
- * The layout of the memory that kernels share with a proxy, which depends on the calling library and its release. It
- * defines the entries of {@code connFifo} in {@link RecvMem}, and the lines of protocol LL128.
+ * The layout of the memory that kernels share with a proxy. The layout depends on the calling library and on the
+ * library's release. It defines the entries of {@code connFifo} in {@link RecvMem}, and the lines of protocol LL128.
  *
  * <pre>
  *    V28      0           4           8                       16                      24

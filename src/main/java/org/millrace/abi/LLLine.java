@@ -150,10 +150,11 @@ public final class LLLine {
     }
 
     /**
-     * Copies lines to memory, while a kernel polls the flags there. Each half is stored in one access and carries its
-     * own flag, so no flag becomes visible before its data. The JVM's copy moves whole words of 8 bytes, in any order,
-     * if both addresses and the length are multiples of 8. {@code jdk.internal.misc.Unsafe.copyMemory} promises
-     * "coherent units", and {@link MemorySegment#copy(MemorySegment, long, MemorySegment, long, long)} uses it.
+     * Copies lines to memory, while a kernel polls the flags in the copied lines. Each half is stored in one access and
+     * carries its own flag, so no flag becomes visible before its data. The JVM's copy moves whole words of 8 bytes, in
+     * any order, if both addresses and the length are multiples of 8. {@code jdk.internal.misc.Unsafe.copyMemory}
+     * promises "coherent units", and {@link MemorySegment#copy(MemorySegment, long, MemorySegment, long, long)} uses
+     * it.
      */
     public static void copyWords(MemorySegment from, MemorySegment to, long offset, long bytes) {
         MemorySegment.copy(from, offset, to, offset, bytes);

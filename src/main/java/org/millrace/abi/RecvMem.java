@@ -67,10 +67,10 @@ import org.millrace.foreign.Words;
  * NCCL itself never uses mode PTR. The mode is used only if the device and the proxy both belong to Millrace.
  *
  * <p>
- * A release of {@code tail} publishes the slot's data and its {@code connFifo} entry. It pairs with the acquire of
- * {@code tail} by the other side. LL has no tail: a sending kernel writes {@code size} and then the lines, and only the
- * flags in the lines announce the data. With LL, an acquire of {@code size} publishes no data. This acquire only makes
- * the proxy read the lines after {@code size}.
+ * A release of {@code tail} publishes the slot's data and its {@code connFifo} entry. The release pairs with the
+ * acquire of {@code tail} by the reader. LL has no tail: a sending kernel writes {@code size} and then the lines, and
+ * only the flags in the lines announce the data. With LL, an acquire of {@code size} publishes no data. This acquire
+ * only makes the proxy read the lines after {@code size}.
  *
  * <p>
  * NCCL uses {@code flush} with GDRCopy (mapped GPU memory), and Millrace does not use it. Facts: NCCL 2.28
@@ -179,16 +179,16 @@ public final class RecvMem extends PolledStruct {
     }
 
     /**
-     * {@return the mode of a slot, which determines the location of its data: {@link #MODE_NORMAL},
-     * {@link #MODE_OFFSET} or {@link #MODE_PTR}}
+     * {@return the mode of a slot: {@link #MODE_NORMAL}, {@link #MODE_OFFSET} or {@link #MODE_PTR}} The mode determines
+     * the location of the slot's data.
      */
     public int modePlain(int slot) {
         return (int) Words.INT.get(Words.MEMORY, base + layout.mode + entry(slot));
     }
 
     /**
-     * Stores the mode of a slot, which determines the location of its data. A later release of head or tail publishes
-     * it.
+     * Stores the mode of a slot. The mode determines the location of the slot's data. A later release of head or tail
+     * publishes it.
      *
      * @param mode {@link #MODE_NORMAL}, {@link #MODE_OFFSET} or {@link #MODE_PTR}
      */

@@ -68,7 +68,10 @@ public final class SendMem extends PolledStruct {
         return new SendMem(segment);
     }
 
-    /** {@return head: the number of freed steps; after this acquire, the other side no longer accesses their slots} */
+    /**
+     * {@return head: the number of freed steps; after this acquire, the writer of head no longer accesses the slots of
+     * these steps}
+     */
     public long headAcquire() {
         return (long) Words.LONG.getAcquire(Words.MEMORY, base + HEAD_OFFSET);
     }

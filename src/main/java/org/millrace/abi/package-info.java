@@ -1,9 +1,10 @@
 /**
- * Descriptors of the memory that NCCL's kernels and a proxy share. One class describes each struct. The class names the
- * struct's fields, and takes their offsets from the layouts that are generated from {@code headers/}. The comment of
- * the class states the writer and the reader of each field, and the pairing of ordered accesses. The name of a method
- * contains the ordering of its access: {@code headAcquire}, {@code tailRelease}. {@code Plain} accesses are for the
- * only writer of a field, and for fields that are published by the ordered access of another field.
+ * Descriptors of the memory that NCCL's kernels and a proxy share. One class describes each struct. The class has
+ * accessors for the struct's fields. The offsets of the fields come from the layouts that are generated from
+ * {@code headers/}. The comment of the class states the writer and the reader of each field, and the pairing of ordered
+ * accesses. The name of a method contains the ordering of its access: {@code headAcquire}, {@code tailRelease}. A
+ * {@code Plain} access has no ordering. It is correct in two cases: on the thread that alone writes the field, or if an
+ * ordered access of another field publishes the field.
  *
  * <p>
  * A descriptor is a view. It owns no memory, allocates nothing after its construction, and checks its segment once. A

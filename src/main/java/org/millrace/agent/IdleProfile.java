@@ -26,7 +26,7 @@ import org.millrace.foreign.CFunction;
  */
 public enum IdleProfile {
     /**
-     * For a program's thread that waits for the completion of the work that it has enqueued. The wait may be short or
+     * For a thread of the program that has enqueued work and waits for the work's completion. The wait may be short or
      * long.
      */
     COMPLETION(() -> new Backoff(null, 1_000, 100, 10_000, 1_000_000, Sleeper.PARK, PollingThreads.OF_PROCESS)),

@@ -80,18 +80,19 @@ final class BootstrapClient {
     /**
      * Time limit of the first attempt. Rank 0 answers within milliseconds, unless another process listens at the
      * address or rank 0 gets no core. A client cannot distinguish these cases. Each attempt without an answer therefore
-     * doubles the time limit of the next one. Shorter limits would only cause more work for a slow rank 0.
+     * doubles the time limit of the next attempt. Shorter limits would only cause more work for a slow rank 0.
      */
     private static final Duration ATTEMPT = Duration.ofSeconds(2);
     /**
-     * Number of refusals or wrong answers after which this rank gives up. Only refusals and answers of a process that
-     * has not proved that it knows the secret count. Such a process may be any program, and may soon end.
+     * Number of refusals or wrong answers after which this rank gives up. The number includes only refusals and answers
+     * of processes that have not proved their knowledge of the secret. Such a process may be any program, and may soon
+     * end.
      */
     private static final int DOUBTS = 7;
     private static final long DOUBT_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
     /**
-     * Time from a meeting with rank 0 of another run until this rank gives up. The other run may be an earlier one that
-     * is about to end, so this rank waits. The other run may also be a later one, and this rank's own rank 0 will then
+     * Time from a meeting with rank 0 of another run until this rank gives up. The other run may be an earlier run that
+     * is about to end, so this rank waits. The other run may also be a later run, and this rank's own rank 0 will then
      * never listen, so this rank gives up.
      */
     private static final Duration OTHER_RUN = Duration.ofSeconds(2);
@@ -171,8 +172,8 @@ final class BootstrapClient {
                 if (e instanceof SocketTimeoutException) {
                     patience = patience.multipliedBy(2);
                 }
-                // The deadline may cut the last attempt short. The error of such an attempt is less informative than
-                // the previous error, which is then kept.
+                // The deadline may cut the last attempt short. The error of the shortened attempt is less informative
+                // than the error of the attempt before, so the earlier error is kept.
                 if (why == null || !deadline.expired()) {
                     why = e;
                 }

@@ -25,8 +25,8 @@ import org.millrace.net.socket.StreamRecovery;
 
 /**
  * Non-blocking connection that carries the messages of the control plane. Between hosts, the connection may lose its
- * TCP stream and continue over a new one. On a new stream, each side first sends the number of whole frames that it has
- * received. Used by one thread at a time.
+ * TCP stream and continue over a new stream. On a new stream, each side first sends the number of whole frames that it
+ * has received. Used by one thread at a time.
  */
 final class ControlConnection {
 
@@ -209,7 +209,7 @@ final class ControlConnection {
     }
 
     /**
-     * Continues over a new stream, if the recovery has made one.
+     * Continues over a new stream, if the recovery has made a new stream.
      *
      * @throws IOException if the stream cannot be recovered, or the received data violates the protocol
      */

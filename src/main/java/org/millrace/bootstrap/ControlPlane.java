@@ -243,8 +243,8 @@ public final class ControlPlane implements AutoCloseable {
     }
 
     /**
-     * Removes and returns the message with a tag that another rank sent to this rank; null if it has not arrived. Does
-     * not wait. Safe from any thread.
+     * Removes and returns the message that another rank sent to this rank with the given tag; null if the message has
+     * not arrived. Does not wait. Safe from any thread.
      */
     public byte @Nullable [] receive(int from, long tag) {
         return group.take(from, tag);
@@ -332,8 +332,7 @@ public final class ControlPlane implements AutoCloseable {
     }
 
     /**
-     * Reports a failure to the other ranks, unless they know of a failure already because another rank has reported
-     * one.
+     * Reports a failure to the other ranks, unless another rank has already reported a failure to them.
      */
     private void tellOthers(MillraceException e) {
         if (failure() == null) {

@@ -14,7 +14,7 @@ import org.millrace.file.PrivateFile;
  * Directory in which processes of one host decide. For each number, the first proposal becomes the decision. The files
  * stay after the end of the processes, because a stopped process may resume and ask at any later time.
  *
- * @param group text that distinguishes the decisions of this group from those of other groups
+ * @param group text that distinguishes this group's decisions from other groups' decisions
  */
 record DecisionPlace(Path directory, String group) {
 

@@ -24,7 +24,7 @@ import org.millrace.trace.JoinTrace;
 
 /**
  * State of the group of ranks, as this rank knows it. The control thread writes into this state what other ranks
- * report. Callers of {@link ControlPlane} wait here for such reports.
+ * report. Callers of {@link ControlPlane} wait in this object for the reports.
  *
  * <p>
  * One lock guards all fields except the failure. The failure is a volatile field, because callers poll

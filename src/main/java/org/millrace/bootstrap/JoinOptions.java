@@ -67,7 +67,7 @@ public record JoinOptions(Duration deadline, @Nullable String secret, boolean se
                 listener, place);
     }
 
-    /** Returns the same options with the rendezvous's directory, unless a setting names another. */
+    /** Returns the same options with the rendezvous's directory, unless a setting selects another directory. */
     JoinOptions withPlace(@Nullable Path directory) {
         return place != null ? this
                 : new JoinOptions(deadline, secret, secretRequired, tls, run, sockets, listener, directory);

@@ -25,7 +25,9 @@ final class Member extends ControlLoop {
 
     private final ControlConnection connection;
     private final RankIdentity coordinator;
-    /** Rank 0's nonce of the handshake, which identifies the connection when it is recovered. */
+    /**
+     * Nonce that rank 0 sent in the handshake. The nonce identifies the connection when the connection is recovered.
+     */
     private final byte[] nonce;
     private boolean answered;
     private boolean leaving;

@@ -9,7 +9,7 @@ sealed interface Message {
 
     /**
      * Rank 0's answer to {@link Hello}: the identity of rank 0, a proof that rank 0 knows the secret, and a nonce. The
-     * proof that the other rank sends depends on this nonce.
+     * {@link Proof} of the joining rank depends on this nonce.
      */
     record Challenge(RankIdentity identity, byte[] nonce, byte[] proof) implements Message {
     }
@@ -22,7 +22,7 @@ sealed interface Message {
     }
 
     /**
-     * The other rank's answer to {@link Challenge}. The answer proves that the answering rank knows the secret, too.
+     * The joining rank's answer to {@link Challenge}. The answer proves that the joining rank knows the secret, too.
      */
     record Proof(byte[] proof) implements Message {
     }

@@ -163,7 +163,7 @@ final class MessageCodec {
         return length;
     }
 
-    /** Returns the message of a whole frame, which is passed as its header and its body. */
+    /** Returns the message of a whole frame. The caller passes the frame's header and body separately. */
     static Message decode(ByteBuffer header, ByteBuffer body) throws ProtocolException {
         byte type = header.get(2 * Integer.BYTES);
         try {

@@ -10,7 +10,7 @@ import org.millrace.net.connection.PeerText;
  *
  * @param run        {@code MILLRACE_RUN_ID} of the process; empty without one. Two runs may use one address
  * @param kernel     identifier of the Linux kernel that {@code startTicks} refers to; see {@link Machine#kernel}
- * @param startTicks start time of the process, in hundredths of a second since this kernel started; 0 if unknown
+ * @param startTicks start time of the process, in hundredths of a second since this Linux kernel started; 0 if unknown
  */
 record RankIdentity(int rank, long pid, String host, String run, String kernel, long startTicks) {
 
@@ -32,14 +32,14 @@ record RankIdentity(int rank, long pid, String host, String run, String kernel, 
     /**
      * Returns whether the order of two processes' starts is known and needed. The order is needed if neither process
      * has a {@code MILLRACE_RUN_ID}, because only the start times can then show whether both belong to the same run.
-     * The order is known if both start times are known and count from the start of the same kernel.
+     * The order is known if both start times are known and count from the start of the same Linux kernel.
      */
     private boolean comparable(RankIdentity other) {
         return run.isEmpty() && other.run.isEmpty() && startTicks != 0 && other.startTicks != 0
                 && kernel.equals(other.kernel);
     }
 
-    /** Returns by how many milliseconds this process started before another one; negative if it started later. */
+    /** Returns by how many milliseconds this process started before another process; negative if it started later. */
     private long millisBefore(RankIdentity other) {
         return (other.startTicks - startTicks) * MILLIS_PER_TICK;
     }

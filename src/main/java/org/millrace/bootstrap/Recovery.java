@@ -36,13 +36,13 @@ import org.millrace.net.connection.ListeningPorts;
  *
  * <p>
  * <b>Liveness.</b> Each rank listens from the start of the group until it closes or has left by {@link #shrink}. A
- * refused connection therefore shows that a rank is gone. The kernel accepts connections for a stopped process, so a
- * stopped rank is not gone, and the others wait for it until their deadline.
+ * refused connection therefore shows that a rank is gone. The operating system accepts connections for a stopped
+ * process, so a stopped rank is not gone, and the others wait for it until their deadline.
  *
  * <p>
  * <b>Messages.</b> The lowest rank that is not gone coordinates. It is rank 0 of a control plane of its own, which
- * continues without lost members. A rank that loses its coordinator asks the next one, and never returns to a lower
- * rank. So a coordinator has members with higher ranks only.
+ * continues without lost members. A rank that loses its coordinator asks the next coordinator, and never returns to a
+ * lower rank. So a coordinator has members with higher ranks only.
  *
  * <pre>
  *   member                                coordinator
@@ -59,8 +59,8 @@ import org.millrace.net.connection.ListeningPorts;
  *
  * <p>
  * If the group of a decision is not completed, because a further rank is lost, its members make the next decision. A
- * group that descends from another one continues the numbers of its decisions. So two parts of a group that failed at
- * different moments cannot both continue.
+ * group that descends from another group continues the numbers of the other group's decisions. So two parts of a group
+ * that failed at different moments cannot both continue.
  *
  * <p>
  * One thread at a time calls {@link #shrink} and {@link #agree}. {@link #close} ends the calls of other threads.
@@ -186,7 +186,7 @@ public final class Recovery implements AutoCloseable {
     /** Proposal that this rank has accepted for the next decision, and its ballot; -1 if there is none. */
     private int ballot = -1;
     private byte[] accepted = NOTHING;
-    /** Listener of the next group, which this rank has proposed; null if there is none. */
+    /** Listener of the next group that this rank has proposed; null if this rank has proposed no group. */
     private @Nullable ServerSocketChannel next;
     /** Control plane of the coordinator; null until it is needed. */
     private volatile @Nullable ControlPlane star;

@@ -16,7 +16,7 @@ sealed interface Rendezvous permits FileRendezvous, TcpRendezvous, Split.SplitRe
      * Parses {@code file:PATH}, {@code tcp:HOST:PORT}, or {@code job:NAME}. The last form stands for a file that the
      * ranks of a launcher's job share; all these ranks are on this host.
      *
-     * @throws IllegalArgumentException if the text has another form, or is malformed
+     * @throws IllegalArgumentException if the text has none of the three forms, or is malformed
      */
     static Rendezvous parse(String text, JoinOptions options) {
         if (text.startsWith("file:")) {

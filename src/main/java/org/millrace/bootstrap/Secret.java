@@ -58,8 +58,8 @@ final class Secret {
     }
 
     /**
-     * Side that sends a proof or frames. Each side hashes another word, so that neither side can answer with the proof
-     * that it has just received.
+     * Side that sends a proof or frames. The two sides hash different words, so that neither side can answer with the
+     * proof that it has just received.
      */
     enum Side {
         COORDINATOR, MEMBER;

@@ -28,10 +28,10 @@ public final class ChronicleOperands {
      * Callable from any thread that may use the store.
      *
      * @param type element type
-     * @throws IllegalArgumentException if the store is released, on the heap or elastic, if it has no readable bytes,
-     *                                  or if their number is not a multiple of the element size
+     * @throws IllegalArgumentException if the store is released, on the heap, elastic or without readable bytes, or if
+     *                                  the number of readable bytes is not a multiple of the element size
      */
-    @SuppressWarnings("restricted") // the address and size are those of the store
+    @SuppressWarnings("restricted") // the store itself has returned the address and the size
     public static Operand of(BytesStore<?, ?> store, DataType type) {
         String problem = store.refCount() <= 0 ? "is released: reserve it until all operations on it are complete"
                 : !store.isDirectMemory() ? "is not in native memory: use BytesStore.nativeStoreWithFixedCapacity"

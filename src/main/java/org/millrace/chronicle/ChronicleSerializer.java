@@ -14,8 +14,8 @@ import org.millrace.Serializer;
  *
  * <p>
  * Callable from any thread. The serializer reuses one buffer, as large as its largest object so far, so a call
- * allocates only its result. A call creates a buffer if another thread, or an enclosing object, uses this one. An
- * object must not keep the buffer after a call.
+ * allocates only its result. A call creates a second buffer if another thread, or an enclosing object, uses the first
+ * buffer. An object must not keep the buffer after a call.
  *
  * @param <T> type of the objects
  */

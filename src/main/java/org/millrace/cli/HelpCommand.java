@@ -9,8 +9,8 @@ import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
 /**
- * {@code millrace help}. Picocli's own help command is not used, because it declares an option -h, and all commands
- * here already inherit an option -h.
+ * {@code millrace help}. Picocli's own help command is not used, because it declares an option -h, and all commands of
+ * Millrace already inherit an option -h.
  */
 @Command(name = "help", description = "Show the help of a command, as its --help does.")
 final class HelpCommand implements Runnable {

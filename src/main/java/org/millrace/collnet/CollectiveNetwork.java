@@ -12,7 +12,7 @@ import org.millrace.net.MemoryRegion;
  */
 public interface CollectiveNetwork extends AutoCloseable {
 
-    /** Return value for a request that cannot begin now. */
+    /** Return value of a method that makes requests if the request cannot begin now. */
     int NO_REQUEST = -1;
     /** Return value of {@link #test} for a request that is not done. */
     long PENDING = -1;
@@ -40,7 +40,8 @@ public interface CollectiveNetwork extends AutoCloseable {
      * Begins an all-gather of a window. Here, a window is a range of a buffer. The buffer contains the parts of all
      * ranks, one after the other. Each rank receives the bytes of this range.
      *
-     * @param sendOffset    offset in the send memory. The bytes of this rank's part that lie in the window begin there
+     * @param sendOffset    offset in the send memory. At this offset, those bytes of this rank's part begin that lie in
+     *                      the window
      * @param receiveOffset offset in the receive memory from which the window is stored
      * @param bytesPerRank  length of each rank's part
      * @param windowOffset  offset of the window in the concatenation of all parts
@@ -56,8 +57,8 @@ public interface CollectiveNetwork extends AutoCloseable {
      * the memory of the rank to which the part belongs.
      *
      * @param sendOffset    offset in the send memory at which the window begins
-     * @param receiveOffset offset in the receive memory. The bytes of this rank's part that lie in the window are
-     *                      stored from there
+     * @param receiveOffset offset in the receive memory. From this offset on, those bytes of this rank's part are
+     *                      stored that lie in the window
      * @param bytesPerRank  length of each rank's part
      * @param windowOffset  offset of the window in the concatenation of all parts
      * @return a handle for {@link #test}, 0 or more; or {@link #NO_REQUEST}

@@ -34,8 +34,8 @@ public final class MeshNetwork implements CollectiveNetwork {
     public static final int REQUESTS = 256;
 
     /**
-     * Maximum size of a piece, which a thread processes at once, in bytes. Three such pieces fit into a core's
-     * second-level cache.
+     * Maximum size of a piece in bytes. A thread processes one piece at a time. Three pieces of this size fit into a
+     * core's second-level cache.
      */
     static final long MAX_PIECE_BYTES = 256 << 10;
 
@@ -212,7 +212,7 @@ public final class MeshNetwork implements CollectiveNetwork {
     }
 
     /**
-     * {@return whether requests are in flight, because their completion was not reported yet} Callable from any thread.
+     * {@return true while the completion of any request was not reported yet} Callable from any thread.
      */
     public boolean isBusy() {
         return reported.getAcquire() != requested.getAcquire();

@@ -99,10 +99,11 @@ final class MeshPiece {
     }
 
     /**
-     * Returns whether results overwrite data that this rank still sends. If so, that data must have left this rank's
-     * memory before the reduction. Only an all-reduce with one hop overwrites such data, if send and receive memory
-     * overlap. In the other reductions, a rank writes its own result only to its own range, which it does not send as a
-     * contribution. A peer sends a result only after it has received this rank's contribution to the same range.
+     * Returns whether results overwrite data that this rank still sends. In this case, the data must have left this
+     * rank's memory before the reduction. Only an all-reduce with one hop overwrites such data, if send and receive
+     * memory overlap. In the other reductions, a rank writes its own result only to its own range, which it does not
+     * send as a contribution. A peer sends a result only after it has received this rank's contribution to the same
+     * range.
      */
     boolean overwritesWhatItSends() {
         return exchanged && request.isInPlace();

@@ -105,9 +105,9 @@ public final class Configuration {
     }
 
     /**
-     * {@return the configuration of the plugin for libnccl, read from the environment only} Most variables there belong
-     * to NCCL and to other programs, so unknown names are ignored. A value that is not usable is refused when
-     * {@link #get(Setting)} reads it.
+     * {@return the configuration of the plugin for libnccl, read from the environment only} Most variables of the
+     * environment belong to NCCL and to other programs, so unknown names are ignored. A value that is not usable is
+     * refused when {@link #get(Setting)} reads it.
      *
      * @param environment returns the value of a variable, or null
      */
@@ -136,7 +136,7 @@ public final class Configuration {
     }
 
     /**
-     * {@return the text of one setting, for code that runs before all settings are read and checked}
+     * {@return the text of one setting} Used by code that runs before all settings are read and checked.
      *
      * @param setting   setting to find
      * @param overrides values that take precedence over properties and environment
@@ -253,7 +253,7 @@ public final class Configuration {
     }
 
     /**
-     * {@return the value of a setting if it is set, otherwise empty} Used for settings without a common default. The
+     * {@return the value of a setting; empty if the setting is not set} Used for settings without a common default. The
      * code that reads such a setting determines its default.
      *
      * @param setting one of {@link Settings}
@@ -367,8 +367,9 @@ public final class Configuration {
     }
 
     /**
-     * {@return the location of the kernels that unpack under libnccl} Either {@link Settings#UNPACK} or
-     * {@link Settings#NET_DEVICE_UNPACK} determines the location. Documents about NCCL's device use the second name.
+     * {@return the location of the kernels that gather received data from the bounce buffer in a program with libnccl}
+     * Either {@link Settings#UNPACK} or {@link Settings#NET_DEVICE_UNPACK} determines the location. Documents about
+     * NCCL's device use the second name.
      *
      * @throws ConfigurationException if the two contradict each other
      */

@@ -474,7 +474,7 @@ public final class Settings {
         return Collections.unmodifiableList(ALL);
     }
 
-    /** {@return the settings that configure a program: all except those that only the plugin reads} */
+    /** {@return the settings that configure a program: all settings except the settings that only the plugin reads} */
     public static List<Setting<?>> ofPrograms() {
         return ALL.stream().filter(setting -> !setting.part().ofThePlugin()).toList();
     }

@@ -166,7 +166,7 @@ public final class ValueTypes {
         return new Parsed<>(Function.identity(), Function.identity(), meaning);
     }
 
-    /** {@return the type of names of files and directories, which need not exist} */
+    /** {@return the type of names of files and directories; the file or directory need not exist} */
     public static ValueType<Path> paths() {
         return new Parsed<>(Path::of, Path::toString, "a path");
     }

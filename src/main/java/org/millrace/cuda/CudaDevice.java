@@ -120,7 +120,7 @@ public record CudaDevice(CudaRuntime runtime, int index) {
     }
 
     /**
-     * {@return a new, idle stream with the given priority that does not wait for the default stream}
+     * {@return a new, idle stream that has the given priority and does not wait for the default stream}
      *
      * @param priority streams with lower numbers run first; see {@link #streamPriorities()}
      */
@@ -188,7 +188,7 @@ public record CudaDevice(CudaRuntime runtime, int index) {
     }
 
     /**
-     * Properties of a GPU that {@code cudaDeviceGetAttribute} returns. {@link CudaDevice#attribute(int)} reads
+     * Properties that {@code cudaDeviceGetAttribute} returns for a GPU. {@link CudaDevice#attribute(int)} reads
      * properties that are not listed here.
      */
     public enum Attribute {

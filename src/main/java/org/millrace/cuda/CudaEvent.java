@@ -32,8 +32,8 @@ public final class CudaEvent implements Event {
     }
 
     /**
-     * {@return a new event that does not record the time, which costs the device less; it is not recorded in a stream
-     * yet}
+     * {@return a new event without a time; the event is not recorded in a stream yet} An event without a time costs the
+     * device less than an event with a time.
      */
     public static CudaEvent marker(CudaDevice device) {
         return create(device, cudart_h.cudaEventDisableTiming());

@@ -163,7 +163,7 @@ public final class CudaRuntime {
 
     /**
      * Logs a warning if a function that releases a resource returned an error. An exception would not help, because the
-     * caller cannot release the resource in another way.
+     * caller has no other way to release the resource.
      */
     void checkRelease(CudaFunction function, int code) {
         if (code != cudart_h.cudaSuccess() && code != cudart_h.cudaErrorCudartUnloading()) {

@@ -18,9 +18,9 @@ import org.millrace.abi.kernel.WorkCounters;
 import org.millrace.abi.kernel.WorkFifoCounters;
 
 /**
- * The memory of a communicator that host and device share ({@code ncclDevComm}). It contains the ranks, their channels,
- * the work FIFO, the abort flag, and the counters of the work on each channel. The host creates the memory and writes
- * it, and kernels find it by its address. The host may read the counters while kernels run.
+ * The part of a communicator's memory that host and device share ({@code ncclDevComm}). It contains the ranks, their
+ * channels, the work FIFO, the abort flag, and the counters of the work on each channel. The host creates the memory
+ * and writes it, and kernels find it by its address. The host may read the counters while kernels run.
  */
 public final class DeviceCommunicator {
 

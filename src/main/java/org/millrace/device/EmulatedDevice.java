@@ -244,9 +244,9 @@ public final class EmulatedDevice implements Device, StagingDevice, Agent {
     }
 
     /**
-     * Lets the calling thread run the streams for a while if the stream contains many tasks. This does not delay the
-     * program, because further tasks would only wait in the stream. On a machine without a free core, the thread that
-     * usually runs the streams needs the core of the calling thread. Uses no lock.
+     * Lets the calling thread run the streams for a while if the stream contains many tasks. The program is not
+     * delayed, because its further tasks would only wait in the stream. On a machine without a free core, the thread
+     * that usually runs the streams needs the core of the calling thread. Uses no lock.
      */
     public void catchUp(DeviceStream stream) {
         HelpedAgent agent = helped;

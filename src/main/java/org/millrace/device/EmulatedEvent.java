@@ -16,8 +16,8 @@ import org.millrace.failure.RepeatedFailure;
 import org.millrace.operation.Completions;
 
 /**
- * An event of the emulated device. Each recording creates a new {@link EventMark}. A thread that waits for an older
- * recording is therefore not affected by a new one.
+ * An event of the emulated device. Each recording creates a new {@link EventMark}. A new recording therefore does not
+ * affect a thread that waits for an older recording.
  */
 final class EmulatedEvent implements Event {
 

@@ -158,7 +158,7 @@ public final class EmulatedKernel implements StreamTask {
         return "all blocks are done";
     }
 
-    /** Returns the start time of this kernel's blocks; 0 if they never began. Valid only if {@link #done}. */
+    /** Returns the start time of this kernel's blocks; 0 if the blocks have not begun. Valid only if {@link #done}. */
     public long beganAt() {
         return beganAt;
     }

@@ -64,7 +64,8 @@ public final class ReceivePort extends Port {
     }
 
     /**
-     * Gathers the data of the next slots from the bounce buffer, if the connection has one. The data must have arrived.
+     * Gathers the data of the next slots from the bounce buffer. Does nothing if the connection has no bounce buffer.
+     * The data must have arrived.
      *
      * @param bytes number of bytes of the slice
      */
@@ -75,8 +76,8 @@ public final class ReceivePort extends Port {
     }
 
     /**
-     * Returns the memory that contains the data of the next step: the slots, or memory of the peer that the peer points
-     * to.
+     * Returns the memory that contains the data of the next step: the slots, or memory of the peer at an address that
+     * the peer has published.
      */
     public MemorySegment data() {
         int slot = ConnectionLayout.slot(step);

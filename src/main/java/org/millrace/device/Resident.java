@@ -2,7 +2,10 @@ package org.millrace.device;
 
 import org.millrace.abi.kernel.KernelArguments;
 
-/** The state of a communicator that the device's thread needs to run its kernels. Device's thread only. */
+/**
+ * The part of a communicator's state that the device's thread needs to run the communicator's kernels. Device's thread
+ * only.
+ */
 final class Resident {
 
     private final DeviceCommunicator communicator;

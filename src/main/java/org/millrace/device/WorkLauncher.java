@@ -281,8 +281,8 @@ public final class WorkLauncher implements AutoCloseable {
 
     /**
      * Stops launching, and waits until no kernel is on the device and the FIFO is empty. The wait is limited: a kernel
-     * leaves without a request when it stalls or when the communicator is aborted. The wait of a caller for room is
-     * limited in the same way.
+     * leaves without a request when it stalls or when the communicator is aborted. A caller's wait for room is limited
+     * in the same way as the wait for the kernels.
      *
      * @return false if a kernel does not leave; the memory that it accesses must not be freed
      */
@@ -343,8 +343,8 @@ public final class WorkLauncher implements AutoCloseable {
      * Waits until no kernel that was launched before this call is on the device. If a kernel neither makes progress nor
      * leaves within a time limit, the communicator fails, and all its kernels must leave.
      *
-     * @return false if a kernel still does not leave. Then the thread that runs the device has ended, or it is in a
-     *         pass that does not return.
+     * @return false if a kernel still does not leave. In this case the thread that runs the device has ended, or this
+     *         thread is in a pass that does not return.
      */
     public boolean awaitKernels() {
         List<EmulatedKernel> kernels;

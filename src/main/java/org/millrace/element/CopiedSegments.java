@@ -9,8 +9,8 @@ import java.lang.foreign.MemorySegment;
 public final class CopiedSegments {
 
     /**
-     * Thread that stands for the device's threads in checks of access, because it owns no arena, like those threads.
-     * Never started.
+     * Thread that replaces the device's threads in checks of access, because neither this thread nor the device's
+     * threads own an arena. Never started.
      */
     private static final Thread ANY_THREAD = new Thread(() -> {});
 

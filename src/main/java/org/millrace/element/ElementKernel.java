@@ -23,7 +23,8 @@ import org.millrace.element.Loops.Step;
  * or {@code count} is negative.
  *
  * @param elementBytes size of an element in bytes
- * @param pre          loop for this rank's elements if they are only copied; null if they stay unchanged
+ * @param pre          loop for elements of this rank that are copied and not reduced; null if a copy leaves the
+ *                     elements unchanged
  * @param op           loop that combines this rank's elements with the received elements
  * @param post         loop for the result of the last rank; null if that result stays unchanged
  * @param scalar       scalar argument of the loops: the bits of an element, or a number of ranks
@@ -57,8 +58,9 @@ public record ElementKernel(int elementBytes, @Nullable Loop pre, Loop op, @Null
     }
 
     /**
-     * Returns the kernel for a result that several ranks compute independently. All ranks get the same bits. Without
-     * this kernel, two processors could select different NaNs if both operands are NaNs.
+     * Returns the kernel for a result that several ranks compute independently. All ranks get the same bits. If the
+     * type has several NaNs, the kernel replaces each resulting NaN by one fixed NaN. Otherwise two processors could
+     * select different NaNs if both operands are NaNs.
      *
      * @param op an operation whose result for one rank is that rank's own elements
      */
@@ -108,9 +110,9 @@ public record ElementKernel(int elementBytes, @Nullable Loop pre, Loop op, @Null
     }
 
     /**
-     * Continues a reduction: {@code destination[i] = op(input[i], received[i])}, or {@code post} of that value.
+     * Continues a reduction: {@code destination[i] = op(input[i], received[i])}, or {@code post} of this result.
      *
-     * @param received combined elements of the ranks before this one
+     * @param received combined elements of the ranks before this rank
      * @param last     whether this rank is the last one. {@code post} is then applied to the result. {@code post}
      *                 divides an integer average, or replaces NaNs in a result that several ranks compute.
      */

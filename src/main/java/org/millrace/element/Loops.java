@@ -62,12 +62,12 @@ final class Loops {
      *
      * <p>
      * HotSpot (up to at least JDK 25) uses vector instructions only if the stores of one iteration provably do not
-     * overlap the loads of another. HotSpot can never prove this for two native memory segments. It can always prove
-     * this for native memory and an array. The array stays in the first-level cache. The copy costs less time than the
-     * vector instructions save. Per second, a staged loop computes 12 times as many binary16 sums. The factor is 7 for
-     * sums of bytes, and 2 for sums of 32-bit integers. Loops over {@code float}, {@code double} and bfloat16 are no
-     * faster if staged. HotSpot reads their segments as integers and reinterprets the integers as floats, which has no
-     * vector form.
+     * overlap the loads of another. HotSpot can never prove that two native memory segments do not overlap. It can
+     * always prove that native memory and an array do not overlap. The array stays in the first-level cache. The copy
+     * costs less time than the vector instructions save. Per second, a staged loop computes 12 times as many binary16
+     * sums. The factor is 7 for sums of bytes, and 2 for sums of 32-bit integers. Loops over {@code float},
+     * {@code double} and bfloat16 are no faster if staged. HotSpot reads their segments as integers and reinterprets
+     * the integers as floats, which has no vector form.
      */
     private record StagedLoop(Loop loop, int elementBytes) implements Loop {
 
@@ -87,7 +87,7 @@ final class Loops {
      * Sums and products of the floating-point types with 16, 32 and 64 bits. The 16-bit types are computed in binary32.
      * The 24 bits of precision of binary32 are at least two more than twice the precision of a 16-bit type. A sum or a
      * product rounded to 24 bits and then to 11 or 8 bits therefore equals the value rounded once (Figueroa, "When is
-     * double rounding innocuous?", 1995). This does not hold for a product and a sum together, see
+     * double rounding innocuous?", 1995). A product and a sum together do not have this property, see
      * {@link Elements.Rounding#scaleAdd}.
      */
     private static final class FloatFunctions {
@@ -127,11 +127,12 @@ final class Loops {
      *
      * <p>
      * The bits of positive floats, read as integers, have the order of the floats. The bits of negative floats have the
-     * reverse order, and {@code order} reverses it again. The integers then range from the negative NaNs over minus
-     * infinity to infinity and the positive NaNs. The subtraction of the number of negative NaNs wraps the negative
-     * NaNs around to the top, so every NaN is larger than every number. The larger of two values is computed as the
-     * negated smaller one of both negated values. All of this is integer arithmetic without branches, which HotSpot
-     * compiles to vector instructions. HotSpot does not vectorize a comparison of floats that selects a value.
+     * reverse order, and {@code order} reverses it again. The ascending order of the integers is then: negative NaNs,
+     * minus infinity, the numbers, infinity, positive NaNs. Subtracting the number of negative NaNs from each integer
+     * makes the negative NaNs overflow to the largest integers. Every NaN is then larger than every number. The maximum
+     * of two values is computed by negation: both values are negated, their minimum is selected, and the minimum is
+     * negated. All of this is integer arithmetic without branches, which HotSpot compiles to vector instructions.
+     * HotSpot does not vectorize a comparison of floats that selects a value.
      */
     private static final class FloatOrder {
 

@@ -26,7 +26,9 @@ record AlgorithmChoice(Map<String, Set<CollectiveFunction.Algorithm>> allowed) {
             EnumSet.of(CollectiveFunction.Algorithm.RING, CollectiveFunction.Algorithm.TREE,
                     CollectiveFunction.Algorithm.COLLNET_DIRECT, CollectiveFunction.Algorithm.COLLNET_CHAIN);
 
-    /** Minimum number of ranks for a tree. With fewer ranks, a ring has paths as short as those of a tree. */
+    /**
+     * Minimum number of ranks for a tree. With fewer ranks, the paths of a ring are as short as the paths of a tree.
+     */
     private static final int SMALLEST_TREE = 3;
     /**
      * Maximum size of an operation for a tree, in bytes per hop of a ring. Larger operations are faster around a ring.

@@ -28,7 +28,7 @@ import org.millrace.trace.ProcessTrace;
  */
 final class Attendance implements EmulatedDevice.KernelWatch {
 
-    /** Operations of a kernel that need other ranks. */
+    /** Those operations of a kernel that need other ranks. */
     interface Meeting {
 
         void attend(Sink sink);

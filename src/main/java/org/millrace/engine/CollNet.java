@@ -63,7 +63,7 @@ final class CollNet {
      * Returns this rank's transport for networks that reduce. The transport informs the other ranks which of these
      * networks this rank can use.
      *
-     * @param here listener at which other ranks reach this rank over the network
+     * @param here this rank's listener, which other ranks connect to over the network
      */
     public static CollNetTransport transport(Configuration configuration, Network network, Listener here) {
         boolean wanted = configuration.get(Settings.COLLNET_ENABLE);

@@ -18,8 +18,8 @@ import org.millrace.transport.TransportEnd;
 
 /**
  * COLLNET transport, which connects the ranks of a group by a network that reduces ({@code collNetTransport} in NCCL).
- * The offer of each rank names the networks that the rank has. The ranks use the first network that all of them have.
- * This transport is never used for a connection between two ranks.
+ * The offer of each rank contains the names of the rank's networks. The ranks use the first network that all of them
+ * have. This transport is never used for a connection between two ranks.
  */
 final class CollNetTransport implements Transport {
 

@@ -69,7 +69,7 @@ final class CommunicatorParts {
      * Creates the parts. Collective: all ranks of the group must call this constructor.
      *
      * @param control control plane, closed with this object or if this constructor fails
-     * @param shared  threads of the communicator that was split into this one and others; null if this communicator is
+     * @param shared  threads of the communicator whose split created this communicator; null if this communicator is
      *                not the result of a split
      */
     CommunicatorParts(ControlPlane control, Configuration configuration, @Nullable EngineThreads shared) {
@@ -232,7 +232,7 @@ final class CommunicatorParts {
         control.close();
     }
 
-    /** Messages between the ends of connections, which the control plane carries. */
+    /** Messages between the ends of connections. The control plane carries these messages. */
     private record ControlMessages(ControlPlane control) implements PeerMessages {
 
         @Override

@@ -31,8 +31,8 @@ import org.millrace.proxy.spi.ProxyOp;
 
 /**
  * Connectors of a communicator. Each connection is made at its first use. The requesting thread does not wait. The
- * {@link ConnectorService} makes all requested connections concurrently, and no connection waits for another one. If a
- * connection is not made in time, the communicator fails.
+ * {@link ConnectorService} makes all requested connections concurrently, and no connection waits for another
+ * connection. If a connection is not made in time, the communicator fails.
  */
 final class Connectors {
 
@@ -91,8 +91,8 @@ final class Connectors {
      * Sets the object that answers other ranks in each pass of the service's thread. Other ranks' messages wake that
      * thread.
      *
-     * @param deadline maximum time to wait for a peer that has not yet begun a connection, for connections requested
-     *                 from now on
+     * @param deadline maximum time to wait for a peer that has not yet begun a connection. The deadline applies to
+     *                 connections that are requested from now on
      */
     void serve(Attendance ranks, Duration deadline) {
         attendance = ranks;

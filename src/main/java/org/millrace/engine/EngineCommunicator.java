@@ -57,7 +57,10 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
     private final CollectivePlanner collectivePlanner;
     private final TransferPlanner transferPlanner;
     private final WorkLauncher launcher;
-    /** Communicators that were split from this one and that the program still references. An abort also aborts them. */
+    /**
+     * Communicators that were split from this communicator and that the program still references. An abort also aborts
+     * them.
+     */
     private final Set<EngineCommunicator> children = Collections.newSetFromMap(new WeakHashMap<>());
     private final LaunchQueue launches;
     private final Routes routes;
@@ -375,8 +378,8 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
     }
 
     /**
-     * Aborts the communicators that were split from this one, so that their kernels end, too ({@code childAbortFlag} of
-     * NCCL).
+     * Aborts the communicators that were split from this communicator, so that their kernels end, too
+     * ({@code childAbortFlag} of NCCL).
      */
     private void abortChildren(@Nullable Throwable reason) {
         List<EngineCommunicator> all;
@@ -489,8 +492,8 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
     }
 
     /**
-     * Gives up operations that have not completed in time, here and on the other ranks. Returns null if all have
-     * completed.
+     * Gives up operations that have not completed in time, on this rank and on the other ranks. Returns null if all
+     * have completed.
      */
     private @Nullable DeadlineException giveUpLate(List<EmulatedKernel> late, Duration patience) {
         if (late.isEmpty()) {

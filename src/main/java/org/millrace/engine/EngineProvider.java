@@ -42,8 +42,8 @@ public final class EngineProvider implements CommunicatorProvider {
     /**
      * Creates a communicator. Collective: each rank of the group must call this method.
      *
-     * @param shared threads of the communicator that was split into this one and others; null if this communicator is
-     *               not the result of a split
+     * @param shared threads of the communicator whose split creates the new communicator; null if no split creates the
+     *               new communicator
      */
     static EngineCommunicator assemble(ControlPlane control, Configuration configuration,
             @Nullable EngineThreads shared) {

@@ -406,8 +406,8 @@ final class LaunchQueue implements OperationGroup.Part {
      * Launch of one communicator's kernels at the end of a group of operations, on one stream. This stream waits for
      * the earlier work of all streams that the operations name. The named streams then wait for this stream. If the
      * group contains other communicators, this stream is none of the named streams, but a separate stream. On a named
-     * stream, one communicator's kernels would wait for another communicator's kernels. On a peer that names the
-     * communicators in another order, the kernels would wait in the opposite order: a deadlock.
+     * stream, one communicator's kernels would wait for another communicator's kernels. On a peer with the opposite
+     * order of the communicators, the kernels would wait in the opposite order: a deadlock.
      */
     static final class GroupLaunch {
 
@@ -425,8 +425,8 @@ final class LaunchQueue implements OperationGroup.Part {
          *
          * @param used     streams that the operations name, at least one
          * @param alone    whether the group contains no other communicator
-         * @param captured throws if a captured kernel can no longer be launched; null if the streams are not being
-         *                 captured
+         * @param captured check that throws an exception if a captured kernel can no longer be launched; null if the
+         *                 streams are not being captured
          */
         GroupLaunch(EmulatedDevice device, PlanLauncher launcher, List<PlannedKernel> plans, List<DeviceStream> used,
                 boolean alone, @Nullable Runnable captured) {

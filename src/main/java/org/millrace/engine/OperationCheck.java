@@ -10,9 +10,9 @@ import org.millrace.proxy.spi.ProxyException;
 import org.millrace.proxy.spi.ProxyOp;
 
 /**
- * Detects that the two ranks of a direct connection, which has no frames, run different operations. The side that
- * announces an operation second compares it with the record of the side that announced it first. The check runs once
- * for each operation and not for each step.
+ * Detects that the two ranks of a direct connection, which has no frames, run different operations. Both sides announce
+ * each operation. The later side compares its operation with the record of the earlier side. The check runs once for
+ * each operation and not for each step.
  *
  * <pre>
  *   0        RECORDS                   RECORDS + 1      2 * (RECORDS + 1)   records
@@ -120,7 +120,8 @@ final class OperationCheck {
         LONG.setOpaque(mine, at + SIGNATURE, op.signature());
         LONG.setOpaque(mine, at + COUNT, op.count());
         LONG.setRelease(mine, at + NUMBER, number);
-        // Pairs with the full fence that the other side executes here. If both sides announce at the same time, at
+        // Pairs with the full fence that the other side executes at this place of its own announcement. If both sides
+        // announce at the same time, at
         // least one of them sees the other side's record.
         VarHandle.fullFence();
     }

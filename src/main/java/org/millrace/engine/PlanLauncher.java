@@ -84,7 +84,7 @@ final class PlanLauncher {
     /**
      * A plan: a kernel, and the operations that are announced to the proxies before each run of the kernel.
      *
-     * @param who beginning of the kernel's name, which identifies its communicator in messages
+     * @param who beginning of the kernel's name; it identifies the kernel's communicator in messages
      */
     public record PlannedKernel(String who, KernelPlan kernel, List<PlannedOperation> operations) {
 

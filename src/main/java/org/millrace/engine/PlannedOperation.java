@@ -34,7 +34,10 @@ sealed interface PlannedOperation {
             return count * type.bytes();
         }
 
-        /** Returns whether another collective would be planned in the same way, with operands in the same memory. */
+        /**
+         * Returns whether another collective would be planned in the same way as this operation, with operands in the
+         * same memory.
+         */
         boolean isLike(Collective other) {
             return operation == other.operation && count == other.count && type == other.type && root == other.root
                     && op.equals(other.op) && isSame(send, other.send) && isSame(receive, other.receive);

@@ -16,7 +16,7 @@ import org.millrace.transport.TransportEnd;
 
 /**
  * SHM transport between processes of one host. The devices write and read memory that both processes map. With {@code
- * NCCL_SHM_USE_CUDA_MEMCPY}, proxies copy on the sides that {@code NCCL_SHM_MEMCPY_MODE} names. {@code
+ * NCCL_SHM_USE_CUDA_MEMCPY}, proxies copy on the sides that {@code NCCL_SHM_MEMCPY_MODE} selects. {@code
  * NCCL_SHM_LOCALITY} selects the side that creates the memory, and therefore the memory's NUMA node.
  */
 final class ShmTransport implements Transport {

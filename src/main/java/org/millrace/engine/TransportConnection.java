@@ -22,7 +22,7 @@ final class TransportConnection implements AutoCloseable {
     private final List<ProxyConnection> proxies;
     private final AtomicBoolean closed = new AtomicBoolean();
 
-    /** @param end end of the connection, which is connected */
+    /** @param end this rank's end of the connection; the end is already connected */
     TransportConnection(ConnectionName name, String transport, TransportEnd end) {
         this.name = name;
         this.transport = (transport + " " + end.way()).strip();
@@ -31,7 +31,7 @@ final class TransportConnection implements AutoCloseable {
         this.proxies = List.copyOf(end.proxyProgress());
     }
 
-    /** {@return the name of the connection, for messages} */
+    /** {@return the connection's name in messages} */
     public ConnectionName name() {
         return name;
     }

@@ -145,7 +145,8 @@ final class TransportConnections implements AutoCloseable {
     }
 
     /**
-     * Registers user memory for sends and receives with each transport that can register it.
+     * Registers user memory for sends and receives. The memory is registered with each transport that can register
+     * memory.
      *
      * @param memory native memory, which must outlive the result
      */

@@ -32,7 +32,7 @@ final class Transports {
      * Returns all transports of a rank.
      *
      * @param unpacking settings for kernels that gather received data; null if they do not gather
-     * @param here      listener at which other ranks reach this rank over the network
+     * @param here      this rank's listener, which other ranks connect to over the network
      */
     public static List<Transport> of(SharedMemoryOptions shared, @Nullable Unpacking unpacking, Path sharedDirectory,
             Network network, Listener here) {
@@ -44,8 +44,9 @@ final class Transports {
     }
 
     /**
-     * Returns a heap for memory of the device that other processes map. Peers read this memory without a proxy, or wake
-     * the rank through it. Returns null if no peer may map the heap, or if shared memory is not available.
+     * Returns a heap for the part of the device's memory that other processes map. Peers read this memory without a
+     * proxy, or wake the rank through it. Returns null if no peer may map the heap, or if shared memory is not
+     * available.
      */
     public static @Nullable SharedHeap heap(int rank, List<PeerInfo> peers) {
         PeerInfo here = peers.get(rank);
@@ -61,7 +62,7 @@ final class Transports {
     }
 
     /**
-     * Returns whether two ranks may map each other's heap. Two ranks of one process that P2P connects need the heap
+     * Returns whether two ranks may map each other's heap. If P2P connects two ranks of one process, they need the heap
      * only to wake each other.
      */
     private static boolean mayMap(PeerInfo here, PeerInfo there) {

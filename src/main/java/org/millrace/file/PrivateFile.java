@@ -46,16 +46,17 @@ public final class PrivateFile {
     }
 
     /**
-     * Returns whether a path is a regular file of this user. Checked before the file is opened, because opening another
-     * kind of file may block. For example, the opening of a pipe blocks until the pipe has a writer.
+     * Returns whether a path is a regular file of this user. Checked before the file is opened, because opening a file
+     * of another kind, for example a pipe, may block. For example, the opening of a pipe blocks until the pipe has a
+     * writer.
      */
     public static boolean isOurFile(Path file) throws IOException {
         return isOurs(file) && Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS);
     }
 
     /**
-     * Returns a subdirectory of a shared directory that only this user can use. Creates the subdirectory if it does not
-     * exist.
+     * Returns a subdirectory that only this user can use, in a directory that other users share. Creates the
+     * subdirectory if it does not exist.
      *
      * @throws IOException if another user created the subdirectory before
      */

@@ -137,7 +137,7 @@ public record ProcessIdentity(long pid, long startTicks, long namespace) {
         return pid + "-" + startTicks + "-" + namespace;
     }
 
-    /** Returns the process that a text names; null if the text has another format. */
+    /** Returns the process that a text identifies; null if the text has another format. */
     static @Nullable ProcessIdentity parse(String text) {
         Matcher matcher = TEXT.matcher(text);
         return matcher.matches()

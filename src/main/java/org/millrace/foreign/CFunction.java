@@ -15,12 +15,12 @@ import java.util.Optional;
  * A C function with up to nine arguments, which are integers or pointers.
  *
  * <p>
- * For each new signature of calls the JVM generates code. This takes ten milliseconds or more, and delays the start of
- * a program. Therefore all functions with up to six arguments are called with one signature of six arguments. All other
- * functions are called with one signature of nine. The function ignores the additional arguments. On x86-64 and AArch64
- * each of the first six integer arguments has its own register. Each further argument has a register or eight bytes of
- * the stack. A function reads only the arguments that it declares. Of an {@code int} it reads only the lower half of
- * the register (System V ABI 3.2.3, AAPCS64 6.8.2).
+ * For each new signature of calls the JVM generates code. The generation takes ten milliseconds or more, and delays the
+ * start of a program. Therefore all functions with up to six arguments are called with one signature of six arguments.
+ * All other functions are called with one signature of nine. The function ignores the additional arguments. On x86-64
+ * and AArch64 each of the first six integer arguments has its own register. Each further argument has a register or
+ * eight bytes of the stack. A function reads only the arguments that it declares. Of an {@code int} it reads only the
+ * lower half of the register (System V ABI 3.2.3, AAPCS64 6.8.2).
  *
  * <p>
  * A function with a variable number of arguments is called like any other: in each call the linker states that no

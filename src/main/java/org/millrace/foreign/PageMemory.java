@@ -32,8 +32,8 @@ public final class PageMemory {
     private PageMemory() {}
 
     /**
-     * Returns the free pages of {@code malloc} to the system, if the C library has a function for this. Takes
-     * milliseconds. Other threads may have to wait for {@code malloc} during that time.
+     * Returns the free pages of {@code malloc} to the system. Does nothing if the C library lacks the function that
+     * returns pages. Takes milliseconds. Other threads may have to wait for {@code malloc} during that time.
      */
     public static void trimHeap() {
         Trim.CALL.ifPresent(trim -> trim.call(0));

@@ -264,8 +264,8 @@ final class FrameDispatcher {
     }
 
     /**
-     * Returns the window that a frame names; null while this rank has not registered the window. Checks that the window
-     * contains the frame's range of bytes.
+     * Returns the window that a frame belongs to; null while this rank has not registered the window. Checks that the
+     * window contains the frame's range of bytes.
      */
     private @Nullable Window window(FrameHeader header, long bytes) {
         long handle = GinHeader.window(header);

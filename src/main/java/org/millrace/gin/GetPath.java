@@ -11,8 +11,8 @@ import org.millrace.gin.OutboundFrames.OutboundFrame;
 final class GetPath extends Path {
 
     /**
-     * Maximum number of gets that one rank requests from another before the first of these gets is answered; a power of
-     * two. The answering rank therefore stores at most this number of gets.
+     * Maximum number of unanswered gets that one rank has requested from another rank; a power of two. The answering
+     * rank therefore stores at most this number of gets.
      */
     static final int MAX_GETS = 256;
 

@@ -28,8 +28,8 @@ final class GinCheck extends FrameCheck {
     }
 
     /**
-     * Returns the given receiver, or a receiver that also checks payloads. That receiver accepts a frame only after the
-     * payload of the previous one was checked, because both may be written to the same bytes.
+     * Returns the given receiver, or a receiver that also checks payloads. The checking receiver accepts a frame only
+     * after the previous frame's payload was checked, because both payloads may be written to the same bytes.
      */
     static FrameReceiver of(LocalRank rank, int peer, FrameReceiver receiver) {
         return rank.options().check() == PayloadCheck.OFF ? receiver

@@ -124,7 +124,7 @@ public final class GinCommunicator {
 
     /**
      * Closes a window and its memory. Waits until no transfer uses the window, or until all connections are closed. A
-     * descriptor that names the window afterwards is an error.
+     * later descriptor with the window's handle is an error.
      *
      * @param window the window to close; ignored if the window is already closed
      * @throws GinException if a transfer still uses the window after the communicator's patience; the window's memory
@@ -173,7 +173,8 @@ public final class GinCommunicator {
      * Allows a peer, from now on, to stage the bytes that it sends to this rank in shared memory. Must be called before
      * the peer calls {@link #stageOut}.
      *
-     * @param ring ring in the shared memory, which must stay mapped until the agent no longer serves the communicator
+     * @param ring ring in the shared memory. The memory must stay mapped until the agent no longer serves the
+     *             communicator
      */
     public void stageIn(int peer, StagingRing ring) {
         stage(ring, () -> ((PeerConnection) peers[peer]).stageIn(ring));
@@ -182,7 +183,8 @@ public final class GinCommunicator {
     /**
      * Stages the bytes that this rank sends to a peer in shared memory, from now on.
      *
-     * @param ring ring in the shared memory, which must stay mapped until the agent no longer serves the communicator
+     * @param ring ring in the shared memory. The memory must stay mapped until the agent no longer serves the
+     *             communicator
      */
     public void stageOut(int peer, StagingRing ring) {
         stage(ring, () -> ((PeerConnection) peers[peer]).stageOut(ring));

@@ -58,7 +58,7 @@ final class GinDescriptor {
         return GinOp.signals(op);
     }
 
-    /** Returns the error in the descriptor, or null. Errors that depend on windows are not detected here. */
+    /** Returns the error in the descriptor, or null. This method does not detect errors that depend on windows. */
     public @Nullable String problem(GinContext context) {
         if (!versionKnown) {
             return "its format's version is not the one that NCCL asked for: "

@@ -3,8 +3,8 @@ package org.millrace.gin;
 import org.millrace.MillraceException;
 
 /**
- * Failure of a GIN communicator. The message names the rank, the peer, the context and the descriptor, except those
- * that are unknown.
+ * Failure of a GIN communicator. The message contains the rank, the peer, the context and the descriptor, as far as
+ * they are known.
  */
 public class GinException extends MillraceException {
 

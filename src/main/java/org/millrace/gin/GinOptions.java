@@ -10,9 +10,9 @@ import org.millrace.config.Settings.PayloadCheck;
  * @param chunkBytes maximum number of bytes of a put or get that one frame transfers. The memory of each window must
  *                   support transfers of this size.
  * @param depth      maximum number of frames in flight in each direction between two ranks, a power of two
- * @param patience   maximum time that a frame waits until this rank has created the window or context that the frame
- *                   names. It is also the maximum time that the close of a window or context waits for operations in
- *                   flight. If no operation makes progress for this time, the communicator reports a stall.
+ * @param patience   maximum time that a frame waits until this rank has created the frame's window or context. It is
+ *                   also the maximum time that the close of a window or context waits for operations in flight. If no
+ *                   operation makes progress for this time, the communicator reports a stall.
  * @param check      check of the payloads of frames, the same on all ranks
  */
 public record GinOptions(long chunkBytes, int depth, Duration patience, PayloadCheck check) {

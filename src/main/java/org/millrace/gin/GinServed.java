@@ -9,7 +9,7 @@ import org.millrace.abi.gin.GinOp;
  * The total is the sum of all components except {@code signalled} and {@code reached}.
  *
  * @param puts      puts of bytes of a window
- * @param values    puts of an inline value, which is in the descriptor
+ * @param values    puts of an inline value; the value is in the descriptor
  * @param signals   signals without bytes, including signals in windows
  * @param gets      gets of bytes of a peer's window
  * @param flushes   flushes of earlier operations

@@ -13,7 +13,7 @@ final class InboundFrames {
     private long added;
     private long arrived;
     private long settled;
-    /** Number of arrived frames when {@link #settle} last requested the begin of the batched copies. */
+    /** Number of arrived frames when {@link #settle} last requested that the batched copies begin. */
     private long asked;
 
     InboundFrames(int depth) {
@@ -109,8 +109,8 @@ final class InboundFrames {
     }
 
     /**
-     * Abandons all frames, because the connection is closed. Includes frame objects that were not added, because a
-     * failure may have occurred between the begin of a transfer and {@link #add}.
+     * Abandons all frames, because the connection is closed. Includes frame objects that were not added: a failure may
+     * have occurred after the start of a transfer and before {@link #add}.
      */
     void abandon() {
         for (InboundFrame frame : ring) {

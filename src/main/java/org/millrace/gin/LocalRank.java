@@ -1,5 +1,5 @@
 package org.millrace.gin;
 
-/** State of this rank of a communicator that all GIN paths of the communicator share. */
+/** This rank's state in a communicator. All GIN paths of the communicator share this state. */
 record LocalRank(int rank, int ranks, GinOptions options, Windows windows, GinContexts contexts) {
 }

@@ -132,8 +132,8 @@ final class OutboundFrames {
     }
 
     /**
-     * Abandons all entries, because the connection is closed. Includes objects that were not added, because a failure
-     * may have occurred between the begin of a transfer and {@link #add}.
+     * Abandons all entries, because the connection is closed. Includes objects that were not added: a failure may have
+     * occurred after the start of a transfer and before {@link #add}.
      */
     void abandon() {
         for (OutboundFrame frame : ring) {
@@ -208,7 +208,7 @@ final class OutboundFrames {
             order = of;
         }
 
-        /** Adds the descriptor's signal to the header, if the descriptor has one. */
+        /** Adds the descriptor's signal to the header. Does nothing if the descriptor has no signal. */
         void signals(GinDescriptor descriptor) {
             if (descriptor.signals()) {
                 GinHeader.signal(header, descriptor.signal, descriptor.signalValue);
@@ -253,7 +253,7 @@ final class OutboundFrames {
         }
 
         /**
-         * Returns whether the network has sent the frames of this entry and of all earlier ones.
+         * Returns whether the network has sent the frames of this entry and of all earlier entries.
          *
          * @param frames number of frames that the network has sent
          */

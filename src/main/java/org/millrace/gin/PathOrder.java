@@ -44,7 +44,7 @@ final class PathOrder {
     private final Entries copies = new Entries(false);
 
     /**
-     * The queue's entries of one kind in {@link OutboundFrames}, up to the newest one. Records a range that contains
+     * The queue's entries of one kind in {@link OutboundFrames}, up to the newest entry. Records a range that contains
      * all bytes that these entries write.
      */
     private final class Entries {
@@ -163,8 +163,8 @@ final class PathOrder {
     }
 
     /**
-     * Increases the signal that a frame's header names, directly in the peer's memory. Returns false if that is not
-     * possible now, so that the frame must be sent.
+     * Increases the signal that a frame's header identifies. The increase is made directly in the peer's memory.
+     * Returns false if that is not possible now, so that the frame must be sent.
      *
      * @param sent number of frames that this rank has offered to the peer
      */

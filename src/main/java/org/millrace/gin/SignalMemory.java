@@ -87,7 +87,7 @@ public final class SignalMemory {
      * settled all frames that this rank has sent.
      *
      * @param signals the signals
-     * @param settled cells for the numbers of settled frames, which the peer publishes
+     * @param settled cells for the numbers of settled frames; the peer publishes these numbers
      * @param cell    index of this rank's cell in {@code settled}
      */
     public record PeerSignals(GinCells signals, GinCells settled, int cell) {

@@ -7,8 +7,9 @@ import org.millrace.abi.gin.GinCells;
 /**
  * Shared memory of one host that carries bytes of one rank, the sender, to a window of another rank, the receiver. No
  * CPU copies the bytes if the ranks have devices. The sender's device copies the bytes into the ring. A frame without
- * payload tells the receiver their location. The receiver's device copies the bytes out of the ring. Both processes map
- * the ring's memory. The address of the memory may differ between the processes, and between a process and its device.
+ * payload tells the receiver the location of the bytes in the ring. The receiver's device copies the bytes out of the
+ * ring. Both processes map the ring's memory. The address of the memory may differ between the processes, and between a
+ * process and its device.
  *
  * <pre>
  *   0          64            4096                               4096 + capacity
@@ -22,8 +23,8 @@ import org.millrace.abi.gin.GinCells;
  * multiple of 64 bytes. A piece that does not fit before the end of the ring begins at offset 4096 again. A position is
  * the number of bytes that have passed through the ring since its creation, including the skipped bytes. Sender and
  * receiver compute positions by the same rule. {@code released} is the position after the bytes that the receiver has
- * read. Only the receiver writes it. One word is sufficient, because the receiver settles pieces in the order of their
- * positions.
+ * read. Only the receiver writes {@code released}. One word is sufficient, because the receiver settles pieces in the
+ * order of their positions.
  */
 public final class StagingRing {
 

@@ -1,9 +1,9 @@
 package org.millrace.gin;
 
 /**
- * Ends the waits of kernels after their communicator has failed. Such a kernel waits for a free slot in a queue, for a
- * flush, or for a signal. After a failure these events no longer occur, and NCCL has no flag that a program's kernel
- * could poll. This class detects whether a kernel has posted descriptors that will not be carried out. After
+ * Ends the waits of kernels after their communicator has failed. A kernel may wait for a free slot in a queue, for a
+ * flush, or for a signal. After a failure none of these waits ends by itself, and NCCL has no flag that a program's
+ * kernel could poll. This class detects whether a kernel has posted descriptors that will not be carried out. After
  * {@link #release} it ends the waits, as NCCL's abort flag ends the waits of NCCL's own kernels. A kernel's wait then
  * returns although its condition is not met.
  *
@@ -15,10 +15,11 @@ package org.millrace.gin;
 public final class WaitRelease {
 
     /**
-     * Increment of signals. A kernel compares the lowest 64, 32 or 16 bits of a signal with the value that it waits
-     * for. The comparison is modulo 2⁶⁴, 2³² or 2¹⁶. A signal has reached the value if it equals the value, or is ahead
-     * of the value by less than half of this range. For each width the increment is about an eighth of the range. The
-     * signal is therefore ahead of the value after the first, the second and the third increment.
+     * Increment of signals. A kernel compares the lowest 64, 32 or 16 bits of a signal with the value that the kernel
+     * waits for. The comparison is modulo 2⁶⁴, 2³² or 2¹⁶. A signal has reached the value if it equals the value, or is
+     * ahead of the value by less than half of the modulus. For each width the increment is about an eighth of the
+     * modulus. One, two or three increments therefore move the signal ahead of the value, but by less than half of the
+     * modulus.
      */
     private static final long STEP = 1L << 61 | 1L << 29 | 1L << 13;
     private static final long PERIOD_NANOS = 10_000_000;

@@ -23,7 +23,7 @@ public final class Window {
         this.memory = memory;
     }
 
-    /** Returns the handle that names the window in descriptors: 63 bits, not 0, the same on every rank. */
+    /** Returns the handle that identifies the window in descriptors: 63 bits, not 0, the same on every rank. */
     public long handle() {
         return handle;
     }

@@ -354,8 +354,8 @@ final class GpuDevice implements Device, StagingDevice {
         }
 
         /**
-         * Returns whether a copy of host memory must be staged here. Returns false while the stream is being captured,
-         * because CUDA itself makes the copies of a graph.
+         * Returns whether a copy of host memory must be staged in a pinned buffer. Returns false while the stream is
+         * being captured, because CUDA itself makes the copies of a graph.
          */
         boolean isFor(MemorySegment host, CudaStream stream) {
             if (host.byteSize() == 0 || stream.isCapturing()) {

@@ -21,7 +21,7 @@ public final class BundledLibrary {
 
     public static final String NAME = "libnccl-net-millrace.so";
 
-    /** Maximum length of a plugin's path that NCCL accepts, in characters. */
+    /** Maximum length that NCCL accepts for a plugin's path, in characters. */
     private static final int MAX_PATH_LENGTH = 254;
 
     private static final Logger LOG = LogManager.getLogger(BundledLibrary.class);

@@ -262,8 +262,8 @@ public final class NativeLibrary {
         }
 
         /**
-         * Describes missing functions among those that every release of the library has. If such a function is missing,
-         * the file is another library or is damaged. Returns null if none is missing.
+         * Describes the missing functions, among the functions that every release of the library has. If such a
+         * function is missing, the file is another library or is damaged. Returns null if none is missing.
          */
         private @Nullable String lacksEssentials(MemorySegment handle) {
             List<String> lacking = search.functions()

@@ -295,7 +295,7 @@ public final class NcclLibrary {
 
     /**
      * Logs a warning if a function that releases an object has failed. An exception would not help, because the caller
-     * cannot release the object in another way.
+     * has no other way to release the object.
      */
     void checkRelease(NcclFunction function, int code) {
         if (code != nccl_h.ncclSuccess() && code != nccl_h.ncclInProgress()) {

@@ -16,7 +16,7 @@ public final class NcclMemory {
     public enum Kind {
         /** Memory that NCCL can free and allocate again. */
         SUSPENDABLE,
-        /** Not a size: 1 if the {@link #SUSPENDABLE} memory is freed now, otherwise 0. */
+        /** Not a size: 1 from {@link NcclMemory#suspend} until {@link NcclMemory#resume}, otherwise 0. */
         SUSPENDED,
         /** Memory that NCCL cannot free. */
         PERSISTENT,
@@ -41,7 +41,7 @@ public final class NcclMemory {
         }
     }
 
-    /** {@return whether the suspendable memory is freed now} */
+    /** {@return true from {@link #suspend} until {@link #resume}: the suspendable memory is freed in this period} */
     public boolean isSuspended() {
         return bytes(Kind.SUSPENDED) != 0;
     }

@@ -132,7 +132,10 @@ public final class NcclParameters {
             return name;
         }
 
-        /** {@return the setting's value if it is an integer of any size, signed or unsigned; otherwise empty} */
+        /**
+         * {@return the value of an integer setting of any size, signed or unsigned; empty for a setting of another
+         * type}
+         */
         public Optional<BigInteger> integer() {
             try (Arena arena = Arena.ofConfined()) {
                 MemorySegment out = arena.allocate(ValueLayout.JAVA_LONG);
@@ -149,7 +152,7 @@ public final class NcclParameters {
             }
         }
 
-        /** {@return the setting's value if it is a text; otherwise empty} */
+        /** {@return the value of a text setting; empty for a setting of another type} */
         public Optional<String> text() {
             library.require(NcclFunction.PARAM_GET_STR);
             try (Arena arena = Arena.ofConfined()) {

@@ -7,7 +7,7 @@ import org.millrace.ffi.nccl.ncclCommProperties_t;
 import org.millrace.ffi.nccl.nccl_h;
 
 /**
- * Properties of a communicator that NCCL reports: {@link NcclCommunicator#properties()}. Requires NCCL 2.29.7.
+ * Properties that NCCL reports for a communicator: {@link NcclCommunicator#properties()}. Requires NCCL 2.29.7.
  *
  * @param cudaDevice      CUDA's number of this rank's GPU in this process
  * @param managedDevice   number of this rank's GPU in NVIDIA's management library (NVML)

@@ -17,8 +17,8 @@ public final class NcclWindow implements AutoCloseable {
     /** Options for the registration of a window. */
     public enum Flag {
         /**
-         * All ranks register memory of the same size and layout, which begins at a multiple of 4096. Kernels can then
-         * access it directly.
+         * All ranks register memory of the same size and layout, and the memory begins at a multiple of 4096. Kernels
+         * can then access the memory directly.
          */
         SYMMETRIC(nccl_h.NCCL_WIN_COLL_SYMMETRIC()),
         /** The data of puts becomes visible in the order of the puts; from 2.29.7 on. */

@@ -49,7 +49,7 @@ public final class FrameHeader {
     }
 
     /**
-     * Copies the content of another header to this one.
+     * Copies the content of another header to this header.
      *
      * @param other the header to copy
      */

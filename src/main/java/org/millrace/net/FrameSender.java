@@ -78,7 +78,7 @@ public interface FrameSender extends FrameEnd {
         int rails();
 
         /**
-         * Resets the streams of one rail at once. This has the effect of a pulled cable or a failed card. The
+         * Resets the streams of one rail at once. The reset has the effect of a pulled cable or a failed card. The
          * connection detects the loss when it next makes progress.
          *
          * @param rail 0 to {@code rails() - 1}; the call has no effect on a rail that is lost already, or if the

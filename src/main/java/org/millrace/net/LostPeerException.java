@@ -8,7 +8,7 @@ public class LostPeerException extends ConnectionException {
     private final String lostPeer;
 
     /**
-     * Creates an exception for a peer that named a lost process.
+     * Creates an exception for a peer whose shutdown message named a lost process.
      *
      * @param message  connection, its progress, and the peer's message
      * @param lostPeer description of the process that the peer has lost

@@ -3,7 +3,10 @@ package org.millrace.net;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
-/** A way to move frames between processes: TCP, shared memory, or another. All methods are safe from any thread. */
+/**
+ * A way to move frames between processes, for example over TCP or through shared memory. All methods are safe from any
+ * thread.
+ */
 public interface Network extends AutoCloseable {
 
     /** {@return name of the network for settings and messages, for instance {@code "socket"}} */

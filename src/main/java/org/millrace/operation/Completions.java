@@ -30,8 +30,8 @@ public final class Completions implements Runnable {
             TimeUnit.SECONDS, new SynchronousQueue<>(), Thread.ofPlatform().daemon().name("callback-", 0).factory());
 
     /**
-     * A stage that runs asynchronous functions on {@link #CALLBACKS}. All stages derived from this stage run their
-     * functions there, too.
+     * A stage that runs asynchronous functions on {@link #CALLBACKS}. All stages derived from this stage also run their
+     * functions on {@link #CALLBACKS}.
      */
     private static final class Stage<T> extends CompletableFuture<T> {
 

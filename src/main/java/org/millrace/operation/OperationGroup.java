@@ -87,8 +87,8 @@ public final class OperationGroup {
     }
 
     /**
-     * Calls a function when the operations that the calling thread has enqueued are launched: immediately, or at the
-     * end of the thread's open group.
+     * Calls a function when the calling thread's enqueued operations are launched: immediately, or at the end of the
+     * thread's open group.
      *
      * @param owner  owner of the part that the operations belong to
      * @param action receives the reason why that part could not be launched, or null. If several communicators share

@@ -72,7 +72,7 @@ public final class StagingMemory implements AutoCloseable {
 
     private final Source source;
     private final Map<Long, Deque<Block>> idle = new HashMap<>();
-    /** All allocated blocks. The block of a failed operation stays here and is never reused. */
+    /** All allocated blocks. The block of a failed operation stays in this list and is never reused. */
     private final List<Block> all = new ArrayList<>();
     private boolean closed;
 

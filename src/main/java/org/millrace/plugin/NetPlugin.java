@@ -118,7 +118,7 @@ final class NetPlugin {
         /**
          * Creates a context.
          *
-         * @param communicator NCCL's hash of the communicator, which appears in messages. NCCL also passes this hash to
+         * @param communicator NCCL's hash of the communicator; messages contain the hash. NCCL also passes this hash to
          *                     the tuner
          */
         Context(Session in, long communicator, LossWatch losses) {
@@ -267,8 +267,8 @@ final class NetPlugin {
 
     /**
      * Returns the session of an NCCL library of this process; null before the library's first init and after its last
-     * finalize. The address 0 stands for a caller outside all libraries, such as code that a JVM has compiled. For the
-     * address 0, the result is the open session if exactly one session is open; otherwise null.
+     * finalize. The library's address is 0 if the caller is not in a library, for example in code that a JVM has
+     * compiled. For the address 0, the result is the open session if exactly one session is open; otherwise null.
      */
     public @Nullable Session sessionIfAny(long library) {
         Session found = sessions.get(library);

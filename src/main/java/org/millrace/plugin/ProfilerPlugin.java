@@ -15,7 +15,7 @@ import org.millrace.trace.CommunicatorTrace;
 import org.millrace.trace.ProcessTrace;
 
 /**
- * Operations of NCCL's profiler tables that Java implements: the begin and the end of a communicator. The shim itself
+ * Operations of NCCL's profiler tables that Java implements: the start and the end of a communicator. The shim itself
  * records the other events, in the communicator's block of this process's trace.
  */
 final class ProfilerPlugin {

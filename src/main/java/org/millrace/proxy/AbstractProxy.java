@@ -73,7 +73,8 @@ public abstract class AbstractProxy implements ProxyConnection {
     /**
      * Sets the trace of the connection. Must be called before the proxy is added to an agent.
      *
-     * @param written trace of this connection, which the proxy closes when it stops; null for no trace
+     * @param written trace of this connection. The proxy closes the trace when the proxy stops. Null if the connection
+     *                has no trace
      */
     public final void tracedBy(@Nullable ConnectionTrace written) {
         trace = written;

@@ -6,8 +6,8 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.FrameReceiver.Pages;
 
 /**
- * The pages of the bounce buffer that belong to one connection. Each of the connection's eight slots of protocol Simple
- * has its own pages, with room for the slot's bytes. The pages of a slot are free when the slot is free.
+ * Those pages of the bounce buffer that belong to one connection. Each of the connection's eight slots of protocol
+ * Simple has its own pages, with room for the slot's bytes. The pages of a slot are free when the slot is free.
  */
 public final class BouncePages {
 

@@ -142,7 +142,7 @@ public final class CopyProxy extends AbstractProxy {
 
     /**
      * Copies from the slots of one connection to the slots of another connection. The copies advance asynchronously, or
-     * in the proxy's passes. They complete in the order of their begin, like the commands of one stream. At most
+     * in the proxy's passes. They complete in the order in which they began, like the commands of one stream. At most
      * {@link ConnectionLayout#SLOTS} copies are in flight.
      */
     interface SlotCopies {
@@ -199,7 +199,7 @@ public final class CopyProxy extends AbstractProxy {
                 int pieces = 0;
                 while (completed != begun && left > 0) {
                     int index = ConnectionLayout.slot(completed);
-                    // Lines must be copied from the first to the last, so all lines of a slot are copied in one pass.
+                    // Lines must be copied in ascending order, so all lines of a slot are copied in one pass.
                     // The lines of a slot are at most a few times longer than BYTES_A_PASS.
                     long piece =
                             protocols[index] == Protocol.SIMPLE ? Math.min(sizes[index] - copied, left) : sizes[index];

@@ -50,7 +50,7 @@ final class MemoryReceiveSource implements ReceiveStepSource {
         boolean known = protocolId >= 0 && protocolId <= Protocol.SIMPLE.id()
                 && !(buffers.simpleOnDevice() && protocolId == Protocol.LL128.id());
         // A frame may begin a few steps after the previous frame, because the peer's device rounds up the first step
-        // of an operation. The device of this rank rounds it up in the same way.
+        // of an operation. This rank's device rounds up the first step in the same way.
         boolean inSequence = step - expected >= 0 && step - expected < ConnectionLayout.SLOTS
                 && end - step >= (size > 0 ? 1 : 0) && end - expected > 0 && end - step <= ConnectionLayout.SLOTS;
         if (!known || !inSequence || size > room((int) protocolId)) {

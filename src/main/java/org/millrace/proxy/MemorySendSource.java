@@ -17,9 +17,9 @@ import org.millrace.proxy.spi.ProxyException;
  * The kind of a step s follows from its size in {@code connFifo}, if the size is not {@link RecvMem#EMPTY}. The first
  * rule that applies decides:
  * <ul>
- * <li>The step has no data if its size is 0. Its protocol is not known. LL posts such a step without lines and without
- * a change of tail, so the step is sent at once. For Simple, the device moves tail afterwards, and the new tail is then
- * forwarded.
+ * <li>The step has no data if its size is 0. Its protocol is not known. For LL, the device posts neither lines nor a
+ * change of tail for a step without data, so the step is sent at once. For Simple, the device moves tail afterwards,
+ * and the new tail is then forwarded.
  * <li>It is an LL step if all its lines contain the flag of s. Only LL steps write the LL buffer, and no other LL step
  * has that flag.
  * <li>The step is not ready if tail has not passed it. Devices move tail after the data of Simple and LL128 steps.

@@ -100,7 +100,7 @@ public final class OperationQueue {
     }
 
     /**
-     * Returns whether the queue contains steps of an operation that precedes a given operation. If the engine announces
+     * Returns whether the queue contains steps of any operation before the given operation. If the engine announces
      * each operation to several queues before the next operation, the result does not change from false to true later.
      *
      * @param opCount number of the given operation

@@ -57,10 +57,10 @@ public final class ReceiveProxy extends AbstractProxy {
     }
 
     /**
-     * {@return a proxy for announced operations, of a connection with its own slots} The caller adds the proxy to an
+     * {@return a proxy for the announced operations of a connection with its own slots} The caller adds the proxy to an
      * agent.
      *
-     * @param staging region where lines arrive, as long as the LL and LL128 buffers together
+     * @param staging region where lines arrive; its length is the sum of the lengths of the LL and LL128 buffers
      */
     public static ReceiveProxy byOperation(ConnectionName name, ConnectionInfo info, MemoryRegion memory,
             MemoryRegion staging, OperationQueue queue, FrameReceiver receiver, ProxyConnection.StopListener listener) {
@@ -68,12 +68,12 @@ public final class ReceiveProxy extends AbstractProxy {
     }
 
     /**
-     * {@return a proxy for announced operations, of a connection that may take its slots of protocol Simple from a
+     * {@return a proxy for the announced operations of a connection that may take its slots of protocol Simple from a
      * pool} One agent must serve all connections of a pool.
      *
      * @param gathered slices that the device gathers from pages; null if it gathers none
      * @param share    the connection's share of the pool; null if the connection has its own slots
-     * @param staging  region where lines arrive, as long as the LL and LL128 buffers together
+     * @param staging  region where lines arrive; its length is the sum of the lengths of the LL and LL128 buffers
      */
     public static ReceiveProxy sharing(SliceLists.@Nullable GatheredSlices gathered, SlotPool.@Nullable Share share,
             ConnectionName name, ConnectionInfo info, MemoryRegion memory, MemoryRegion staging, OperationQueue queue,
@@ -87,7 +87,7 @@ public final class ReceiveProxy extends AbstractProxy {
      * {@return a proxy for a device without announced operations} The peer's frames determine the steps. The caller
      * adds the proxy to an agent.
      *
-     * @param staging region where lines arrive, as long as the LL and LL128 buffers together
+     * @param staging region where lines arrive; its length is the sum of the lengths of the LL and LL128 buffers
      */
     public static ReceiveProxy byMemory(ConnectionName name, SlotBuffers buffers, MemoryRegion staging, long firstStep,
             FrameReceiver receiver, ProxyConnection.StopListener listener) {
@@ -95,9 +95,9 @@ public final class ReceiveProxy extends AbstractProxy {
     }
 
     /**
-     * {@return a proxy for a device without announced operations, if some frames must arrive outside of their slots}
+     * {@return a proxy for a device without announced operations} Some frames may arrive outside of their slots.
      *
-     * @param staging region where lines arrive, as long as the LL and LL128 buffers together
+     * @param staging region where lines arrive; its length is the sum of the lengths of the LL and LL128 buffers
      * @param refined function that wraps the source of steps in slots. The source that it returns handles some frames
      *                itself and passes all other frames to the wrapped source.
      */

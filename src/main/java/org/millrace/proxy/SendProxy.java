@@ -51,7 +51,7 @@ public final class SendProxy extends AbstractProxy {
     }
 
     /**
-     * {@return a proxy for announced operations, of a connection with its own slots} The caller adds the proxy to an
+     * {@return a proxy for the announced operations of a connection with its own slots} The caller adds the proxy to an
      * agent.
      */
     public static SendProxy byOperation(ConnectionName name, ConnectionInfo info, MemoryRegion memory,

@@ -23,7 +23,7 @@ abstract sealed class SendStepSource permits OperationSendSource, MemorySendSour
      * Searches for the next posted step. The caller calls {@link #taken()} when the network has accepted the frame.
      * Without that call, this method returns the same step again, perhaps with a longer frame.
      *
-     * @return true if a step was found, which the fields above and {@link #protocol} describe
+     * @return true if a step was found; the fields above and {@link #protocol} then describe the step
      */
     abstract boolean next();
 
@@ -44,7 +44,7 @@ abstract sealed class SendStepSource permits OperationSendSource, MemorySendSour
 
     /**
      * Returns whether the proxy continues after the peer has closed the connection. The proxy then returns the credits
-     * of steps without data, which the peer does not need.
+     * of steps without data. The peer does not need steps without data.
      */
     abstract boolean continuesWithoutPeer();
 

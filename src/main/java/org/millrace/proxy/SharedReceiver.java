@@ -8,7 +8,7 @@ import org.millrace.net.MemoryRegion;
 
 /**
  * The receiving end of a network connection that several connections share: the counterpart of a {@link SharedSender}.
- * A member sees only its own frames. One agent must serve all members.
+ * A member sees only its own frames. A single agent must serve all members.
  */
 public final class SharedReceiver extends SharedEnd {
 
@@ -24,7 +24,7 @@ public final class SharedReceiver extends SharedEnd {
         this.receiver = receiver;
     }
 
-    /** {@return the receiver of one member, for one {@link ReceiveProxy}} */
+    /** {@return the receiver of one member} One {@link ReceiveProxy} uses the receiver. */
     public FrameReceiver member(int member) {
         return new MemberReceiver(member);
     }

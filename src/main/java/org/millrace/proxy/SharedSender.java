@@ -26,7 +26,7 @@ import org.millrace.net.MemoryRegion;
  */
 public final class SharedSender extends SharedEnd {
 
-    /** Maximum number of channels of a ring that may share a network connection. */
+    /** Maximum number of a ring's channels that share one network connection. */
     public static final int MEMBERS = 4;
 
     private final FrameSender sender;
@@ -44,7 +44,7 @@ public final class SharedSender extends SharedEnd {
     }
 
     /**
-     * {@return the sender of one member, for use by one {@link SendProxy}}
+     * {@return the sender of one member} One {@link SendProxy} uses the sender.
      *
      * @param member number of the member, the same at the peer
      * @param queue  operations of the member

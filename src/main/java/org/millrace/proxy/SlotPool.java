@@ -91,7 +91,10 @@ public final class SlotPool {
         return Math.clamp(SHARED_STEPS / holders, 1, ConnectionLayout.SLOTS);
     }
 
-    /** {@return the location of the slots, for a device; see {@link org.millrace.abi.ConnectionInfo#withShared}} */
+    /**
+     * {@return the location of the slots, in the form that a device needs; see
+     * {@link org.millrace.abi.ConnectionInfo#withShared}}
+     */
     public SharedSlots slots() {
         return new SharedSlots(memory.segment(), slotBytes);
     }

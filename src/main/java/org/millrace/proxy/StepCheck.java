@@ -26,7 +26,7 @@ public final class StepCheck extends FrameCheck {
     /**
      * {@return the sender for a {@link SendProxy}: the given sender, or a sender that also checks payloads}
      *
-     * @param announced whether the operations are announced, so that headers contain them
+     * @param announced true if the operations are announced; headers then contain the operations
      */
     public static FrameSender of(PayloadCheck action, ConnectionName name, boolean announced, FrameSender sender) {
         return action == PayloadCheck.OFF ? sender : new CheckedSender(sender, new StepCheck(action, name, announced));
@@ -35,7 +35,7 @@ public final class StepCheck extends FrameCheck {
     /**
      * {@return the receiver for a {@link ReceiveProxy}: the given receiver, or a receiver that also checks payloads}
      *
-     * @param announced whether the operations are announced, so that headers contain them
+     * @param announced true if the operations are announced; headers then contain the operations
      */
     public static FrameReceiver of(PayloadCheck action, ConnectionName name, boolean announced,
             FrameReceiver receiver) {

@@ -10,7 +10,7 @@ import org.millrace.proxy.spi.ConnectionName;
 import org.millrace.proxy.spi.ProxyException;
 
 /**
- * Source of steps to receive, for a device without announced operations that gathers Simple data from pages. The
+ * Source of steps to receive without announced operations, for a device that gathers Simple data from pages. The
  * headers of the peer's frames determine the steps. Simple data is received into pages, and the device receives the
  * list of the pages. The source that this class wraps receives lines.
  */
@@ -126,8 +126,8 @@ public final class UnpackReceiveSource implements ReceiveStepSource {
      * 1. After the last step of an operation, the next posted step would be s + 1 or s + 4.
      * <li>s is the second slice of a chunk, and the step posted before was s - 2.
      * </ul>
-     * Both conditions are known when the next posted step arrives. This is early enough: the ordinal of a slice is
-     * needed only to publish the list of the slice's pages, and an empty slice has no pages.
+     * Both conditions are known when the next posted step arrives. The next posted step is early enough. The ordinal of
+     * a slice is needed only to publish the list of the slice's pages, and an empty slice has no pages.
      */
     public static final class SliceOrder {
 
@@ -193,7 +193,7 @@ public final class UnpackReceiveSource implements ReceiveStepSource {
     }
 
     /**
-     * Memory of a connection with a kernel that gathers slices from pages.
+     * Memory of a connection if the connection's kernel gathers slices from pages.
      *
      * @param firstOrdinal ordinal of the connection's first slice
      */

@@ -65,7 +65,7 @@ public record RecordedRun(List<Process> processes, List<Step> steps, List<Call> 
             return !direction.equals("RECEIVE");
         }
 
-        /** {@return text with the ranks, the channel and the network, for people} */
+        /** {@return text for users, with the ranks, the channel and the network} */
         @Override
         public String toString() {
             return "rank " + (rank < 0 ? "?" : rank) + (sends() ? " -> " : " <- ")

@@ -237,7 +237,7 @@ public final class CommunicatorTrace implements AutoCloseable {
     }
 
     /**
-     * Records the begin and the end of the kernel that ran the operations from {@code first} to {@code end}, exclusive.
+     * Records the start and the end of the kernel that ran the operations from {@code first} to {@code end}, exclusive.
      */
     public synchronized void ran(long first, long end, long began, long ended) {
         for (long operation = first; recorder != null && operation < end; operation++) {

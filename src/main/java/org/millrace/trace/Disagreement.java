@@ -31,10 +31,11 @@ final class Disagreement extends HangingGroup {
     /**
      * Returns a verdict if ranks have found that a send and its receive do not match, and no trace contains these
      * operations any longer. The verdict names the rank that is involved in most of the mismatches. The verdict also
-     * names the other rank of one of these mismatches.
+     * names the second rank of one of these mismatches.
      */
     private @Nullable Verdict forgotten(List<Link> waiting) {
-        List<TracedRank> involved = new ArrayList<>(); // Alternately a rank that found a mismatch, and the other rank.
+        // Pairs of ranks: a rank that found a mismatch, and the rank that it differs from.
+        List<TracedRank> involved = new ArrayList<>();
         for (TracedRank member : links.members()) {
             TracedRank other = member.differsFrom(links.members());
             if (other != null) {
@@ -64,9 +65,9 @@ final class Disagreement extends HangingGroup {
     }
 
     /**
-     * Returns a verdict about two ends of a connection that have found that they run different collectives with the
-     * same number. The verdict names the end that is ahead if more than half of the ranks remember the collective of
-     * the end that is behind. Otherwise the verdict names the end that is behind. The ranks that no longer remember the
+     * Returns a verdict about a connection whose two ends have found that they run different collectives with the same
+     * number. The verdict names the end that is ahead if more than half of the ranks remember the collective of the end
+     * that is behind. Otherwise the verdict names the end that is behind. The ranks that no longer remember the
      * collective are then further ahead, and have completed the collective of the end that is ahead.
      */
     private Verdict found(TracedRank finder, TracedRank other, long number, List<Link> waiting) {
@@ -95,10 +96,10 @@ final class Disagreement extends HangingGroup {
     }
 
     /**
-     * Compares collectives of the same number that ranks remember. A rank is wrong if several other ranks remember
-     * another collective. If only one other rank remembers the number, a rank that is behind all other ranks is wrong.
-     * The reason is that the other ranks have completed the collective of that one rank. If only two ranks report
-     * collectives, the verdict names the first of these two ranks.
+     * Compares those remembered collectives of all ranks that have the same number. A rank is wrong if several other
+     * ranks remember another collective. If only one other rank remembers the number, a rank that is behind all other
+     * ranks is wrong. The reason is that the other ranks have completed the collective of that one rank. If only two
+     * ranks report collectives, the verdict names the first of these two ranks.
      */
     private @Nullable Verdict remembered(List<Link> waiting) {
         List<TracedRank> knowing = links.members().stream().filter(TracedRank::knowsCollectives).toList();

@@ -115,7 +115,7 @@ final class EngineHang extends HangingGroup {
                         : "; the last that it has launched is #" + missing.rank().lastCollective();
     }
 
-    /** Returns one of the rank's connections: the one that shows best that another rank waits for this rank. */
+    /** Returns the connection of the rank that shows most clearly that another rank waits for this rank. */
     private @Nullable Link shows(TracedRank rank, @Nullable TracedRank waiting) {
         return links.all()
                 .stream()

@@ -52,7 +52,10 @@ public final class Hang extends HangingGroup {
                         .toList();
     }
 
-    /** Returns the ranks of each communicator that its program has not closed, with their processes' states. */
+    /**
+     * Returns the ranks of each open communicator, with the states of the ranks' processes. A communicator is open
+     * until its program closes it.
+     */
     public static List<List<TracedRank>> communicators(List<TracedProcess> processes) {
         return Links.of(processes, ProcessState::of).stream().map(Links::members).toList();
     }
@@ -78,8 +81,8 @@ public final class Hang extends HangingGroup {
     }
 
     /**
-     * Returns verdicts about those silent links of a process that no other verdict covers. No communicator uses such a
-     * link now, or no trace shows the communicator.
+     * Returns verdicts about those of a process's silent links that no other verdict covers. No communicator uses an
+     * uncovered link now, or no trace shows the communicator.
      */
     private static List<Verdict> unreported(TracedProcess process, ProcessState state, List<Verdict> told,
             Duration quiet) {

@@ -38,7 +38,7 @@ class HangingGroup {
                 pids());
     }
 
-    /** Returns the first verdict of these checks; null if no check returns a verdict. */
+    /** Returns the verdict of the first given check that returns a verdict; null if no check returns a verdict. */
     @SafeVarargs
     static @Nullable Verdict firstOf(Supplier<@Nullable Verdict>... questions) {
         for (Supplier<@Nullable Verdict> question : questions) {

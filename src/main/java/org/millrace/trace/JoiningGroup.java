@@ -23,7 +23,7 @@ final class JoiningGroup {
 
     private JoiningGroup() {}
 
-    /** Returns a verdict for each group that no rank has joined for a time. */
+    /** Returns a verdict for each incomplete group whose latest join was at least {@code quiet} ago. */
     static List<Verdict> verdicts(List<TracedProcess> processes, Function<TracedProcess, ProcessState> states,
             Duration quiet) {
         Map<List<Object>, Map<TracedJoin, TracedRank>> groups = new LinkedHashMap<>();
@@ -73,8 +73,9 @@ final class JoiningGroup {
     }
 
     /**
-     * Returns a verdict for each rank with a connection that was not made for a time, as in a hang of
-     * {@code ncclCommInitRank}: about its oldest connection. Leaves out communicators with other verdicts.
+     * Returns a verdict for each rank that has waited for a time to make a connection, as in a hang of
+     * {@code ncclCommInitRank}. The verdict is about the rank's oldest connection of this kind. Leaves out
+     * communicators with other verdicts.
      */
     static List<Verdict> connections(List<TracedProcess> processes, Function<TracedProcess, ProcessState> states,
             Duration quiet, List<Verdict> told) {

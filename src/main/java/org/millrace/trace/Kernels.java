@@ -106,7 +106,7 @@ final class Kernels {
     }
 
     /**
-     * Returns a list with the other rank if that rank has not begun its half of a transfer, and an empty list
+     * Returns a list with the peer of a transfer if the peer has not begun its half of the transfer, and an empty list
      * otherwise. The other half of a send is the receive of the same number, and vice versa.
      */
     private List<Missing> transfer(TracedRank waiting, Operation half) {

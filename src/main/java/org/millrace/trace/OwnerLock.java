@@ -11,16 +11,16 @@ import org.millrace.file.SystemCall;
 
 /**
  * Lock that proves to processes of other PID namespaces that this process lives. The process's number is meaningless in
- * those namespaces. The process locks its trace file, and the operating system releases the lock when the process ends,
- * in every case. The lock is one of {@code flock}. A lock of {@code fcntl}, which
+ * the other namespaces. The process locks its trace file, and the operating system releases the lock when the process
+ * ends, in every case. The lock is one of {@code flock}. A lock of {@code fcntl}, which
  * {@link java.nio.channels.FileChannel#lock()} takes, would be released as soon as any code in the process closes the
  * file.
  */
 final class OwnerLock {
 
     /**
-     * File system in this host's memory. All processes of the host see each other's locks there, whereas a network file
-     * system may keep locks local to a host.
+     * File system in this host's memory. In this file system, all processes of the host see each other's locks. A
+     * network file system may keep locks local to one of several hosts.
      */
     private static final String FILE_SYSTEM = "tmpfs";
     private static final long SHARED = 1;
@@ -34,7 +34,7 @@ final class OwnerLock {
     /**
      * Locks a file that this process keeps open as long as it lives. Locks by the existing descriptor of that file,
      * because child processes do not inherit this descriptor. Child processes would inherit a new descriptor, and would
-     * then hold the lock, too. Returns false if locks are not available here.
+     * then hold the lock, too. Returns false if the process cannot use locks on the file's file system.
      */
     public static boolean hold(Path file) {
         try {

@@ -116,7 +116,8 @@ public final class ProcessTrace {
     }
 
     /**
-     * Returns the number of living processes of this host with a trace, including this one; 1 if this process has none.
+     * Returns the number of living processes of this host with a trace, including this process; 1 if this process has
+     * no trace.
      */
     public static int livingProcesses() {
         ProcessTrace own = current;

@@ -44,7 +44,7 @@ public interface Recorder {
         void enqueued(long number, long time, String name, long sequence, long bytes, long count, int type, int peer,
                 int root, long launch);
 
-        /** Records the begin and the end of the operation's kernel. */
+        /** Records the start and the end of the operation's kernel. */
         void ran(long number, long started, long ended);
 
         /** Runs a function frequently on the recorder's thread, until this object is closed. */

@@ -217,8 +217,8 @@ public final class TraceLayout {
          */
         public static final int AGENT_OFFSET = 44;
         /**
-         * Value instead of an agent's number, for a connection without a proxy between two devices. The connection's
-         * counters are read ten times a second.
+         * Value instead of an agent's number, for a connection that needs no proxy between its two devices. The
+         * connection's counters are read ten times a second.
          */
         public static final int NO_AGENT = -2;
         /** First half of the key that both ends share; both halves are 0 without a key. */
@@ -310,7 +310,7 @@ public final class TraceLayout {
         public static final int SIZE_OFFSET = 28;
         public static final int NODES_OFFSET = 32;
         public static final int ENQUEUED_OFFSET = 128;
-        /** 1 if the begin and the end of each operation's kernel are recorded. */
+        /** 1 if the start and the end of each operation's kernel are recorded. */
         public static final int KERNELS_OFFSET = 136;
         /** Start time of the host function that the kernels' thread is in; 0 if the thread is in none. */
         public static final int FUNCTION_OFFSET = 144;

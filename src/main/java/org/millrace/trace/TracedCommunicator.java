@@ -15,7 +15,7 @@ import org.millrace.trace.TraceLayout.CommunicatorFields;
  * @param hash      hash that all ranks of the communicator share
  * @param name      name that the program has set for the communicator; may be empty
  * @param opened    time of the opening, in nanoseconds of the host's clock
- * @param kernels   whether the begin and the end of each operation's kernel are recorded
+ * @param kernels   whether the start and the end of each operation's kernel are recorded
  * @param function  time since which the thread that runs the kernels has been in a host function; 0 if in none
  * @param differs   rank that runs another operation than this rank; -1 if no such rank was found
  * @param differsAt number of the collective in which the ranks differ; -1 for a send or receive

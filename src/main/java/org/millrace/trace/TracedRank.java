@@ -65,7 +65,7 @@ public record TracedRank(TracedProcess process, ProcessState state, long hash, i
         return communicator == null ? List.of() : communicator.last();
     }
 
-    /** Returns whether the begin and the end of each operation's kernel are recorded. */
+    /** Returns whether the start and the end of each operation's kernel are recorded. */
     boolean reportsKernels() {
         return communicator != null && communicator.kernels();
     }

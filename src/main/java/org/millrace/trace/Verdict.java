@@ -17,9 +17,10 @@ import org.millrace.trace.TracedCommunicator.Operation;
  * @param culprit   rank that the other ranks wait for; for a connection that makes no progress, its sending rank; null
  *                  if unknown
  * @param peer      rank at the other end of the connection; null if unknown, or if the verdict concerns no connection
- * @param operation awaited operation, if any rank reports it; otherwise null
+ * @param operation awaited operation; null if no rank reports one
  * @param silence   silent link; null if none is silent
- * @param join      incomplete group with the ranks that have not joined, or connection that is not made; or null
+ * @param join      incomplete group with the ranks that have not joined, or connection that is not made; null in all
+ *                  other cases
  * @param since     time of the last progress, by the host's clock
  * @param still     time without progress
  * @param members   numbers of the processes with the communicator's ranks
@@ -86,7 +87,7 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
     }
 
     /**
-     * Returns whether one of these processes has a rank of the communicator.
+     * Returns whether any of the given processes has a rank of the communicator.
      */
     public boolean concerns(Collection<Long> pids) {
         return members.stream().anyMatch(pids::contains);

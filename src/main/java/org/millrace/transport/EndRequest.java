@@ -17,12 +17,12 @@ import org.millrace.trace.ProcessTrace;
  *              the group's number
  * @param index {@link KernelChannel#COLLECTIVE} or {@link KernelChannel#POINT_TO_POINT}
  * @param sends whether the end is the sending end
- * @param group the peers, if the connection has several; null if it has one
+ * @param group the peers of a connection with several peers; null for a connection with one peer
  */
 public record EndRequest(PeerInfo here, PeerInfo there, int channel, int index, boolean sends, EndSettings settings,
         @Nullable PeerGroup group) {
 
-    /** {@return the name of the connection, for messages} */
+    /** {@return the connection's name in messages} */
     public ConnectionName name() {
         if (group == null) {
             return ConnectionName.ofRing(here.rank(), there.rank(), channel, sends);

@@ -61,8 +61,8 @@ public interface Transport {
     }
 
     /**
-     * {@return the region that covers all memory of this process, for operations on any memory; null if memory must be
-     * registered}
+     * {@return the region that covers all memory of this process; null if memory must be registered} Operations on any
+     * memory may use this region.
      */
     default @Nullable MemoryRegion allMemory() {
         return null;

@@ -5,9 +5,9 @@ import org.millrace.ffi.device.ncclGinProxyGfd_v1_t;
 import org.millrace.ffi.device.ncclGinProxyGfd_v2_t;
 
 /**
- * The bit layout of a GIN descriptor, which depends on NCCL's release. A descriptor has 8 words (64 bytes), or 16 words
- * (128 bytes) from 2.30 on. Bit 0 of each word is the flag {@code f}: it is set if the word is present. Each word needs
- * a flag, because a GPU stores the words in no particular order. A VA signal is a signal that lies in a window.
+ * The bit layout of a GIN descriptor. The layout depends on NCCL's release. A descriptor has 8 words (64 bytes), or 16
+ * words (128 bytes) from 2.30 on. Bit 0 of each word is the flag {@code f}: it is set if the word is present. Each word
+ * needs a flag, because a GPU stores the words in no particular order. A VA signal is a signal that lies in a window.
  *
  * <pre>
  *   word      63                                                          8 7   1 0

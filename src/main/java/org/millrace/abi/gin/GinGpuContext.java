@@ -88,9 +88,9 @@ public final class GinGpuContext {
      * Sets the fields that only version 2 has.
      *
      * @param signalOffsets  address of an array with the value of each signal at its last reset
-     * @param lastIssuedGet  address of an array with the index of the newest get for each peer
-     * @param lastVisibleGet address of an array with the index of the newest get that a flush has covered, for each
-     *                       peer
+     * @param lastIssuedGet  address of an array that contains, for each peer, the index of the newest get
+     * @param lastVisibleGet address of an array that contains, for each peer, the index of the newest get that a flush
+     *                       has covered
      */
     public void setGets(long signalOffsets, long lastIssuedGet, long lastVisibleGet) {
         Words.LONG.set(segment, SIGNAL_OFFSETS, signalOffsets);

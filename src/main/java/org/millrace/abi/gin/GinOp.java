@@ -37,7 +37,7 @@ public final class GinOp {
         return (op & (SIGNAL_INC | SIGNAL_ADD)) != 0;
     }
 
-    /** {@return the names of the bits of an operation, for messages} */
+    /** {@return text for messages with the names of the bits that an operation contains} */
     public static String describe(int op) {
         StringBuilder text = new StringBuilder();
         append(text, op, PUT, "put");

@@ -1,6 +1,6 @@
 /**
  * Descriptors of the memory that a kernel with GIN shares with an agent: queues, descriptors, indices and signals. The
- * rules for descriptors are those of {@link org.millrace.abi}.
+ * descriptors follow the rules of {@link org.millrace.abi}.
  */
 @NullMarked
 package org.millrace.abi.gin;

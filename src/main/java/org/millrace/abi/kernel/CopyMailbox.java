@@ -99,8 +99,8 @@ public final class CopyMailbox extends PolledStruct {
      * @param to      address of the target
      * @param from    address of the source
      * @param bytes   number of bytes to copy, 1 to 2<sup>30</sup> - 1
-     * @param worker  number of the worker that makes the copy, from 1; 0 for the warp that reads the commands, which
-     *                can copy only a few bytes
+     * @param worker  number of the worker that makes the copy, from 1; 0 for the warp that reads the commands. This
+     *                warp can copy only a few bytes
      * @param ordered whether the bytes of the worker's earlier commands must become visible before the bytes of this
      *                command
      */

@@ -53,7 +53,7 @@ public final class WorkCounters extends PolledStruct {
     public void note(long number, long timestamp) {
         long slot = slot(number);
         // Each release comes after the stores before it. A reader reads the number before and after the time. If both
-        // reads return this number, the time belongs to this number.
+        // reads return the same work item's number, the time belongs to this work item.
         Words.LONG.setRelease(Words.MEMORY, base + slot + COUNTER, 0L);
         Words.LONG.setRelease(Words.MEMORY, base + slot + TIMESTAMP, timestamp);
         Words.LONG.setRelease(Words.MEMORY, base + slot + COUNTER, number);

@@ -4,7 +4,10 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
-/** A command that only has further commands. Without one of these it is an error that lists them. */
+/**
+ * A command that consists of subcommands. A call without a subcommand fails, and the message contains the names of the
+ * subcommands.
+ */
 public abstract class CommandGroup implements Runnable {
 
     @Spec

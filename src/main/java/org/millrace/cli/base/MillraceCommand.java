@@ -61,7 +61,7 @@ public final class MillraceCommand extends CommandGroup {
             Configuration read = Configuration.load(settings);
             configureLogging(read.get(Settings.LOG_LEVEL), read.get(Settings.LOG_SUBSYSTEMS));
         } catch (IllegalArgumentException refused) {
-            // Unusable settings are not reported here. The command reads the settings again and reports the error
+            // This method does not report unusable settings. The command reads the settings again and reports the error
             // itself.
             configureLogging(Settings.LOG_LEVEL.defaultValue(), Settings.LOG_SUBSYSTEMS.defaultValue());
         }

@@ -55,7 +55,7 @@ public final class CheckedCollectives implements AutoCloseable {
         memory.fill(buffers.send(), reference(buffers, operands), communicator.rank());
     }
 
-    /** Enqueues an operation several times and waits for the last one. */
+    /** Enqueues an operation several times and waits until the last of these operations is complete. */
     void run(OperandBuffers buffers, int times) {
         ReduceOp op = buffers.reduction().operation(communicator.rank());
         for (int i = 0; i < times; i++) {

@@ -75,8 +75,8 @@ public record PerfPlan(Operation collective, int ranks, List<Case> cases, Checki
     private static final int MAX_ITERATIONS = 20_000;
     private static final int FEWEST_ITERATIONS = 4;
     /**
-     * Number of warm-up operations of the first line, during which the JIT compiler is busy. Without the warm-up, small
-     * operations would run in the interpreter during the measurement.
+     * Number of warm-up operations of the table's first line, during which the JIT compiler is busy. Without the
+     * warm-up, small operations would run in the interpreter during the measurement.
      */
     private static final int WARMUP_OF_THE_FIRST = 10_000;
     /**
@@ -87,12 +87,14 @@ public record PerfPlan(Operation collective, int ranks, List<Case> cases, Checki
     private static final long FIRST_OF_LOOPS = 64 << 10;
     private static final long LAST_OF_LOOPS = 4 << 20;
     private static final int WARMUP_SHARE = 5;
-    /** Number of operations of the automatic warm-up before the first line, enough to start the JIT compiler. */
+    /**
+     * Number of operations of the automatic warm-up before the table's first line, enough to start the JIT compiler.
+     */
     private static final int STARTERS = 300;
     /**
-     * Number of operations of the automatic warm-up before the first line, if small operations are measured. The JIT
-     * compiler compiles the code of small operations only after this number of operations. Compiled operations take a
-     * tenth of the time.
+     * Number of operations of the automatic warm-up before the table's first line, used if small operations are
+     * measured. The JIT compiler compiles the code of small operations only after this number of operations. Compiled
+     * operations take a tenth of the time.
      */
     private static final int STARTERS_OF_SMALL = 30_000;
 
@@ -148,9 +150,9 @@ public record PerfPlan(Operation collective, int ranks, List<Case> cases, Checki
     }
 
     /**
-     * Returns the number of operations of the smallest size to run before the first line; 0 if the plan does not warm
-     * up automatically. The number is small if the first line has few warm-up operations, or if each operation is
-     * checked. Otherwise it is large, and more operations follow until the JIT compiler is idle.
+     * Returns the number of operations of the smallest size to run before the table's first line; 0 if the plan does
+     * not warm up automatically. The number is small if the table's first line has few warm-up operations, or if each
+     * operation is checked. Otherwise it is large, and more operations follow until the JIT compiler is idle.
      */
     int starters() {
         return !warmsUp ? 0

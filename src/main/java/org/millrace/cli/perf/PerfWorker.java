@@ -60,8 +60,9 @@ public final class PerfWorker implements RankWorker {
     }
 
     /**
-     * Reports the planted faults that have happened since the start of this rank. If ranks are threads, this includes
-     * faults of other ranks. These reports do no harm, because a fault need only happen at one rank.
+     * Reports the planted faults that have happened since the start of this rank. If ranks are threads, the reported
+     * faults include faults of other ranks. Reports of other ranks' faults do no harm, because a fault need only happen
+     * at one rank.
      */
     private void tellOfFaults(Reporter reporter) {
         Fault.PlantedFaults.counts().forEach((fault, count) -> {

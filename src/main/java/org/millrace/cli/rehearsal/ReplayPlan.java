@@ -154,8 +154,8 @@ final class ReplayPlan {
     }
 
     /**
-     * {@return one collective of each kind and size, for the warm-up, because the first run of a collective takes
-     * longer}
+     * {@return the collectives of the warm-up: one of each kind and size} The warm-up is needed because the first run
+     * of a collective takes longer than later runs.
      */
     public List<Call> warmUp() {
         Set<RecordedRun.Kind> seen = new HashSet<>();

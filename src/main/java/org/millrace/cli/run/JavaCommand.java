@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.config.Setting;
 import org.millrace.config.Settings;
 
-/** Command line that starts another JVM with the options of this one. */
+/** Command line that starts another JVM with the options of this JVM. */
 public final class JavaCommand {
 
     /**

@@ -43,9 +43,9 @@ public final class RankRun<E extends RankEvent> {
 
     private static final Duration TICK = Duration.ofMillis(500);
     /**
-     * Maximum time to collect further failures after the first. They are collected, because one rank's failure makes
-     * other ranks fail, and the report of the original failure may arrive last. The ranks are ended when all reports
-     * are collected, or after this time.
+     * Maximum time to collect further failures after the first failure. Further failures are collected, because one
+     * rank's failure makes other ranks fail, and the report of the original failure may arrive last. The ranks are
+     * ended when all reports are collected, or after this time.
      */
     private static final Duration SETTLE = Duration.ofSeconds(2);
     /** Time for the threads or processes of finished ranks to end. */

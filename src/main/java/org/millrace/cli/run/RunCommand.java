@@ -153,7 +153,7 @@ public final class RunCommand extends Subcommand {
     }
 
     /**
-     * Returns the directory in which ranks decide which of them continue: that of the run, which outlives each rank.
+     * Returns the run's directory, which outlives each rank. Ranks use this directory to decide which ranks continue.
      */
     private static String decisionDirectory(String rendezvous) {
         String own = System.getenv(Settings.DECISION_DIRECTORY.name());

@@ -55,7 +55,8 @@ final class CopyBatch {
     private final int[] sequence = new int[MAX_COPIES];
     /**
      * State of each sequence: {@code top} is the level of its last copy, and {@code growing} is the index of its last
-     * copy if later copies may join that copy. Both are -1 if the sequence has no such copy.
+     * copy if later copies may join that copy. {@code top} is -1 if the sequence has no copy. {@code growing} is -1 if
+     * later copies cannot join a copy.
      */
     private final int[] top = new int[SEQUENCES];
     private final int[] growing = new int[SEQUENCES];
@@ -107,8 +108,8 @@ final class CopyBatch {
     }
 
     /**
-     * Tries to join a new copy to the earlier copy at the index {@code at}, which is -1 if there is none. An earlier
-     * copy below the {@link #floor} level cannot be extended. Returns whether the copies were joined.
+     * Tries to join a new copy to the earlier copy at the index {@code at}; {@code at} is -1 if no earlier copy exists.
+     * An earlier copy below the {@link #floor} level cannot be extended. Returns whether the copies were joined.
      */
     private boolean grow(int at, long target, long source, long length, boolean ofHost) {
         if (at < 0 || level[at] < floor || fromHost[at] != ofHost) {

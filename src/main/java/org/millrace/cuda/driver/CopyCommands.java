@@ -96,7 +96,8 @@ final class CopyCommands {
     private final boolean[] isSpread;
     /**
      * Values that this thread last read from the mailbox: the number of the first unfinished command, and, for each
-     * worker, the number of its completed copies. This thread sees the data of the copies that these values count.
+     * worker, the number of its completed copies. This thread sees the data of the copies that are included in these
+     * numbers.
      */
     private int done;
     private final int[] copied;

@@ -33,7 +33,7 @@ import org.millrace.cuda.PinnedMemory;
 /**
  * A kernel that makes short copies. It makes a few copies in half of the time that a copy engine needs to start one
  * copy. It makes many copies at once. The kernel reads commands from host memory, and reports completed copies in host
- * memory. It stays on the GPU while such copies arrive, and for a while after the last copy; see {@code
+ * memory. It stays on the GPU while commands for short copies arrive, and for a while after the last copy; see {@code
  * src/main/cuda/copy.cu}.
  *
  * <p>
@@ -159,8 +159,8 @@ public final class CopyKernel implements AutoCloseable {
     }
 
     /**
-     * Loads the kernel and runs it once. CUDA loads the kernel's code at the first run, and cannot always do this while
-     * other kernels run.
+     * Loads the kernel and runs it once. CUDA loads the kernel's code at the first run, and cannot always load code
+     * while other kernels run.
      *
      * @param device device that runs the kernel; it must be current
      * @param stay   time limits of each later stay

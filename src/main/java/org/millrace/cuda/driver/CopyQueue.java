@@ -157,8 +157,8 @@ public final class CopyQueue implements AutoCloseable {
      *
      * <p>
      * The method may also return false until the engine's copies are complete, so that later copies can pass to the
-     * kernel. This happens if the kernel is ready and the last copy had to follow other copies. It also happens while
-     * the kernel is starting and {@link #MAX_BEFORE_KERNEL} copies are in flight.
+     * kernel. The method returns false for this reason if the kernel is ready and the last copy had to follow other
+     * copies. It also returns false while the kernel is starting and {@link #MAX_BEFORE_KERNEL} copies are in flight.
      */
     public boolean hasRoom() {
         if (begun - done > COPIES - 2 && !isDone(begun - COPIES + 2)) {

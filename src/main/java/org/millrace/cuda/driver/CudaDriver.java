@@ -260,7 +260,7 @@ public final class CudaDriver {
         }
     }
 
-    /** {@return a new {@code CUstream} of the highest priority, which does not wait for the default stream} */
+    /** {@return a new {@code CUstream} that has the highest priority and does not wait for the default stream} */
     public long newStream() {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(LONG);

@@ -149,7 +149,7 @@ public final class ForeignMemory implements AutoCloseable {
     }
 
     /**
-     * Maps memory of another process that lies in one physical segment.
+     * Maps memory that belongs to another process and lies in one physical segment.
      *
      * @param device number of the device that may access the mapping
      * @throws MillraceException if the memory cannot be mapped; the message states the reason
@@ -159,8 +159,8 @@ public final class ForeignMemory implements AutoCloseable {
     }
 
     /**
-     * Maps memory of another process that consists of several physical segments. They are mapped at consecutive
-     * addresses, as in that process.
+     * Maps memory that belongs to another process and consists of several physical segments. They are mapped at
+     * consecutive addresses, as in that process.
      *
      * @param device  number of the device that may access the mapping
      * @param tickets tickets of the other process, in the order of their creation

@@ -1,10 +1,10 @@
 package org.millrace.device.gin;
 
 /**
- * A barrier of a team that uses signals: {@code ncclGinBarrierSession}. When {@link #sync} returns, every member has
- * called it. Earlier puts of the members may still be in flight, as with NCCL's relaxed fence level. If a program needs
- * the arrival of a put, the put must carry a signal. At any time only one block of each rank may use a barrier's number
- * in a context.
+ * A barrier of a team, implemented with signals: {@code ncclGinBarrierSession}. When {@link #sync} returns, every
+ * member of the team has called {@link #sync}. Earlier puts of the members may still be in flight, as with NCCL's
+ * relaxed fence level. If a program must know that a put has arrived, the put must carry a signal. For each context and
+ * barrier number, at most one block of each rank may use the barrier at any time.
  */
 public final class GinBarrier {
 

@@ -22,7 +22,9 @@ public final class GinDeviceCommunicator implements AutoCloseable {
      */
     private final int[] epochs;
     private final AtomicBoolean closed = new AtomicBoolean();
-    /** Number of signals of each context that users have reserved so far: the signals with the lowest numbers. */
+    /**
+     * Number of signals that users have reserved so far in each context. The reserved signals have the lowest numbers.
+     */
     private int takenSignals;
 
     /**

@@ -4,7 +4,7 @@ import java.util.List;
 import java.util.stream.IntStream;
 
 /**
- * Several device communicators of one communicator, which a program's blocks use side by side: DeepEP's
+ * Device communicators that belong to one communicator, and that a program's blocks use side by side: DeepEP's
  * {@code dcomms[]}. More descriptors can then be in flight. The handles of the contexts ({@link HostGin}) are numbered
  * consecutively, beginning with the contexts of the first device communicator. Safe from any thread.
  */
@@ -69,9 +69,9 @@ public final class GinDeviceCommunicators {
     }
 
     /**
-     * Waits until the sources of all puts that were posted through these handles have been read, and until the data of
-     * all gets has arrived. The memory may then be reused. Corresponds to DeepEP's quiet operation: there each thread
-     * flushes one context.
+     * Waits for all puts and gets that were posted through these handles. Afterwards the sources of the puts have been
+     * read, and the data of the gets has arrived. The program may then reuse the sources. Corresponds to DeepEP's quiet
+     * operation, in which each thread flushes one context.
      */
     public static void quiet(HostGin[] holds) {
         for (HostGin gin : holds) {

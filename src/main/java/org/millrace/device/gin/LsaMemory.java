@@ -166,19 +166,19 @@ public final class LsaMemory implements AutoCloseable {
     }
 
     /**
-     * Loads 8 bytes of a rank's window with acquire. This rank then sees all stores that the other rank made before its
-     * release of this value.
+     * Loads 8 bytes of a rank's window with acquire. This rank then sees all stores that the storing rank made before
+     * its release of the loaded value.
      */
     public long acquire(int peer, long offset) {
         return (long) LONG.getAcquire(peers[peer], offset);
     }
 
-    /** Stores 8 bytes in a rank's window with release. This publishes all earlier stores of this rank. */
+    /** Stores 8 bytes in a rank's window with release. The release publishes all earlier stores of this rank. */
     public void release(int peer, long offset, long value) {
         LONG.setRelease(peers[peer], offset, value);
     }
 
-    /** Adds to 8 bytes of a rank's window with release. This publishes all earlier stores of this rank. */
+    /** Adds to 8 bytes of a rank's window with release. The release publishes all earlier stores of this rank. */
     public void addRelease(int peer, long offset, long value) {
         long ignored = (long) LONG.getAndAddRelease(peers[peer], offset, value);
     }

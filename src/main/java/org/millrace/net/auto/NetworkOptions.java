@@ -113,7 +113,7 @@ public record NetworkOptions(String name, SocketOptions socket, ShmOptions shm, 
          * Returns the choice with a name from a setting: {@code auto}, {@code shm}, {@code socket} or {@code ucx}, in
          * upper or lower case.
          *
-         * @throws IllegalArgumentException if no choice has that name; the message lists the allowed names
+         * @throws IllegalArgumentException if no choice has the name; the message contains the allowed names
          */
         public static NetworkChoice parse(String name) {
             for (NetworkChoice choice : values()) {

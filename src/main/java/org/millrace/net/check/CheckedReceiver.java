@@ -32,7 +32,7 @@ public final class CheckedReceiver extends FrameEnd.Carried implements FrameRece
     /**
      * Creates a receiver that checks the payloads of the network's frames.
      *
-     * @param wire the network's receiver, which is closed with this one
+     * @param wire the network's receiver, which is closed with the new receiver
      */
     public CheckedReceiver(FrameReceiver wire, FrameCheck check) {
         super(wire);

@@ -38,7 +38,7 @@ public final class CheckedSender extends FrameEnd.Carried implements FrameSender
     /**
      * Creates a sender that passes its frames to the network's sender.
      *
-     * @param wire the network's sender, which is closed with this one
+     * @param wire the network's sender, which is closed with the new sender
      */
     public CheckedSender(FrameSender wire, FrameCheck check) {
         super(wire);

@@ -61,7 +61,8 @@ public abstract class FrameCheck {
     }
 
     /**
-     * {@return the connection and the frame, for messages: operation, peer, channel, step and slot where they exist}
+     * {@return text for messages that identifies a frame: connection, operation, peer, channel, step and slot where
+     * they exist}
      */
     protected abstract String describe(FrameHeader header);
 

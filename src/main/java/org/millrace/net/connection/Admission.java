@@ -12,8 +12,8 @@ import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Accepts clients of a listener, and keeps those that have not identified themselves yet. If there are too many of
- * these clients, it drops one from the address with the most clients. A client that has proven knowledge of the
+ * Accepts clients of a listener, and keeps the clients that have not identified themselves yet. If there are too many
+ * of these clients, it drops one from the address with the most clients. A client that has proven knowledge of the
  * listener's secret is dropped only if all of these clients have proven it. A flood from one address therefore does not
  * keep out clients of other addresses. A flood of clients without the secret does not keep out clients that know the
  * secret. If the process runs out of file descriptors, a client's descriptor is freed. Used by one thread at a time.

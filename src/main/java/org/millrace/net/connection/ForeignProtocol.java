@@ -5,7 +5,7 @@ import java.util.Comparator;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** Names the sender of bytes that do not begin the expected protocol. */
+/** Identifies the sender of a connection's first bytes if these bytes do not belong to the expected protocol. */
 public final class ForeignProtocol {
 
     /** First bytes of a rank under TLS, see {@link ChallengeResponse}. */

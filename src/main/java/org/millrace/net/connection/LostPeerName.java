@@ -6,8 +6,8 @@ import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Name of a lost process, which a peer sends when it closes its connections because of that loss. The name is encoded
- * in the words of a frame's header, or in the same number of words of a ring.
+ * Name of a lost process. A peer sends the name when the peer closes its connections because of the loss. The name is
+ * encoded in the words of a frame's header, or in the same number of words of a ring.
  */
 public final class LostPeerName {
 

@@ -4,8 +4,8 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * Open resources of a network, which are closed with the network. Memory and connections belong to the same network if
- * they have the same instance of this class. Safe from any thread.
+ * Open resources of a network. The resources are closed with the network. Memory and connections belong to the same
+ * network if they have the same instance of this class. Safe from any thread.
  */
 public final class OpenResources {
 

@@ -6,7 +6,9 @@ package org.millrace.net.connection;
  */
 public final class PeerText {
 
-    /** Prefix of every line but the first, so that no line of the text looks like a line of the log. */
+    /**
+     * Prefix of every line of the text except the first line, so that no line of the text looks like a line of the log.
+     */
     private static final String CONTINUED = "\n  | ";
 
     private PeerText() {}

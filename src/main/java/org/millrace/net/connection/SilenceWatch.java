@@ -139,7 +139,7 @@ public final class SilenceWatch {
     /**
      * Writes the silent links between other hosts to the trace. Both hosts of a silent link may report the link, over
      * several connections. A report is ignored if this process has itself lost contact with one of the two hosts. This
-     * process detects its own loss of contact at about the same time.
+     * process detects its own loss of contact at about the time when the report arrives.
      */
     private void writeReported(List<TcpStream> open) {
         Collection<TcpStreams.Report> reports = TcpStreams.reports();
@@ -191,9 +191,9 @@ public final class SilenceWatch {
     }
 
     /**
-     * Updates the streams with the operating system's information. Returns those that were still open afterwards. The
-     * descriptor of a closed stream may already belong to another file, so information about that descriptor is not
-     * used.
+     * Updates the streams with the operating system's TCP statistics. Returns the streams that were still open after
+     * their update. The descriptor of a closed stream may already belong to another file, so information about that
+     * descriptor is not used.
      */
     private List<TcpStream> update(List<TcpStream> open, long nanos) {
         List<TcpStream> unknown = open.stream().filter(stream -> stream.descriptor < 0).toList();

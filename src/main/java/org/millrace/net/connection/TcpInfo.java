@@ -43,7 +43,10 @@ final class TcpInfo {
     private static final int LAST_DATA_RECEIVED_OFFSET = 52;
     private static final int LAST_ACK_RECEIVED_OFFSET = 56;
     private static final int BYTES_ACKED_OFFSET = 120;
-    /** Offset of a field that exists since Linux 4.2. Older Linux kernels and emulations of Linux leave zeros there. */
+    /**
+     * Offset of a field that exists since Linux 4.2. Older releases of Linux and emulations of Linux leave zeros in the
+     * field.
+     */
     static final int SEGMENTS_IN_OFFSET = 140;
     private static final int NOT_SENT_OFFSET = 144;
     /**

@@ -29,7 +29,8 @@ public final class TcpStream {
     /**
      * Duration without input after which {@link #isHeard} returns false. Normally input arrives every five seconds.
      * Streams that one fault interrupts become silent within six seconds of each other. When the first of these streams
-     * becomes silent, after ten seconds, the other streams have received nothing for at least this duration.
+     * becomes silent, after ten seconds, the other streams have received nothing for at least the duration of this
+     * constant.
      */
     private static final long HEARD_NANOS = TimeUnit.SECONDS.toNanos(4);
 
@@ -70,7 +71,10 @@ public final class TcpStream {
         return channel.isOpen();
     }
 
-    /** Processes the operating system's information. {@code nanos} is the time to count since the last call. */
+    /**
+     * Processes the operating system's TCP statistics of this stream. {@code nanos} is the part of the time since the
+     * last call that counts as silence if no data arrived, see {@link SilenceClock}.
+     */
     void update(TcpInfo info, long nanos) {
         // The result is 0 if the operating system does not count segments.
         if (info.segmentsIn() != segments || segments == 0) {

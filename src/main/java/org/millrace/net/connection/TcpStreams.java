@@ -46,7 +46,8 @@ public final class TcpStreams {
     private TcpStreams() {}
 
     /**
-     * Makes the operating system probe a stream while it is idle. Both ends of a stream do this, see {@link TcpStream}.
+     * Makes the operating system probe a stream while the stream is idle. Both ends of a stream probe, see
+     * {@link TcpStream}.
      */
     public static void keepAlive(SocketChannel channel) throws IOException {
         channel.setOption(StandardSocketOptions.SO_KEEPALIVE, true);
@@ -106,7 +107,7 @@ public final class TcpStreams {
                 : "the peer's process ended, or the network between failed: see the peer's last log lines";
     }
 
-    /** Returns a silent link of this process, which peers on other hosts receive as a report; null for none. */
+    /** Returns the silent link of this process that peers on other hosts receive as a report; null without a report. */
     public static @Nullable SilentLink silent() {
         return silent;
     }

@@ -96,7 +96,7 @@ public record Fault(Kind kind, long frame, long bit, long polls, long rail, long
     /**
      * Reads a list of faults, see {@link Fault}; the list is empty if the text is empty.
      *
-     * @throws IllegalArgumentException if the text has another form; the message lists the allowed forms
+     * @throws IllegalArgumentException if the text does not describe faults; the message contains the allowed forms
      */
     public static List<Fault> parse(String text) {
         List<Fault> faults = new ArrayList<>();

@@ -49,7 +49,7 @@ public record LinkShape(long bitsPerSecond, Duration delay, Duration jitter, dou
     /**
      * Reads a link.
      *
-     * @throws IllegalArgumentException if the text has another form; the message lists the allowed forms
+     * @throws IllegalArgumentException if the text does not describe a link; the message contains the allowed forms
      */
     public static LinkShape parse(String text) {
         if (text.strip().equals("down")) {

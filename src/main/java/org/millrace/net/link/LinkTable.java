@@ -16,9 +16,10 @@ import org.millrace.config.Settings;
 import org.millrace.file.ProcessIdentity;
 
 /**
- * The links of {@code MILLRACE_LINK}. A connection uses the link of the first pair of hosts in the setting that matches
- * its own two hosts. If no pair matches, the connection uses the link without a pair. A listener's address has no room
- * for the name of the listener's host. Instead, the address contains a number that is computed from the name.
+ * The links of {@code MILLRACE_LINK}. A connection between two hosts uses the link of the first pair in the setting
+ * that matches these two hosts. If no pair matches, the connection uses the link without a pair. A listener's address
+ * has no room for the name of the listener's host. Instead, the address contains a number that is computed from the
+ * name.
  */
 final class LinkTable {
 

@@ -29,7 +29,7 @@ record DeviceSet(OpenResources open, Session session, List<PluginDevice> devices
         return session.table();
     }
 
-    /** Returns the index of the first device that the next connection tries. */
+    /** Returns the index of the device that the next connection tries first. */
     int next() {
         return Math.floorMod(turn.getAndIncrement(), devices.size());
     }

@@ -25,7 +25,7 @@ public record PluginDevice(int index, String name, String pciPath, int ptrSuppor
         int maxComms, int maxRecvs, int deviceType, long maxBytes) {
 
     /**
-     * Maximum number of buffers of one receive that Millrace uses, even if a plugin allows more; the same as in NCCL.
+     * Maximum number of buffers that Millrace uses in one receive, even if a plugin allows more; the same as in NCCL.
      */
     public static final int MAX_RECVS = 8;
 

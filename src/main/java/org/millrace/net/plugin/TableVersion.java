@@ -16,7 +16,7 @@ enum TableVersion {
 
     /** Adds the rails and planes of a device. */
     V12(ncclNet_v12_t.layout(), ncclNetProperties_v12_t.layout()),
-    /** Adds a context for each communicator of NCCL, which is passed to listen and connect. */
+    /** Adds a context for each communicator of NCCL. The context is passed to listen and connect. */
     V11(ncclNet_v11_t.layout(), ncclNetProperties_v11_t.layout()),
     /** Adds a configuration for each connection, and the parents of profiler events. */
     V10(ncclNet_v10_t.layout(), ncclNetProperties_v9_t.layout()),

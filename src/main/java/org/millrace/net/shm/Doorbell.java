@@ -12,8 +12,8 @@ import org.millrace.agent.Sleeper;
 import org.millrace.foreign.CFunction;
 
 /**
- * Wakes the threads of a rank that sleep between two passes. Other ranks of the host wake them after a store to memory
- * that the rank polls. Other threads of the same process wake them when they have work for the rank. A doorbell
+ * Wakes those threads of a rank that sleep between two passes. Other ranks of the host wake them after a store to
+ * memory that the rank polls. Other threads of the same process wake them when they have work for the rank. A doorbell
  * consists of one word. It is the first word of the rank's {@link SharedHeap}, which the other ranks map. Without such
  * a heap the word is in the process's own memory.
  *

@@ -5,8 +5,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * Layout of a ring's file, in the host's byte order. One process is the producer, and the other one the consumer. Each
  * word has one writer. The ring's data is followed, from the next page boundary on, by space for moved payloads. A
- * moved payload was at first in the producer's memory, for the consumer to read it there. The producer then copied the
- * payload to the file to reuse that memory, see {@link FrameLayout}.
+ * moved payload was at first in the producer's memory, and the consumer was to read the payload in that memory. The
+ * producer then copied the payload to the file to reuse that memory, see {@link FrameLayout}.
  *
  * <pre>
  *   0        8         16         24      32        56       written once, by the side that created the file
@@ -65,8 +65,8 @@ final class RingLayout {
     static final long ABANDONED = 2;
 
     /**
-     * Length in bytes of the file's space for moved payloads. The producer copies payloads there to reuse its own
-     * memory. The whole space occupies addresses, but memory is allocated only for payloads that were copied.
+     * Length in bytes of the file's space for moved payloads. The producer copies payloads into this space to reuse its
+     * own memory. The whole space occupies addresses, but memory is allocated only for payloads that were copied.
      */
     private static final long MOVED_BYTES = 1L << 32;
 

@@ -87,7 +87,8 @@ final class RingMemory {
 
     /**
      * Copies a payload to the file's space for moved payloads, after the payloads that were copied before. The copy
-     * allocates the file's memory there. This memory is freed when both processes have released their mappings.
+     * allocates the memory of the used part of this space. This memory is freed when both processes have released their
+     * mappings.
      *
      * @return offset of the copied payload in the file
      * @throws IOException if the space for moved payloads is full, or no memory is left
@@ -138,7 +139,7 @@ final class RingMemory {
     /**
      * Maps a ring that the peer created.
      *
-     * @param channel channel of the ring's file, which this method closes
+     * @param channel channel of the ring's file; this method closes the channel
      * @param name    name of the ring's file, for messages
      * @throws ShmUnavailableException if the ring is not as the peer has described it
      */

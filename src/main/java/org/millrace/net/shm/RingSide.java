@@ -50,7 +50,9 @@ abstract sealed class RingSide {
         return memory.getLongAcquire(produces ? RingLayout.CONSUMER_STATE : RingLayout.PRODUCER_STATE);
     }
 
-    /** Returns the name of the peer that the other side has lost; null if that was not the reason for its shutdown. */
+    /**
+     * Returns the name of the peer that the other side has lost; null if the other side's shutdown had another reason.
+     */
     final @Nullable String otherLostPeer() {
         int lostPeer = produces ? RingLayout.CONSUMER_LOST_PEER : RingLayout.PRODUCER_LOST_PEER;
         return LostPeerName.read(i -> memory.getLong(lostPeer + i * Long.BYTES));

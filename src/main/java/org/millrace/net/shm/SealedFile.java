@@ -122,8 +122,8 @@ final class SealedFile implements AutoCloseable {
     }
 
     /**
-     * Creates a memfd. Linux kernels before 6.3 do not support the flag for a non-executable file, and newer ones may
-     * require it.
+     * Creates a memfd. Linux before 6.3 does not support the flag for a non-executable file, and later releases may
+     * require the flag.
      */
     private static int memory(long id) throws IOException {
         if (!SystemCall.isKnown()) {

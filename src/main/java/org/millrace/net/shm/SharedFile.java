@@ -13,8 +13,8 @@ import org.millrace.file.ProcessIdentity;
 
 /**
  * A file of zeros that this process creates for other processes of its user. These processes can open the file until it
- * is withdrawn. The file is a {@link SealedFile} without a path, or a file in a directory with a random name and mode
- * 0600.
+ * is withdrawn. The file is a {@link SealedFile} without a path, or a file with a random name and mode 0600 in a
+ * directory.
  */
 final class SharedFile {
 

@@ -17,8 +17,8 @@ import org.millrace.file.FileName;
 /**
  * Memory that one process, the owner, allocates in parts, and that other processes map as a whole. These processes can
  * then read data at every offset that the owner sends to them. The heap resembles CUDA memory that is opened by a
- * handle ({@code cudaIpcMemHandle_t}). The heap is as long as the machine's memory, but only its allocated parts occupy
- * memory.
+ * handle ({@code cudaIpcMemHandle_t}). The length of the heap equals the size of the machine's memory, but only the
+ * heap's allocated parts occupy memory.
  */
 public final class SharedHeap implements AutoCloseable {
 
@@ -202,7 +202,7 @@ public final class SharedHeap implements AutoCloseable {
         return open(name, MapMode.READ_ONLY, Long.MAX_VALUE);
     }
 
-    /** Maps the first page of a heap, which contains the doorbell, for writing. */
+    /** Maps the first page of a heap for writing. This page contains the doorbell. */
     static SharedMemory.Mapping openFirstPage(String name) {
         return open(name, MapMode.READ_WRITE, PAGE);
     }

@@ -70,7 +70,7 @@ final class ShmListener extends KeyedListener<ShmListener.Client> {
         this.path = path;
     }
 
-    /** Listens in the shared directory, and then deletes the files that killed processes have left there. */
+    /** Listens in the shared directory, and then deletes the files that killed processes have left in the directory. */
     public static ShmListener open(OpenResources network, ShmOptions options, ShmAddress address) {
         Path path = options.directory().resolve(FileName.ours(address.id(), FileName.SOCKET).toString());
         try {

@@ -41,10 +41,11 @@ public record SingleCopy(Use use, int fromBytes) {
     public static final String SETTING = "MILLRACE_SHM_SINGLE_COPY";
 
     /**
-     * Default minimum length of a payload that is copied once. A read of this length takes 8 us on a fast Linux kernel.
-     * 0.4 us of this time are spent before the first byte. On a slow Linux kernel it takes 12 us, with 1.3 us before
-     * the first byte. The length must be more than the largest slot of protocol LL, 64 KiB. A device polls the lines of
-     * such a slot while they are stored, and the operating system does not guarantee to store whole words.
+     * Default minimum length of a payload that is copied once. On a machine with a fast Linux, a read of this length
+     * takes 8 us. 0.4 us of this time are spent before the first byte. On a machine with a slow Linux, the read takes
+     * 12 us, with 1.3 us before the first byte. The length must be more than the largest slot of protocol LL, 64 KiB. A
+     * device polls the lines of such a slot while they are stored, and the operating system does not guarantee to store
+     * whole words.
      */
     private static final int FROM_BYTES = 128 << 10;
 
@@ -147,7 +148,7 @@ public record SingleCopy(Use use, int fromBytes) {
         return !yama().equals("3") && new ProcessReader(ProcessIdentity.CURRENT, Cookie.ours()).read(0, 0) == 0;
     }
 
-    /** Describes for users whether two processes like this one use single copies on this machine. */
+    /** Describes for users whether two processes with the rights of this process use single copies on this machine. */
     public static String describe() {
         long result = new ProcessReader(ProcessIdentity.CURRENT, Cookie.ours()).read(0, 0);
         if (result < 0) {

@@ -168,9 +168,9 @@ public final class Interfaces {
     }
 
     /**
-     * Returns a peer's address in the form that is valid on this machine. A link-local IPv6 address contains the number
-     * of an interface of the peer, which has no meaning on this host. The number is replaced by the interface of this
-     * machine's first link-local IPv6 address.
+     * Returns a peer's address in the form that is valid on this machine. A link-local IPv6 address contains the peer's
+     * number for one of its interfaces. This number has no meaning on this host. The number is replaced by the
+     * interface of this machine's first link-local IPv6 address.
      */
     public static InetSocketAddress reachable(InetSocketAddress theirs, Supplier<List<InetAddress>> ours) {
         byte[] host = theirs.getAddress().getAddress();

@@ -8,8 +8,8 @@ package org.millrace.net.socket;
  * longer.
  *
  * @param bytes             length of a piece
- * @param unaccepted        maximum number of pieces in flight whose frames have no destination. The receiver reserves
- *                          memory for these pieces, so that they do not block older pieces
+ * @param unaccepted        maximum number of pieces that are in flight and belong to frames without a destination. The
+ *                          receiver reserves memory for these pieces, so that they do not block older pieces
  * @param inFlight          maximum number of frames at the sender that are not released. The owner must not change a
  *                          frame's memory before its release
  * @param window            maximum number of frames that the sender has in flight or keeps

@@ -36,7 +36,8 @@ final class ResumeFormat {
     /**
      * Identity of one end of a connection.
      *
-     * @param attempt  random number of the client's attempt to connect, which distinguishes clients with the same key
+     * @param attempt  random number of the client's attempt to connect; the number distinguishes clients with the same
+     *                 key
      * @param receiver whether this is the receiving end
      */
     record Id(ConnectionKey key, long attempt, boolean receiver) {

@@ -243,7 +243,7 @@ final class SendStream {
         ByteBuffer from = direct;
         if (directFrame < frames.completed()) {
             // Another stream delivered the piece first, and the frame's owner may change the frame's memory again. The
-            // receiver expects the rest of the piece, and discards it.
+            // receiver expects the rest of the piece on this stream, and discards the rest.
             ByteBuffer zeros = padding == null ? padding = ByteBuffer.allocateDirect(PADDING_BYTES) : padding;
             from = zeros.clear().limit(Math.min(directEnd - directAt, zeros.capacity()));
         } else {
@@ -423,8 +423,8 @@ final class SendStream {
 
     /**
      * The rate of a stream, computed from recent acknowledgements: acknowledged bytes divided by the time in which the
-     * stream had unacknowledged data. While a stream with unacknowledged data delivers nothing, each estimate is slower
-     * than the one before.
+     * stream had unacknowledged data. While a stream with unacknowledged data delivers nothing, each estimate is lower
+     * than the previous estimate.
      *
      * <p>
      * Short pieces are not counted. Each takes a round trip, independent of its length, so a stream with many short

@@ -5,7 +5,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.net.FrameHeader;
 
 /**
- * The frames of a sender that may be incomplete at the receiver, and the next piece that is not assigned to a stream. A
+ * A sender's frames that may be incomplete at the receiver, and the next piece that is not assigned to a stream. A
  * frame is complete when all its pieces are acknowledged. A frame's slot becomes free when the frame is complete and
  * has a destination at the receiver.
  *

@@ -96,7 +96,7 @@ final class SocketAccept extends ExpectedConnection<SocketListener.Client> {
     protected @Nullable FrameReceiver accept() {
         try {
             if (isComplete()) {
-                // Drops the streams of an earlier attempt of the client, which the client has abandoned.
+                // Drops the streams of an earlier attempt that the client has abandoned.
                 dropAnswered();
                 answer();
             }
@@ -121,9 +121,10 @@ final class SocketAccept extends ExpectedConnection<SocketListener.Client> {
     }
 
     /**
-     * Returns whether the client has confirmed its connection. If the stream is lost before the confirmation, another
-     * message of the client's process also confirms. Such a message is an answer to this process's question, or a
-     * request to restore another stream. Without any confirmation, the client starts again.
+     * Returns whether the client has confirmed its connection. If the stream is lost before the confirmation, two other
+     * messages of the client's process also count as a confirmation. These are an answer to this process's question,
+     * and a request to restore another stream. Without any confirmation, the client starts its connection attempt
+     * again.
      *
      * @throws IOException if the client can no longer confirm
      */

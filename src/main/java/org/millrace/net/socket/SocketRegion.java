@@ -91,7 +91,7 @@ final class SocketRegion extends NativeRegion {
         }
 
         /**
-         * Returns a region's views. Discards the views of a closed region that had the same ID.
+         * Returns a region's views. If a closed region had the same ID, discards the views of the closed region.
          */
         private OfRegion meet(SocketRegion region) {
             int id = region.id;

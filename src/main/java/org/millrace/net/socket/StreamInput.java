@@ -67,7 +67,7 @@ final class StreamInput {
         return read;
     }
 
-    /** Returns the number of reads, including those without data. */
+    /** Returns the number of reads, including reads that returned no data. */
     long reads() {
         return reads;
     }
@@ -81,7 +81,7 @@ final class StreamInput {
     }
 
     /**
-     * Finds the streams of one thread that have data, by one system call. A poll serves one round. In a round each
+     * Finds those of one thread's streams that have data, by one system call. A poll serves one round. In a round each
      * stream is read at most once. The poll does not know where a pass of the thread begins. The poll therefore begins
      * a new round when a stream is requested for the second time. If only one stream was requested in the previous
      * round, the stream is read without a poll: one system call is enough.
@@ -109,7 +109,7 @@ final class StreamInput {
         private final Map<StreamInput, @Nullable SelectionKey> members = new HashMap<>();
         /**
          * The selector of the streams. Written under the lock. The owner reads this field without the lock while it
-         * serves one of the streams. This is safe, because the selector is not closed while a stream remains.
+         * serves one of the streams. The read is safe, because the selector is not closed while a stream remains.
          */
         private @Nullable Selector selector;
 

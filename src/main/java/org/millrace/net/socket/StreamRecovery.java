@@ -40,8 +40,8 @@ public final class StreamRecovery {
     }
 
     /**
-     * Remote address of the peer's reconnector, and the local address from which a stream is requested there. The local
-     * address is null if the system may choose it.
+     * Remote address of the peer's reconnector, and the local address from which a stream is requested at the remote
+     * address. The local address is null if the system may choose it.
      */
     record Peer(@Nullable InetAddress local, InetSocketAddress remote) {
 
@@ -85,7 +85,7 @@ public final class StreamRecovery {
      */
     private final AtomicLongArray epochs;
     /**
-     * Newest epoch of each stream that the peer reports as lost. Written by the reconnector, like the elements of
+     * For each stream, the newest epoch that the peer reports as lost. Written by the reconnector, like the elements of
      * {@code tried}.
      */
     private final AtomicLongArray lostThere;
@@ -214,7 +214,7 @@ public final class StreamRecovery {
         news = false;
     }
 
-    /** Returns the successor of a stream, which the caller then owns; null without a successor. */
+    /** Returns the successor of a stream; null without a successor. The caller then owns the successor. */
     @Nullable
     public Successor take(int stream) {
         Successor next = successors.getAndSet(stream, null);

@@ -10,10 +10,9 @@ import org.millrace.net.Network;
 import org.millrace.net.connection.LostPeerName;
 
 /**
- * The messages that a sender sends over the setup connection, see {@link UcxEnd}, and that the receiver reads with this
- * class. The messages are the sender's hello, its shutdown message, and the name of a peer that the sender has lost. A
- * sender that closes before the receiver has answered also sends its frames over the setup connection. Used by one
- * thread.
+ * Reader of the messages that a sender sends over the setup connection, see {@link UcxEnd}. The messages are the
+ * sender's hello, its shutdown message, and the name of a peer that the sender has lost. A sender that closes before
+ * the receiver has answered also sends its frames over the setup connection. Used by one thread.
  */
 final class SenderWords {
 

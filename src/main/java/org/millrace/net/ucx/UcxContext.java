@@ -110,7 +110,7 @@ final class UcxContext {
     @SuppressWarnings("restricted") // the new segment has the length that the C library reports
     private static List<String> describe(long handle) {
         try (Arena arena = Arena.ofConfined()) {
-            // The C library stores the address and the length of the text here.
+            // Memory into which the C library stores the address and the length of the text.
             MemorySegment text = arena.allocate(ValueLayout.JAVA_LONG, 2);
             long stream = CFunction.named("open_memstream")
                     .call(text.address(), text.address() + ValueLayout.JAVA_LONG.byteSize());

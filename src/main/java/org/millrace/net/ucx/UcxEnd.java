@@ -209,7 +209,7 @@ abstract class UcxEnd extends ConnectionState {
     /**
      * Checks the result of a UCX call that sends.
      *
-     * @return the request of the send; 0 if the send is already complete; {@link #FAILED}
+     * @return the request of the send; 0 if the send is already complete; {@link #FAILED} if UCX refused the send
      */
     final long begun(long returned) {
         if (UcxLibrary.isStatus(returned)) {

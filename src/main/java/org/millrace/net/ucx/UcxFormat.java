@@ -64,9 +64,9 @@ final class UcxFormat {
      */
     static final int CARD_BUFFER_BYTES = 8 << 10;
     /**
-     * Length of a buffer in bytes over TCP. Copying this number of bytes takes less time than a system call. This
-     * applies to many short frames and to one longer frame. A message therefore contains copies of frames, with their
-     * headers, up to this total length. A longer payload is a separate message.
+     * Length of a buffer in bytes over TCP. Copying this number of bytes takes less time than a system call. The
+     * relation is the same for many short frames and for one longer frame. A message therefore contains copies of
+     * frames, with their headers, up to this total length. A longer payload is a separate message.
      */
     static final int TCP_BUFFER_BYTES = (64 << 10) + (4 << 10);
     /** Bounds of the buffer length in a receiver's answer. */
@@ -79,7 +79,7 @@ final class UcxFormat {
     static final int TAG_CONFIRMED = 2;
     static final int TAG_READY = 0;
     static final int TAG_CREDIT = 1;
-    /** All higher bits of a tag, which are random for each connection. */
+    /** All higher bits of a tag. These bits are random for each connection. */
     static final long TAG_MASK = ~3L;
 
     static final int READY_BYTES = 64;

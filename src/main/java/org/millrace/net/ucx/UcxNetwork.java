@@ -78,7 +78,7 @@ public final class UcxNetwork implements Network {
     }
 
     /**
-     * Returns a description of the transports that UCX may use, for users.
+     * Returns a description for users of the transports that UCX may use.
      *
      * @throws UcxUnavailableException if UCX cannot be used on this machine
      */

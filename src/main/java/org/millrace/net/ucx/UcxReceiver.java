@@ -74,7 +74,7 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
     /**
      * Creates a receiver. Later calls of the receiver read the sender's hello from the setup connection.
      *
-     * @param found receiver of the setup connection, which this object closes
+     * @param found receiver of the setup connection; this object closes the receiver
      */
     public UcxReceiver(OpenResources network, String name, FrameReceiver found, Network finder, UcxWorkers workers) {
         super(network, name, found.peer(), workers);

@@ -66,7 +66,7 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
     /**
      * Creates a sender. Later calls of {@link #progress} send the hello over the setup connection.
      *
-     * @param found sender of the setup connection, which this object closes
+     * @param found sender of the setup connection; this object closes the sender
      */
     public UcxSender(OpenResources network, String name, FrameSender found, Network finder, UcxWorkers workers) {
         super(network, name, found.peer(), workers);

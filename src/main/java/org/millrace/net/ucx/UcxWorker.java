@@ -239,9 +239,9 @@ final class UcxWorker {
      * caller must hold the lock.
      *
      * @param peer    {@link #address} of the peer's worker
-     * @param sharing the peer's process, if the two processes share memory; otherwise null. If the processes share
-     *                memory, the endpoint does not detect the loss of its peer. Both ends must pass a process, or both
-     *                null.
+     * @param sharing the peer's process; null if this process and the peer's process share no memory. If the processes
+     *                share memory, the endpoint does not detect the loss of its peer. Both ends must pass a process, or
+     *                both null.
      */
     public UcxEndpoint connect(MemorySegment peer, @Nullable ProcessIdentity sharing) {
         endpoints.values().removeIf(one -> one.isOver() && closeUnused(one));

@@ -384,7 +384,7 @@ abstract class FallbackConnection implements DataPath.Connection {
             }
         }
 
-        /** Records the first page of a request, which follows from the destination slot of the request. */
+        /** Records the first page of a request. This page follows from the destination slot of the request. */
         void posted(long sequence, int region, long offset, long bytes) {
             int index = RequestRing.slot(sequence);
             firstPages[index] = NONE;

@@ -4,8 +4,8 @@ import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.plugin.path.ConnectionHandle;
 
 /**
- * Requests of one connection that NCCL has not yet seen complete. Messages of one connection keep their order, so a
- * request is identified by the sequence number of its message. NCCL receives this number modulo
+ * Those requests of one connection whose completion NCCL has not seen yet. Messages of one connection keep their order,
+ * so a request is identified by the sequence number of its message. NCCL receives this number modulo
  * {@link ConnectionHandle#REQUEST_NUMBERS}, called the request's number.
  */
 final class RequestRing {

@@ -101,7 +101,7 @@ public final class GinGroup implements AutoCloseable {
             }
         }
 
-        /** Returns the sum of all contexts, including destroyed ones. */
+        /** Returns the sum over all contexts, including destroyed contexts. */
         public static synchronized GinServed served() {
             return OPEN.stream().map(GinContext::served).reduce(closed, GinServed::plus);
         }

@@ -12,8 +12,8 @@ import org.millrace.cuda.driver.CudaDriver;
  * <p>
  * A kernel that waits for a copy must not prevent that copy. In the program's context, a kernel can prevent the copy in
  * two ways. First, streams of all priorities share the device's queues (8 unless CUDA_DEVICE_MAX_CONNECTIONS sets
- * another number). A copy may queue behind work of another stream that waits for the kernel. Second, calls that
- * allocate or free memory wait for kernels and hold a lock that copy calls need.
+ * another number). A copy may queue behind another stream's work, and this work may wait for the kernel. Second, calls
+ * that allocate or free memory wait for kernels and hold a lock that copy calls need.
  *
  * <p>
  * Both effects were measured on two H200s with driver 580. First, eight streams each had a copy pending behind a

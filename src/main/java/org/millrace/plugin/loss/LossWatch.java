@@ -184,7 +184,7 @@ public final class LossWatch {
     /** Reports losses on standard error, and ends the process if necessary. */
     static final class ProcessReaction implements LossWatch.Reaction {
 
-        /** Exit status for a failure that a restart may fix (EX_TEMPFAIL in sysexits.h). */
+        /** Exit status of the process after a failure that a restart may fix (EX_TEMPFAIL in sysexits.h). */
         static final int STATUS = 75;
 
         /**

@@ -13,7 +13,7 @@ import org.millrace.net.PeerClosedException;
  * This process's end of a lost connection.
  *
  * @param peer     name of the lost process
- * @param toldBy   name of the process at the connection's other end, if it reported the loss of a third process; null
+ * @param toldBy   name of the process at the connection's other end, which reported the loss of a third process; null
  *                 if this process itself detected the loss
  * @param text     description of the connection, the event and the last observed state
  * @param orderly  whether the peer closed the connection on purpose; false if it was killed or its host is gone
@@ -26,7 +26,10 @@ public record LostEnd(String peer, @Nullable String toldBy, String text, boolean
 
     private static final String GIN = "GIN";
 
-    /** Creates the object without an action for kernels, because the waits of these kernels cannot be ended. */
+    /**
+     * Creates the object without an action that ends the waits of kernels. Used if the waits of the kernels cannot be
+     * ended.
+     */
     public LostEnd(String peer, String text, boolean orderly, BooleanSupplier owesData) {
         this(peer, null, text, orderly, owesData, () -> {});
     }

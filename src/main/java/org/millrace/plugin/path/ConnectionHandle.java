@@ -4,7 +4,7 @@ import org.millrace.plugin.host.HandleTable;
 
 /**
  * Encodes a memory region or a request of a connection in the low bits of the connection's handle. Bits 11 and 10 show
- * whether a handle names memory, a request or the connection itself.
+ * whether a handle identifies memory, a request or the connection itself.
  *
  * <pre>
  *  11 10  9             0

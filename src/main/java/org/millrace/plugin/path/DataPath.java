@@ -18,7 +18,7 @@ import org.millrace.plugin.loss.CommunicatorLosses;
  */
 public interface DataPath extends AutoCloseable {
 
-    /** Returns the number that identifies this data path in the handles that peers exchange. */
+    /** Returns this data path's number. In the handles that peers exchange, the number identifies the data path. */
     byte id();
 
     /** Returns whether kernels gather their received data from pages. */
@@ -212,8 +212,8 @@ public interface DataPath extends AutoCloseable {
          * Begins to send or to receive a message.
          *
          * @param address address of the message's first byte, within the region
-         * @param bytes   length of a sent message, or maximum length of a received one; a message of 0 bytes needs no
-         *                region
+         * @param bytes   length of a sent message, or maximum length of a received message; a message of 0 bytes needs
+         *                no region
          * @param tag     tag of the message, which selects the buffer if a receive has several
          * @return the request's number modulo {@code ConnectionHandle.REQUEST_NUMBERS}, or {@link #NO_REQUEST}
          */

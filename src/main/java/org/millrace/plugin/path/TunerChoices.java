@@ -5,11 +5,11 @@ import org.millrace.abi.Protocol;
 import org.millrace.plugin.host.NativeMemory;
 
 /**
- * Choice of the protocol and the number of channels of a collective. NCCL estimates costs from the speed of a network
- * card. The plugin instead uses costs that were measured on two H200s with NCCL 2.28.9, over shared memory and over
- * TCP. LL is faster than Simple up to a few hundred kilobytes for each rank: one pass of the proxy moves a slot of LL
- * lines and publishes it line by line. LL128 is never the fastest of the three. NCCL still chooses the algorithm. All
- * ranks must decide alike, so the choice depends only on size, number of ranks and operation.
+ * Choice of a collective's protocol and number of channels. NCCL estimates costs from the speed of a network card. The
+ * plugin instead uses costs that were measured on two H200s with NCCL 2.28.9, over shared memory and over TCP. LL is
+ * faster than Simple up to a few hundred kilobytes for each rank: one pass of the proxy moves a slot of LL lines and
+ * publishes it line by line. LL128 is never the fastest of the three. NCCL still chooses the algorithm. All ranks must
+ * decide alike, so the choice depends only on size, number of ranks and operation.
  *
  * @param path            data path of the connections
  * @param choosesChannels whether the user leaves the number of channels to the plugin

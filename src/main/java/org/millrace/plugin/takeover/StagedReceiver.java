@@ -22,8 +22,8 @@ final class StagedReceiver extends FrameEnd.Carried implements FrameReceiver {
     /** Number of frames that the network had received before this object was created. */
     private final long first;
     /**
-     * For each accepted frame that is not complete, by slot of {@link #window}, the number of bytes to copy; 0 for
-     * none. The next two arrays contain the offset of these bytes, and the number that identifies the copy.
+     * Number of bytes to copy for an accepted, incomplete frame, indexed by the frame's slot in {@link #window}; 0 if
+     * nothing is copied. The next two arrays contain the offset of these bytes, and the number of the copy.
      */
     private final long[] bytes = new long[LIMIT];
     private final long[] offsets = new long[LIMIT];

@@ -20,8 +20,8 @@ final class StagedSender extends FrameEnd.Carried implements FrameSender {
     /** Frames that wait for their own copies or for earlier frames. */
     private final FrameQueue waiting = new FrameQueue(LIMIT);
     /**
-     * For each waiting frame, by slot of {@link #waiting}, the number that identifies the copy of the frame's payload;
-     * {@link Staging#NO_COPY} if no copy is needed.
+     * Number of the copy of a frame's payload, indexed by the frame's slot in {@link #waiting}; {@link Staging#NO_COPY}
+     * if the payload needs no copy.
      */
     private final long[] copies = new long[LIMIT];
 

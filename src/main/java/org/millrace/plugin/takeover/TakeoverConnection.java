@@ -67,11 +67,13 @@ abstract class TakeoverConnection implements DataPath.Connection {
     private final CommunicatorLosses.Leaver leaver = this::leave;
 
     /**
-     * The sender or receiver of the connection, with the operations that both have.
+     * The sender or receiver of the connection, with the operations that senders and receivers have in common.
      *
      * @param of    the sender or receiver
-     * @param blame sets the name of a lost process, which the close of the sender or receiver then sends to the peer
-     * @param close closes the sender or receiver, if no proxy ever owned it
+     * @param blame function that sets the name of a lost process; the close of the sender or receiver then sends this
+     *              name to the peer
+     * @param close function that closes the sender or receiver; called only if no proxy ever owned the sender or
+     *              receiver
      */
     record End(Object of, String peer, Consumer<String> blame, Runnable close) {
     }
@@ -88,7 +90,10 @@ abstract class TakeoverConnection implements DataPath.Connection {
         NetDeviceHandle.of(handle).set(NetDeviceHandle.HOST, 0, 0, 0, false);
     }
 
-    /** Returns the size in bytes of the memory that the proxy needs besides the connection's own memory; 0 for none. */
+    /**
+     * Returns the size in bytes of the additional memory that the proxy needs, beside the connection's own memory; 0 if
+     * it needs none.
+     */
     abstract long stagingBytes(ConnectionLayout layout);
 
     abstract boolean receives();

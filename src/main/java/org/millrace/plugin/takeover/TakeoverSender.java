@@ -39,7 +39,7 @@ final class TakeoverSender extends TakeoverConnection {
     }
 
     /**
-     * Returns the time that is left of the limit that all connections of the communicator share during teardown; 0
+     * Returns the remaining part of the time limit that all connections of the communicator share during teardown; 0
      * after one connection has timed out. A sender needs time to close, because a completed kernel may have left data
      * in the slots.
      */

@@ -42,7 +42,7 @@ public interface ProxyConnection {
      * Notifies the connection that a traced agent begins to serve it. Called on the agent's thread, and only if the
      * agent writes a trace.
      *
-     * @param agent trace of the agent, which has the clock for the timestamps of its connections
+     * @param agent trace of the agent; it contains the clock for the timestamps of the agent's connections
      */
     default void servedBy(AgentTrace agent) {
         // a connection without a trace needs no clock
@@ -55,11 +55,11 @@ public interface ProxyConnection {
      */
     void stopped(@Nullable Throwable failure);
 
-    /** {@return the name of this connection, for messages} */
+    /** {@return this connection's name in messages} */
     ConnectionName name();
 
     /**
-     * {@return the last observed state of the connection's memory, for messages, for instance
+     * {@return text for messages: the last observed state of the connection's memory, for instance
      * {@code "head 16, tail 18, size -1"}}
      */
     String lastSeen();

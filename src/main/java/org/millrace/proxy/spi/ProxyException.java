@@ -35,8 +35,8 @@ public class ProxyException extends MillraceException {
         /**
          * Creates a failure.
          *
-         * @param collective number of the collective that this end runs; -1 if it runs no collective, or if the number
-         *                   is not known
+         * @param collective number of the collective that this end runs; -1 if this end runs no collective, or if the
+         *                   number is not known
          * @param message    description of the operations at both ends
          */
         public DisagreementException(ConnectionName connection, long collective, String message) {
@@ -51,7 +51,8 @@ public class ProxyException extends MillraceException {
         }
 
         /**
-         * {@return the number of the collective that this end runs; -1 if it runs none, or if the number is not known}
+         * {@return the number of the collective that this end runs; -1 if this end runs no collective, or if the number
+         * is not known}
          */
         public long collective() {
             return collective;

@@ -20,9 +20,9 @@ import org.millrace.net.MemoryRegion;
  * @param chunkSteps number of steps of a chunk, a power of two. The operation's first step is a multiple of it.
  * @param sliceSteps number of steps of a slice, a power of two. One frame contains the data of at most one slice.
  * @param protocol   protocol, which determines the layout of the data in slots
- * @param user       the user's memory, if the device stores addresses of this memory in {@code connFifo} (mode PTR), so
- *                   that no copy is necessary; null if the data passes through slots. Each end of a connection chooses
- *                   its own mode, independent of the other end.
+ * @param user       the user's memory in mode PTR; null if the data passes through slots. In mode PTR the device stores
+ *                   addresses of this memory in {@code connFifo}, and no copy is necessary. Each end of a connection
+ *                   chooses its own mode, independent of the other end.
  * @param collNet    request to a network that reduces; null if the peer is a rank
  */
 public record ProxyOp(long opCount, long signature, long count, long steps, int chunkSteps, int sliceSteps,
@@ -49,8 +49,7 @@ public record ProxyOp(long opCount, long signature, long count, long steps, int 
     }
 
     /**
-     * {@return the number of the operation if it is a collective; -1 for sends and receives, which have a separate
-     * number for each peer}
+     * {@return the number of a collective; -1 for sends and receives, which have a separate number for each peer}
      */
     public long collective() {
         return OperationSignature.operation(signature) == Operation.SEND_RECEIVE ? -1 : opCount;
