@@ -259,7 +259,7 @@ class HelpedAgentTest {
         assertFalse(counter.overlapped);
     }
 
-    /** Waiting threads must not take a core from the thread that makes the passes. */
+    /** Threads that wait must not take a core from the thread that makes the passes. */
     @Test
     void aThreadThatWaitsBehindAHelperAsksOnlyWhenItIsUnparked() throws Exception {
         AtomicReference<Thread> helper = new AtomicReference<>();

@@ -140,7 +140,7 @@ class AcceptShortageTest {
         }
     }
 
-    /** No secret is configured here: only a TLS certificate identifies a rank. */
+    /** No secret is configured in this test: only a TLS certificate identifies a rank. */
     @Test
     void aHandshakeOfTlsIsMadeWithOneOfEachAddressInTurn() throws Exception {
         acceptor.ended();

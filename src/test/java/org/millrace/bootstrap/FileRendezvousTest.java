@@ -31,7 +31,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.MillraceException;
 import org.millrace.file.User;
 
-/** Files that rank 0 may find at the path, and files that it leaves there. */
+/** Files that rank 0 may find at the path, and files that rank 0 leaves at the path. */
 @Timeout(120)
 class FileRendezvousTest {
 

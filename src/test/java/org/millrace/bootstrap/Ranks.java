@@ -150,7 +150,7 @@ final class Ranks {
         return controlThreads().filter(thread -> !LEFT_BEFORE.contains(thread)).map(Thread::getName).toList();
     }
 
-    /** Returns the control thread of rank 0, which the calling test has started. */
+    /** Returns the control thread of the rank 0 that the calling test has started. */
     static Thread controlThreadOfRankZero() {
         return controlThreads().filter(thread -> !LEFT_BEFORE.contains(thread))
                 .filter(thread -> thread.getName().equals("millrace-control-0"))
@@ -167,7 +167,7 @@ final class Ranks {
 
     /**
      * Returns a port that was free a moment ago. The system does not assign this port to other programs as an ephemeral
-     * port, because those ports begin at 32768.
+     * port, because ephemeral ports begin at 32768.
      */
     static int freePort() throws IOException {
         while (true) {

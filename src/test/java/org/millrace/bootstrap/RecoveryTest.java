@@ -189,7 +189,7 @@ class RecoveryTest {
         open(Ranks.freeTcp(), 4, Ranks.TIMEOUT);
         lose(0, 2);
         for (int rank : List.of(1, 3)) {
-            // the lower rank waits for the other one, and does not decide without it
+            // the lower rank waits for the higher rank, and does not decide without the higher rank
             FutureTask<List<Integer>> task = Ranks.async(() -> shrink(rank, rank == 1 ? SHORT : LONG));
             String said = assertThrows(ExcludedException.class, () -> Ranks.get(task)).getMessage();
             assertTrue(said.contains("1 of 4 ranks can agree, which is no majority"), said);

@@ -11,7 +11,7 @@ import org.millrace.config.Settings;
  * A group of cells of the table of combinations. One communicator runs them all, because they differ only in the
  * collective.
  *
- * @param number    number of the group, which names its rendezvous
+ * @param number    number of the group; the number identifies the group's rendezvous
  * @param ranks     number of ranks
  * @param processes whether each rank is a process
  * @param variant   transport
@@ -80,7 +80,7 @@ record CellGroup(int number, int ranks, boolean processes, TransportVariant vari
     }
 
     /**
-     * Compares the actual route with the requested one. The order is: first the properties that all ranks know, then
+     * Compares the actual route with the requested route. The order is: first the properties that all ranks know, then
      * the transport. A rank that sends nothing knows no transport.
      *
      * @return the difference, empty if there is none

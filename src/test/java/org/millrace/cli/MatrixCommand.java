@@ -40,8 +40,8 @@ final class MatrixCommand implements Callable<Integer> {
 
     private static final int QUICK_GROUPS = 6;
     /**
-     * Connect deadline of ranks that are processes, unless the user sets another. On few cores, eight processes need
-     * long to start at once.
+     * Connect deadline of ranks that are processes, unless the user sets another deadline. On few cores, eight
+     * processes need long to start at once.
      */
     private static final String CONNECT_DEADLINE = "3m";
 

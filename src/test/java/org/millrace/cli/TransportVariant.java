@@ -57,7 +57,9 @@ record TransportVariant(String label, List<String> algorithms, Map<String, Strin
         }
     }
 
-    /** Returns the names of the transports of other jars, which are tried before Millrace's own. */
+    /**
+     * Returns the names of the transports of other jars. These transports are tried before Millrace's own transports.
+     */
     static List<String> others() {
         List<String> names = new ArrayList<>();
         for (ServiceLoader.Provider<Transport> provider : ServiceLoader.load(Transport.class).stream().toList()) {

@@ -32,8 +32,8 @@ import org.millrace.Serializer;
 import org.millrace.operation.StagingDevice;
 
 /**
- * Operations without a stream: NCCL's operations, MPI's operations that are built from them, and the permitted
- * operands.
+ * Operations without a stream: NCCL's operations, the operations of MPI that are built from NCCL's operations, and the
+ * permitted operands.
  */
 class BlockingOperationsTest {
 
@@ -99,7 +99,8 @@ class BlockingOperationsTest {
     void partsOfAnySize(int size, String network) throws Exception {
         ranks(size, network, communicator -> {
             int rank = communicator.rank();
-            long[] counts = new long[size]; // rank r has r elements with the value r, so rank 0 has no elements
+            // rank r contributes r elements, all with the value r; rank 0 contributes no elements
+            long[] counts = new long[size];
             for (int i = 0; i < size; i++) {
                 counts[i] = i;
             }
@@ -177,7 +178,8 @@ class BlockingOperationsTest {
             int[] bits = {1 << rank, -1, 7};
             communicator.allReduce(Operand.of(bits), ReduceFunction.BITWISE_XOR);
             assertArrayEquals(new int[] {(1 << size) - 1, size % 2 == 0 ? 0 : -1, size % 2 == 0 ? 0 : 7}, bits);
-            // the function returns its left operand, so it is not commutative: the result shows the order of the ranks
+            // the function returns its left operand and is not commutative, so the result shows the order in which
+            // ranks are combined
             double[] first = {rank, 10 + rank, 20 + rank, 30 + rank, 40 + rank};
             communicator.allReduce(Operand.of(first), ReduceFunction.ofDoubles((a, _) -> a));
             assertArrayEquals(new double[] {0, 10, 20, 30, 40}, first);

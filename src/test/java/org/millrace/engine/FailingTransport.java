@@ -10,7 +10,7 @@ import org.millrace.transport.PeerInfo;
 import org.millrace.transport.Transport;
 import org.millrace.transport.TransportEnd;
 
-/** A transport with one phase that fails on one end. The failure occurs before or after the phase has done its work. */
+/** A transport in which one phase of one end fails. The failure occurs before or after the phase has done its work. */
 record FailingTransport(Transport transport, Phase phase, boolean afterwards, boolean onSender) implements Transport {
 
     enum Phase {

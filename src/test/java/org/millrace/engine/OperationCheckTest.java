@@ -76,7 +76,7 @@ class OperationCheckTest {
 
     /**
      * A rank that is far ahead overwrites records that its peer has not compared yet. The peer skips the overwritten
-     * records and compares later ones.
+     * records and compares later records.
      */
     @Test
     void recordsThatWereWrittenOverAreLeftOut() {

@@ -194,8 +194,8 @@ class PidNamespaceTest {
     }
 
     /**
-     * Returns the memory, rings and sockets of a namespace in the shared directory. The kernel reuses the numbers of
-     * ended namespaces, and the trace of a killed process stays for an hour.
+     * Returns the memory, rings and sockets of a namespace in the shared directory. Linux reuses the numbers of ended
+     * namespaces, and the trace of a killed process stays for an hour.
      */
     private static List<String> filesOf(String namespace) throws IOException {
         try (Stream<Path> files = Files.list(SHARED)) {

@@ -22,7 +22,9 @@ import org.millrace.Registration;
 /** A repeated collective is planned only once. The tests change the conditions of the collective between two calls. */
 class RecentKernelsTest extends EngineFixture {
 
-    /** Size in bytes of an all-reduce that two ranks run around the ring and whose plan is cached. */
+    /**
+     * Size of an all-reduce in bytes. Two ranks run an all-reduce of this size around the ring, and its plan is cached.
+     */
     private static final int MORE_THAN_EXCHANGED = 32 << 10;
 
     private interface Program {

@@ -69,7 +69,7 @@ class TreePlaceTest {
                 tree(1, 8, true).subList(1, 8).stream().map(TreePlace::parent).toList());
     }
 
-    /** The expected tree for 14 ranks is the one in the comment of NCCL's trees.cc. */
+    /** The expected tree for 14 ranks is the tree in the comment of NCCL's trees.cc. */
     @Test
     void theTreeIsNccls() {
         List<TreePlace> tree = tree(0, 14, false);

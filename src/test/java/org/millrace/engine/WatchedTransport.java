@@ -15,8 +15,8 @@ import org.millrace.transport.Transport;
 import org.millrace.transport.TransportEnd;
 
 /**
- * NET over a {@link WatchedNetwork}, for tests that enable it. The service file that names this class is visible only
- * to the threads of those tests.
+ * NET over a {@link WatchedNetwork}, for tests that enable it. The service file with the name of this class is visible
+ * only to the threads of these tests.
  */
 public final class WatchedTransport implements Transport {
 

@@ -16,7 +16,7 @@ import java.util.TreeMap;
 import java.util.stream.Stream;
 
 /**
- * jextract's output for one header, found by reflection on the classes. No names are listed here.
+ * jextract's output for one header, found by reflection on the classes. This class contains no list of names.
  *
  * @param header  the header, relative to {@code headers/}
  * @param symbols class with the header's functions and constants

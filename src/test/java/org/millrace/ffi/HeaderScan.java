@@ -41,7 +41,7 @@ final class HeaderScan {
     final SortedMap<String, Long> alignments = new TreeMap<>();
     final SortedMap<String, Path> constants = new TreeMap<>();
     final SortedMap<String, Function> functions = new TreeMap<>();
-    /** Function pointers; those in structs have the name {@code struct.field}. */
+    /** Function pointers. A function pointer in a struct has the name {@code struct.field}. */
     final SortedMap<String, Function> functionPointers = new TreeMap<>();
     final SortedMap<String, String> pointerTypes = new TreeMap<>();
 

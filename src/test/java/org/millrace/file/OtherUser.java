@@ -27,7 +27,7 @@ public final class OtherUser {
 
     /**
      * Returns a command prefix that runs the command as a user with capabilities, in setpriv's format. A process
-     * without those capabilities may not inspect the program.
+     * without these capabilities may not inspect the program.
      */
     static List<String> as(int user, String capabilities) {
         return List.of("setpriv", "--reuid=" + user, "--regid=" + user, "--clear-groups",
@@ -40,7 +40,10 @@ public final class OtherUser {
         OwnNamespace.assumePossible(as(FIRST));
     }
 
-    /** Creates a directory like {@code /tmp}: every user can create files there that other users cannot delete. */
+    /**
+     * Creates a directory like {@code /tmp}: every user can create files in the directory, and other users cannot
+     * delete these files.
+     */
     public static Path openToAll(Path directory) throws IOException {
         Files.createDirectories(directory);
         Files.setPosixFilePermissions(directory, PosixFilePermissions.fromString("rwxrwxrwx"));

@@ -15,7 +15,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /**
  * A fuzz test that finds nothing proves little. This test removes one check at a time from the library. The fuzz test
- * of the code with that check must then fail, and report an input.
+ * that covers the changed code must then fail, and report an input.
  */
 @Timeout(300)
 @Tag("slow")

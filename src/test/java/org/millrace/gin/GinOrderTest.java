@@ -263,7 +263,7 @@ class GinOrderTest {
         }
     }
 
-    /** Returns the number of operations up to the one that gave the signal its value; 0 if the signal is 0. */
+    /** Returns the number of operations up to the operation that gave the signal its value; 0 if the signal is 0. */
     private static int covered(List<Posted> all, int peer, ToLongFunction<Posted> signal, long value) {
         for (int i = 0; i < all.size() && value != 0; i++) {
             if (all.get(i).peer == peer && signal.applyAsLong(all.get(i)) == value) {

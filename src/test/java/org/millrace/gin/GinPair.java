@@ -20,7 +20,7 @@ import org.millrace.proxy.MemoryFrames;
  */
 final class GinPair implements AutoCloseable {
 
-    /** A context, with the ends of its queues that a kernel uses. */
+    /** A context, with the kernel's ends of its queues. */
     static final class Context {
         final GinContext agentSide;
         final GinQueueMemory queues;

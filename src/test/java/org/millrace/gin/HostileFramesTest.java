@@ -156,7 +156,7 @@ class HostileFramesTest {
 
     /**
      * Random frames, one after another. Each frame is written within the window, waits for a staging buffer, or fails
-     * the communicator. No staging buffer becomes free here.
+     * the communicator. No staging buffer becomes free in this test.
      */
     @Test
     void noFrameReachesBeyondTheWindow() {

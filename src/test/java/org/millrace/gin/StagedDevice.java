@@ -11,8 +11,8 @@ import org.millrace.proxy.MemoryFrames;
 
 /**
  * The staging buffers of a device, and the copies between the buffers and windows. All windows of the device share the
- * buffers. With a random generator, copies complete later, in any order. Without one, copies complete at once or when
- * the test decides.
+ * buffers. With a random generator, copies complete later, in any order. Without a random generator, copies complete at
+ * once or when the test decides.
  */
 final class StagedDevice implements StagingBuffers.Copies {
 

@@ -235,7 +235,8 @@ class PartitionTest {
     }
 
     /**
-     * The process of a peer is stopped, but its kernel still answers. Data of the other ranks fills all TCP windows.
+     * The process of a peer is stopped, but Linux still answers on the process's connections. Data of the other ranks
+     * fills all TCP windows.
      */
     @Test
     void aPeerThatDoesNotReadIsNeitherSilentNorLost() throws Exception {

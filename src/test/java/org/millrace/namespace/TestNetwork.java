@@ -91,7 +91,7 @@ final class TestNetwork implements AutoCloseable {
         }
     }
 
-    /** Makes a host's kernel reset all connections to another host. Returns their number. */
+    /** Makes Linux reset all connections of a host to another host. Returns their number. */
     long reset(int host, int peer) throws Exception {
         long count = 0;
         for (int network = 0; network < networks; network++) {

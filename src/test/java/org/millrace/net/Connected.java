@@ -10,7 +10,7 @@ public record Connected(Listener listener, FrameSender sender, FrameReceiver rec
 
     private static final AtomicLong KEYS = new AtomicLong();
 
-    /** Creates a connection from one network to another, or to the same. */
+    /** Creates a connection between two networks, or within one network. */
     public static Connected make(Network from, Network to) {
         return make(from, to.listen(), newKey());
     }

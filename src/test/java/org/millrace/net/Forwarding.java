@@ -1,6 +1,6 @@
 package org.millrace.net;
 
-/** Ends of a connection that forward every call, for tests that change one method. */
+/** Connection ends that forward every call, for tests that change one method. */
 public final class Forwarding {
 
     private Forwarding() {}

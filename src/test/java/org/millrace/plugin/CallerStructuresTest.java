@@ -14,8 +14,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 public class CallerStructuresTest {
 
     /**
-     * The structure of GIN v15's properties has one of two sizes, which depends on the release of NCCL. The shim has a
-     * table of releases and sizes. The sizes were found by inspection of libnccl.
+     * The structure of GIN v15's properties has two possible sizes. The release of NCCL determines the size. The shim
+     * has a table of releases and sizes. The sizes were found by inspection of libnccl.
      */
     @ParameterizedTest
     @CsvSource({"23206, 2", "23207, 8"})

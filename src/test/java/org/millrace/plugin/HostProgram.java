@@ -272,7 +272,7 @@ public final class HostProgram {
         return builder(arguments).redirectErrorStream(true).redirectOutput(output.toFile()).start();
     }
 
-    /** Starts the program for a test that reads its output. */
+    /** Starts the program for a test that reads the program's output. */
     public Process startPiped(Object... arguments) throws IOException {
         return builder(arguments).redirectErrorStream(true).start();
     }

@@ -348,7 +348,7 @@ class NetPluginTest {
     }
 
     /**
-     * The first NCCL of the process is taken over, and the second is too new for a takeover. Each has its own
+     * The first NCCL of the process is taken over. The second NCCL is too new for a takeover. Each has its own
      * connections and environment variables.
      */
     @Test

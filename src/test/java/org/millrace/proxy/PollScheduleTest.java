@@ -16,7 +16,7 @@ import org.millrace.proxy.spi.ConnectionName;
 import org.millrace.proxy.spi.ProxyConnection;
 import org.millrace.proxy.spi.ProxyException;
 
-/** Idle connections are polled less often than busy ones, but never forgotten. */
+/** Idle connections are polled less often than busy connections, but never forgotten. */
 class PollScheduleTest {
 
     private final ProxyAgent agent = new ProxyAgent("test");

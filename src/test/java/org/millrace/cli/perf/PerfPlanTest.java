@@ -38,8 +38,8 @@ class PerfPlanTest {
     }
 
     /**
-     * The operations before the first line warm the JVM up. The plan has few such operations if the first line has few
-     * operations, or if each operation is checked.
+     * Number of operations that warm up the JVM before the table's first line. This number is small if the table's
+     * first line itself has few operations, or if each operation is checked.
      */
     @Test
     void manyOperationsComeBeforeAFirstLineOfManyOnly() {

@@ -83,7 +83,7 @@ class CopyQueueTest {
 
         @Override
         public boolean submit() {
-            return false; // no copies wait here, because each begins at once
+            return false; // no copies wait in this test, because each copy begins at once
         }
 
         @Override
@@ -141,8 +141,8 @@ class CopyQueueTest {
     }
 
     /**
-     * If the kernel leaves before it has seen the copies posted by one queue, the engine makes those copies. The other
-     * queue has no influence.
+     * If the kernel leaves before it has seen the copies posted by one queue, the engine makes the posted copies. The
+     * other queue has no influence.
      */
     @ParameterizedTest
     @ValueSource(booleans = {true, false})

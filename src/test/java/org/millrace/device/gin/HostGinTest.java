@@ -98,7 +98,7 @@ class HostGinTest {
                     group.devices(communicators, GinRequirements.of(1, 1, 1).withFormat(format));
             group.run(rank -> {
                 HostGin gin = new HostGin(devices[rank], 0);
-                for (int peer = 0; peer < 2; peer++) { // the peer is the other rank, or this rank itself
+                for (int peer = 0; peer < 2; peer++) { // the peer is either the second rank or this rank itself
                     for (int bytes = 1; bytes <= 8; bytes++) {
                         long to = 128L * rank + 1 + 12 * bytes;
                         if (bytes % 2 == 0) {
@@ -188,7 +188,7 @@ class HostGinTest {
             GinDeviceCommunicator[] devices = group.devices(communicators, GinRequirements.of(1, 1, 1));
             group.run(rank -> {
                 HostGin gin = new HostGin(devices[rank], 0);
-                for (int peer = 0; peer < 2; peer++) { // the peer is the other rank, or this rank itself
+                for (int peer = 0; peer < 2; peer++) { // the peer is either the second rank or this rank itself
                     for (int i = 0; i < sizes.length; i++) {
                         long from = 1 + i;
                         long to = 3 + 2L * i;

@@ -15,7 +15,7 @@ class LongLinesTest {
     private final List<String> told = new ArrayList<>();
     private final LongLines lines = new LongLines(told::add);
 
-    /** Returns a stream with the given round-trip time in the kernel's statistics. */
+    /** Returns a stream with the given round-trip time in the operating system's statistics. */
     private static TcpStream stream(String host, int micros, boolean carriesFrames) throws Exception {
         try (SocketChannel channel = SocketChannel.open(); Arena arena = Arena.ofConfined()) {
             TcpStream stream = new TcpStream(channel, new InetSocketAddress("10.0.0.1", 1),
@@ -44,7 +44,8 @@ class LongLinesTest {
     }
 
     /**
-     * Logs no message for a short round trip, for a kernel without a round-trip time, and for a stream without frames.
+     * Logs no message for a short round trip, for statistics without a round-trip time, and for a stream without
+     * frames.
      */
     @Test
     void nothingElseIsToldOf() throws Exception {

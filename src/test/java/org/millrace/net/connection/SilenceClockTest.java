@@ -25,7 +25,7 @@ class SilenceClockTest {
         assertEquals(SECOND + 5, clock.due());
     }
 
-    /** The kernel receives data for a thread that waits for a core, so the whole time counts. */
+    /** The operating system receives data for a thread that waits for a core, so the whole time counts. */
     @Test
     void aThreadWithoutACoreCountsTheWholeTime() {
         runnable += SECOND; // before the first check

@@ -20,8 +20,8 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /**
- * Detection of silent streams from the kernel's statistics. Loopback has many addresses, and the test watches a stream
- * between two of them.
+ * Detection of silent streams from the operating system's statistics. Loopback has many addresses, and the test watches
+ * a stream between two of them.
  */
 class TcpStreamTest {
 
@@ -141,8 +141,8 @@ class TcpStreamTest {
     }
 
     /**
-     * Both kernels send data, and only the direction to the peer is cut: the peer's data arrives, and this end's data
-     * does not.
+     * The operating systems of both ends send data, and only the direction to the peer is cut: the peer's data arrives,
+     * and this end's data does not.
      */
     @Test
     void whatIsSentOrAskedGetsNoAnswer() throws IOException {
@@ -171,7 +171,7 @@ class TcpStreamTest {
     }
 
     /**
-     * The peer's window is closed, and the kernel probes it less and less often. Only the peer's own keep-alives
+     * The peer's window is closed, and Linux probes the window less and less often. Only the peer's own keep-alives
      * arrive.
      */
     @Test
@@ -197,7 +197,7 @@ class TcpStreamTest {
         }
     }
 
-    /** A kernel that does not count segments gives no information about received data. */
+    /** An operating system that does not count segments gives no information about received data. */
     @Test
     void withoutACountOfSegmentsNothingIsSaid() throws IOException {
         TcpStream stream = stream();

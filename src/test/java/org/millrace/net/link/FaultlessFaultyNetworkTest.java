@@ -6,7 +6,7 @@ import org.millrace.net.NetworkContract;
 import org.millrace.net.socket.SocketNetwork;
 import org.millrace.net.socket.SocketOptions;
 
-/** A fault that never occurs changes nothing: the wrapped sender works as the original one. */
+/** A fault that never occurs changes nothing: the wrapped sender works in the same way as the original sender. */
 @Tag("slow")
 class FaultlessFaultyNetworkTest extends NetworkContract {
     @Override

@@ -230,7 +230,7 @@ class InPlaceTest {
         }
     }
 
-    /** Results are negated error numbers of the kernel. */
+    /** Results are negated error numbers of Linux. */
     @ParameterizedTest
     @ValueSource(longs = {-14, -1, -12, -38, 0, 1 << 20})
     void aReadThatFailsEndsTheConnectionAndSaysWhy(long result) throws IOException {

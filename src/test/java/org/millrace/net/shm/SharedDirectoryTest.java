@@ -141,7 +141,7 @@ class SharedDirectoryTest {
                 "SKIPPED: a full directory needs a small tmpfs, which only root may mount: " + output);
     }
 
-    /** The sender copies unread payloads into memory behind the ring, as long as that memory suffices. */
+    /** The sender copies unread payloads into the memory behind the ring until this memory is full. */
     @Test
     void aPayloadWithoutRoomBehindTheRingStaysInPlace() throws Exception {
         Assumptions.assumeTrue(SingleCopy.isPossible(), SingleCopy::describe);

@@ -31,7 +31,7 @@ class OrderlyEndTest {
     private static final int LONG_BYTES = 100_000;
     /**
      * Number of frames, several times the number that one acknowledgement covers. Receive buffers are so small that the
-     * sender's kernel holds most frames.
+     * sender's socket buffers hold most frames.
      */
     private static final int FRAMES = 200;
     private static final int ROUNDS = 30;

@@ -26,7 +26,8 @@ import org.millrace.trace.TracedProcess;
 import org.millrace.trace.Verdict;
 
 /**
- * Each kind of report about connections shows when a connection has lost its last stream, and when it has a new one.
+ * Each kind of report about connections shows when a connection has lost its last stream, and when the connection has a
+ * new stream.
  */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class OutageTest {

@@ -16,15 +16,15 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.RandomFrames;
 
-/** Socket buffers so small that the kernel cuts headers and payloads at any byte. */
+/** Socket buffers so small that Linux cuts headers and payloads at any byte. */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class PartialTransferTest {
 
     private static final int SLOTS = 4;
 
     /**
-     * The kernel waits for acknowledgements if buffers are smaller than its packets (64 KiB over loopback). The
-     * smallest buffers therefore use few frames.
+     * Linux waits for acknowledgements if a socket's buffers are smaller than the packets of the interface (64 KiB over
+     * loopback). The cases with the smallest buffers are therefore slow, and send only few frames.
      */
     @ParameterizedTest
     @CsvSource({"1, 4096, 4096, 60, 1", "3, 4096, 4096, 60, 2", "1, 4096, 0, 60, 3", "1, 0, 4096, 60, 4",
@@ -43,8 +43,9 @@ class PartialTransferTest {
     }
 
     /**
-     * A thread that polls memory for a received number sees the whole number or the old one. Much data is in flight, so
-     * each read ends where its buffer ends. Frames of many lengths let that end fall within a number.
+     * A thread that polls memory for a received number sees the whole new number or the whole old number. Much data is
+     * in flight, so each read ends where its buffer ends. Frames of many lengths let a buffer's end fall within a
+     * number.
      */
     @ParameterizedTest
     @ValueSource(ints = {Integer.BYTES, Long.BYTES})

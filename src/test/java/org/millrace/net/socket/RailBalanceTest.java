@@ -13,7 +13,7 @@ import org.millrace.net.MemoryRegion;
 
 /**
  * The load of each rail follows its throughput. Time is measured in steps, so that runs differ only in the content of
- * the kernel's buffers.
+ * the socket buffers of the operating system.
  */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class RailBalanceTest {

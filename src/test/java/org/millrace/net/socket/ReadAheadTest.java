@@ -15,8 +15,9 @@ import org.millrace.net.FrameHeader;
 class ReadAheadTest {
 
     /**
-     * While a call handles the first frame, the second is already in the socket. A call that read again after the first
-     * frame would find the second.
+     * The second frame is already in the socket when the next call begins. The next call finds no frame, because the
+     * stream was read until it was empty, and the call does not read again. A call that read again would find the
+     * second frame.
      */
     @Test
     void aStreamThatWasReadDryIsNotReadAgainByTheNextCall() {

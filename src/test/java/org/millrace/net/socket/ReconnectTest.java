@@ -109,7 +109,7 @@ class ReconnectTest {
     }
 
     /**
-     * An end that waits for acknowledgements of sent bytes detects the silence itself. The kernel alone would
+     * An end that waits for acknowledgements of sent bytes detects the silence itself. The operating system alone would
      * retransmit for a quarter of an hour. The bytes that the receiver sends are its acknowledgements of frames.
      */
     @ParameterizedTest

@@ -15,7 +15,7 @@ import org.millrace.net.connection.OpenResources;
 /**
  * Both ends of a connection over several rails with one stream each, and a relay between them. The relay carries as
  * many bytes per rail as a test requests, and cuts rails on request. Everything runs in the test's thread, so that a
- * run depends only on its seed. The kernel's buffers are small and hold little. The test sets the sender's clock.
+ * run depends only on its seed. The socket buffers are small and hold little. The test sets the sender's clock.
  */
 final class RelayedRails implements AutoCloseable {
 

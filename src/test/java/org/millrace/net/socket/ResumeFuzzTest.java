@@ -102,7 +102,7 @@ class ResumeFuzzTest {
             check();
             reconnector.connections.values().forEach(end -> assertEquals(0, end.epoch(0), "somebody has the stream"));
             ((FrameSender.Railed) ends.sender()).cutRail(0);
-            // more frames than the kernel can have held when the stream was cut
+            // more frames than the socket buffers can have held when the stream was cut
             while (reconnector.connections.values().stream().anyMatch(end -> end.epoch(0) == 0)) {
                 sending.step();
                 receiving.step();

@@ -6,7 +6,7 @@ import java.nio.ByteBuffer;
 import org.junit.jupiter.api.Test;
 import org.millrace.net.FrameHeader;
 
-/** Frames of a sender that use the slots of earlier frames. */
+/** A sender's frames that use the slots of earlier frames. */
 class SendWindowTest {
 
     private static final int SLOTS = 4;

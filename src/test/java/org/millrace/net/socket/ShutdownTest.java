@@ -14,7 +14,7 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.PeerClosedException;
 
-/** A sender that closes while the kernel's buffers are full of unread frames. */
+/** A sender that closes while the socket buffers are full of unread frames. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ShutdownTest {
 

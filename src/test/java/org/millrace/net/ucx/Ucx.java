@@ -16,7 +16,7 @@ public final class Ucx {
         assumeTrue(why == null, why);
     }
 
-    /** Returns the reason why UCX cannot be used here, or null if UCX is usable. */
+    /** Returns the reason why UCX cannot be used on this machine, or null if UCX is usable. */
     public static String whyNot() {
         try {
             UcxContext.get(Optional.empty());

@@ -27,8 +27,8 @@ class UcxNetworkTest extends NetworkContract {
     }
 
     /**
-     * A payload of one slot is sent eagerly: the sender completes the frame before the frame has a destination. Only
-     * the first frame is sent in another way, because it is offered before the handshake is complete.
+     * A payload of one slot is sent eagerly: the sender completes the frame before the frame has a destination. The
+     * first frame is an exception, because it is offered before the handshake is complete.
      */
     @Test
     void aSlotIsSentBeforeItHasADestination() {

@@ -89,7 +89,7 @@ final class GinRankPair implements AutoCloseable {
         }
     }
 
-    /** Returns the names of the memory files in the shared directory that belong to this process. */
+    /** Returns the names of this process's memory files in the shared directory. */
     static List<String> files() throws IOException {
         try (var all = Files.list(Path.of("/dev/shm"))) {
             return all.map(file -> file.getFileName().toString())

@@ -135,7 +135,7 @@ class LossHostTest {
                 .count(), outcome.output());
     }
 
-    /** The other rank has no work in flight, so the peer may have completed its work too. */
+    /** Rank 0 leaves without a message. Rank 1 has no work in flight, so rank 0 may have completed its own work too. */
     @Test
     void aPeerThatLeavesWithoutAWordIsNotMissedByADeviceThatIsIdle() throws Exception {
         var outcome = run(withStubOfCuda("socket"), "leave", 2);

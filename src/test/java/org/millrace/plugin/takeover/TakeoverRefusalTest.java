@@ -58,7 +58,7 @@ class TakeoverRefusalTest {
         refuses(refuse(host("-DNCCL_CODE=" + version, "-DFIFO_VERSION=" + fifo), "as it is"), what);
     }
 
-    /** RCCL's layout is found in the memory of an NCCL, but the plugin does not use it there. */
+    /** RCCL's layout is found in the memory of an NCCL, but the plugin does not use RCCL's layout for an NCCL. */
     @Test
     void anNcclWithTheMemoryOfRccl() throws Exception {
         refuses(refuse(host("-DNCCL_CODE=22803", "-DRCCL=64"), "as it is"),
