@@ -89,6 +89,7 @@ public final class WhyCommand extends InspectCommand {
         Duration pause = time("--watch", watch);
         StallWatch.Reported reported = new StallWatch.Reported();
         int status = ExitCode.OK;
+        checkKnown(verdicts(quiet));
         do {
             long begun = System.nanoTime();
             for (Verdict verdict : verdicts(quiet)) {
@@ -139,13 +140,18 @@ public final class WhyCommand extends InspectCommand {
         }, quiet).stream().filter(verdict -> processes.pids().isEmpty() || verdict.concerns(processes.pids())).toList();
     }
 
-    private int look(Duration quiet) throws IOException {
-        long begun = System.nanoTime();
-        List<Verdict> verdicts = verdicts(quiet);
+    /** Throws an exception if the user has named processes, and none of them has a trace. */
+    private void checkKnown(List<Verdict> verdicts) {
         if (!processes.pids().isEmpty() && verdicts.isEmpty()
                 && all.stream().noneMatch(process -> processes.pids().contains(process.identity().pid()))) {
             throw new MillraceException(processes.nothing());
         }
+    }
+
+    private int look(Duration quiet) throws IOException {
+        long begun = System.nanoTime();
+        List<Verdict> verdicts = verdicts(quiet);
+        checkKnown(verdicts);
         PrintWriter out = out();
         List<Verdict> told = told(verdicts, !processes.pids().isEmpty());
         if (json) {

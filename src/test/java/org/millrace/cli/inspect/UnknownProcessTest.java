@@ -20,7 +20,7 @@ class UnknownProcessTest {
     private Path directory;
 
     @ParameterizedTest
-    @ValueSource(strings = {"why", "why --json", "ps", "top", "top --once", "dump", "metrics"})
+    @ValueSource(strings = {"why", "why --json", "why --watch 1ms", "ps", "top", "top --once", "dump", "metrics"})
     void aNamedProcessThatIsNotThereIsAnError(String command) {
         Run run = Run.of((command + " --directory " + directory + " 99999999").split(" "));
         assertEquals(1, run.status(), run::toString);
