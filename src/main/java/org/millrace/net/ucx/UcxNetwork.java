@@ -225,6 +225,11 @@ public final class UcxNetwork implements Network {
         }
 
         @Override
+        public String describe() {
+            return "UCX, found by " + pending.describe();
+        }
+
+        @Override
         public void close() {
             pending.close();
         }

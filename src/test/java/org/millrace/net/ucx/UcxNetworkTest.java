@@ -1,6 +1,7 @@
 package org.millrace.net.ucx;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -9,9 +10,12 @@ import java.util.Optional;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.millrace.net.Connected;
+import org.millrace.net.FrameSender;
+import org.millrace.net.Listener;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.NetworkContract;
+import org.millrace.net.Pending;
 import org.millrace.net.socket.SocketNetwork;
 import org.millrace.net.socket.SocketOptions;
 
@@ -24,6 +28,16 @@ class UcxNetworkTest extends NetworkContract {
         Ucx.assumeUsable();
         return new UcxNetwork(UcxContext.get(Optional.empty(), Map.of("TLS", "posix,sysv,cma,self")),
                 new SocketNetwork(SocketOptions.defaults()));
+    }
+
+    /** The description names the event that the socket network awaits. */
+    @Test
+    void aPendingConnectionIsDescribedWithItsPhase() {
+        try (Listener listener = network.listen();
+                Pending<FrameSender> pending = network.connect(listener.address(), Connected.newKey())) {
+            String text = pending.describe();
+            assertTrue(text.startsWith("UCX, found by socket connection ") && !text.contains("its other end"), text);
+        }
     }
 
     /**
