@@ -5,6 +5,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -103,12 +104,13 @@ final class NetPlugin {
     }
 
     /**
-     * A communicator with its connection attempts. The key in the peer's handle identifies an attempt. NCCL repeats the
-     * call of connect with this handle until connect returns a connection. NCCL does not report when it gives up an
-     * attempt.
+     * A communicator with its connection attempts and listeners. The key in the peer's handle identifies an attempt.
+     * NCCL repeats the call of connect with this handle until connect returns a connection. NCCL does not report when
+     * it gives up an attempt.
      */
     private static final class Context implements AutoCloseable {
         private final Map<ConnectionKey, Connecting> connecting = new ConcurrentHashMap<>();
+        private final Set<Listening> listening = ConcurrentHashMap.newKeySet();
         private final AtomicInteger connects = new AtomicInteger();
         private final AtomicInteger listens = new AtomicInteger();
         private final DataPath.Owner owner;
@@ -156,6 +158,8 @@ final class NetPlugin {
         public void close() {
             connecting.values().forEach(each -> each.pending.close());
             connecting.clear();
+            listening.forEach(Listening::close);
+            listening.clear();
         }
 
         @Override
@@ -173,6 +177,16 @@ final class NetPlugin {
      */
     private record Listening(Pending<FrameReceiver> connection, List<Pending<FrameReceiver>> streams, Context of,
             ConnectionNumber number, AtomicBoolean accepted) {
+
+        void close() {
+            // An accepted connection owns its streams: it connects them on demand and closes them.
+            synchronized (accepted) {
+                connection.close();
+                if (!accepted.get()) {
+                    streams.forEach(Pending::close);
+                }
+            }
+        }
     }
 
     /** Returns the key of a further stream of a connection. The stream's number is 1 or more. */
@@ -335,6 +349,7 @@ final class NetPlugin {
         Listening listening =
                 new Listening(new TracedPending<>(now.endpoint.listener().expect(key), of.communicator, -1), streams,
                         of, new ConnectionNumber(key, of.listens.getAndIncrement()), new AtomicBoolean());
+        of.listening.add(listening);
         new PeerHandle(now.path.id(), key, now.endpoint.listener().address()).write(handle);
         PeerHandle.putNumber(handle, now.path.maxRecvs());
         NativeMemory.putLong(listener, handles.add(listening));
@@ -480,14 +495,9 @@ final class NetPlugin {
     }
 
     public void closeListen(long listener) {
-        // An accepted connection owns its streams: it connects them on demand and closes them.
         Listening ended = handles.remove(listener, Listening.class);
-        synchronized (ended.accepted) {
-            ended.connection.close();
-            if (!ended.accepted.get()) {
-                ended.streams.forEach(Pending::close);
-            }
-        }
+        ended.of.listening.remove(ended);
+        ended.close();
     }
 
     /** Finalizes a communicator. NCCL 2.28 passes a null context if init failed; this method then does nothing. */

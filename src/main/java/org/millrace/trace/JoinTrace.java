@@ -53,6 +53,7 @@ public final class JoinTrace implements AutoCloseable {
     public synchronized void activity(String predicate) {
         if (process != null) {
             TraceMemory.text(base + JoinFields.ACTIVITY_OFFSET, JoinFields.ACTIVITY_BYTES, predicate);
+            TraceMemory.set(base + JoinFields.POLLED_OFFSET, System.nanoTime());
         }
     }
 

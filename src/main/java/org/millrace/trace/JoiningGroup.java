@@ -84,7 +84,8 @@ final class JoiningGroup {
                 .filter(TracedProcess::alive)
                 .flatMap(process -> process.joins()
                         .stream()
-                        .filter(each -> each.state() == TracedState.OPEN && each.size() == 0)
+                        .filter(each -> each.state() == TracedState.OPEN && each.size() == 0
+                                && each.isPolled(process.heartbeat()))
                         .sorted(Comparator.comparingLong(TracedJoin::since))
                         .map(each -> connection(process, states.apply(process), each)))
                 .filter(verdict -> verdict.still().compareTo(quiet) >= 0

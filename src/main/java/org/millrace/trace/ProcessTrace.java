@@ -303,6 +303,7 @@ public final class ProcessTrace {
         long at = blocks.address(index);
         TraceMemory.set(at + JoinFields.SIZE_OFFSET, size);
         TraceMemory.set(at + JoinFields.SINCE_OFFSET, since);
+        TraceMemory.set(at + JoinFields.POLLED_OFFSET, System.nanoTime());
         TraceMemory.text(at + JoinFields.WHERE_OFFSET, JoinFields.WHERE_BYTES, where);
         TraceMemory.text(at + JoinFields.ACTIVITY_OFFSET, JoinFields.ACTIVITY_BYTES, activity);
         show(index);

@@ -456,10 +456,10 @@ public final class TraceLayout {
      * block with the size 0, and with its description as the activity.
      *
      * <pre>
-     *   28     64       72         128     192          288        512
-     *   +------+--------+--------+ +-------+------------+----------+--------------- - -
-     *   | size | opened | closed | | since | rendezvous | activity | missing ranks
-     *   +------+--------+--------+ +-------+------------+----------+--------------- - -
+     *   28     64       72         128     136      192          288        512
+     *   +------+--------+--------+ +-------+--------+------------+----------+--------------- - -
+     *   | size | opened | closed | | since | polled | rendezvous | activity | missing ranks
+     *   +------+--------+--------+ +-------+--------+------------+----------+--------------- - -
      * </pre>
      */
     static final class JoinFields {
@@ -467,6 +467,8 @@ public final class TraceLayout {
         static final int SIZE_OFFSET = 28;
         /** Time when a rank last joined, or when this rank began. */
         static final int SINCE_OFFSET = 128;
+        /** Time when the activity was last stored, for a connection at most 100 ms before its last poll. */
+        static final int POLLED_OFFSET = 136;
         static final int WHERE_OFFSET = 192;
         static final int WHERE_BYTES = 96;
         /** Present activity of a rank that rank 0 has not admitted, as the predicate of a sentence. */

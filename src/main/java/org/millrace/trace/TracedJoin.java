@@ -10,17 +10,26 @@ import org.millrace.trace.TraceLayout.JoinFields;
  * @param hash     hash of the connection's communicator; 0 for a group
  * @param state    open while the rank waits
  * @param since    time when a rank last joined, or when this rank began, in nanoseconds of the host's clock
+ * @param polled   time of a connection's last poll, to 100 ms; meaningless for a group
  * @param size     0 for a connection; its rank may be -1 if it is unknown
  * @param where    rendezvous of the group
  * @param activity present activity of a rank that rank 0 has not admitted, as the predicate of a sentence, or
  *                 description of the connection
  * @param missing  ranks that have not joined, as this rank knows; contains this rank until rank 0 has admitted it
  */
-public record TracedJoin(TracedState state, long hash, int rank, int size, long since, String where, String activity,
-        BitSet missing) {
+public record TracedJoin(TracedState state, long hash, int rank, int size, long since, long polled, String where,
+        String activity, BitSet missing) {
+
+    /** Time without a poll after which a connection counts as given up, in nanoseconds. */
+    private static final long ABANDONED_NANOS = 5_000_000_000L;
+
+    /** Returns whether a connection was polled shortly before a time. NCCL does not report an aborted attempt. */
+    boolean isPolled(long time) {
+        return time - polled < ABANDONED_NANOS;
+    }
 
     TracedJoin withMissing(BitSet ranks) {
-        return new TracedJoin(state, hash, ranks.nextSetBit(0), size, since, where, activity, ranks);
+        return new TracedJoin(state, hash, ranks.nextSetBit(0), size, since, polled, where, activity, ranks);
     }
 
     static @Nullable TracedJoin parse(TraceBytes block) {
@@ -34,7 +43,7 @@ public record TracedJoin(TracedState state, long hash, int rank, int size, long 
         }
         return state == null || rank < 0 && size != 0 ? null
                 : new TracedJoin(state, block.longAt(TraceLayout.COMMUNICATOR_OFFSET), rank, size,
-                        block.longAt(JoinFields.SINCE_OFFSET),
+                        block.longAt(JoinFields.SINCE_OFFSET), block.longAt(JoinFields.POLLED_OFFSET),
                         block.textAt(JoinFields.WHERE_OFFSET, JoinFields.WHERE_BYTES),
                         block.textAt(JoinFields.ACTIVITY_OFFSET, JoinFields.ACTIVITY_BYTES), missing);
     }

@@ -7,10 +7,12 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.management.ManagementFactory;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.FutureTask;
@@ -19,6 +21,7 @@ import java.util.function.IntFunction;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameReceiver;
@@ -32,6 +35,9 @@ import org.millrace.plugin.host.NativeMemory;
 import org.millrace.plugin.loss.LossWatch;
 import org.millrace.plugin.path.DataPath;
 import org.millrace.plugin.path.NetEndpoint;
+import org.millrace.trace.OwnTrace;
+import org.millrace.trace.TraceReader;
+import org.millrace.trace.TracedState;
 
 /** The plugin's operations in the sequence of a takeover. A stub serves the connections. */
 class NetPluginTest {
@@ -405,6 +411,31 @@ class NetPluginTest {
                         .filter(line -> line.startsWith("2 "))
                         .map(line -> line.replaceAll(".*not possible with (NCCL [0-9.]+).*", "$1"))
                         .toList());
+    }
+
+    /** NCCL aborts a communicator whose listener waits for its peer, and does not close the listener. */
+    @Test
+    void aListenerOfAFinalizedCommunicatorWaitsNoLonger(@TempDir Path directory) throws IOException {
+        try (OwnTrace _ = new OwnTrace(directory)) {
+            plugin.init(11, pointer, 6, CapturedLog.address(), 2, LIBRARY, CallingLibrary.nccl(22809));
+            long aborted = read(pointer);
+            plugin.listen(aborted, 0, handle, pointer, 0);
+            long listener = read(pointer);
+            while (connecting(directory) == 0) {
+                plugin.accept(listener, pointer, 0, 0);
+            }
+            plugin.finalize(aborted);
+            assertEquals(0, connecting(directory));
+            plugin.closeListen(listener);
+        }
+    }
+
+    private static long connecting(Path directory) throws IOException {
+        return TraceReader.readAll(directory, (file, problem) -> {})
+                .stream()
+                .flatMap(process -> process.joins().stream())
+                .filter(join -> join.state() == TracedState.OPEN)
+                .count();
     }
 
     @Test

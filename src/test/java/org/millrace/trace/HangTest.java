@@ -11,6 +11,7 @@ import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.BitSet;
 import java.util.Deque;
 import java.util.List;
 import java.util.Map;
@@ -388,6 +389,27 @@ class HangTest {
         Verdict verdict = verdicts(ranks).getFirst();
         assertEquals(List.of(Cause.GONE, 1), List.of(verdict.cause(), verdict.rank()));
         assertEquals(20, verdict.operation().sequence());
+    }
+
+    /** Returns a rank with a connection that it began at least ten seconds ago, and last polled at a time. */
+    static TracedProcess connecting(long pid, long hash, int rank, long polled) {
+        TracedProcess of = process(pid, rank, true, NOW);
+        TracedJoin join = new TracedJoin(TracedState.OPEN, hash, rank, 0, NOW - (10 + rank) * SECOND, polled, "",
+                "a connection waits", new BitSet());
+        return new TracedProcess(of.file(), of.identity(), true, of.host(), of.program(), rank, of.size(), false, NOW,
+                NOW, 0, 0, 0, of.settings(), of.agents(), of.communicators(), of.connections(), of.gin(), of.silences(),
+                List.of(join), of.messages(), of.ports());
+    }
+
+    private static List<Cause> causes(TracedProcess... processes) {
+        return verdicts(processes).stream().map(Verdict::cause).toList();
+    }
+
+    /** NCCL aborts an attempt to connect without a call, and stops polling. */
+    @Test
+    void aConnectionThatIsNoLongerPolledIsNotReported() {
+        assertEquals(List.of(Cause.NOT_CONNECTED), causes(connecting(30, 7, 0, NOW - 4 * SECOND)));
+        assertEquals(List.of(), causes(connecting(30, 7, 0, NOW - 6 * SECOND)));
     }
 
     private static List<Integer> ranks(TracedProcess... processes) {

@@ -66,9 +66,9 @@ class WhyDocumentTest {
         BitSet missing = new BitSet();
         missing.set(2, 4);
         TracedJoin join = cause == Cause.NOT_JOINED
-                ? new TracedJoin(TracedState.OPEN, 0, 2, 5, 0, "tcp:10.0.0.1:29500", "connects", missing)
+                ? new TracedJoin(TracedState.OPEN, 0, 2, 5, 0, 0, "tcp:10.0.0.1:29500", "connects", missing)
                 : cause == Cause.NOT_CONNECTED
-                        ? new TracedJoin(TracedState.OPEN, 0xfeed, 2, 0, 0, "", "a connection waits", new BitSet())
+                        ? new TracedJoin(TracedState.OPEN, 0xfeed, 2, 0, 0, 0, "", "a connection waits", new BitSet())
                         : null;
         return new Verdict(cause, 0xfeedL, ranks().get(2), ranks().get(0), null, operation, "; a detail", silence, join,
                 0, Duration.ofMillis(1500), Set.of(10L, 11L));
