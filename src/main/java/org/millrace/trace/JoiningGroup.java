@@ -31,7 +31,8 @@ final class JoiningGroup {
             for (TracedJoin join : process.joins()) {
                 if (process.alive() && join.state() == TracedState.OPEN && join.size() != 0) {
                     groups.computeIfAbsent(List.of(join.where(), join.size()),
-                            _ -> new TreeMap<>(Comparator.comparingInt(TracedJoin::rank)))
+                            _ -> new TreeMap<>(
+                                    Comparator.comparingInt(TracedJoin::rank).thenComparingLong(TracedJoin::since)))
                             .put(join, new TracedRank(process, states.apply(process), 0, join.rank(), null));
                 }
             }
@@ -64,11 +65,19 @@ final class JoiningGroup {
                 : ranks(missing) + (missing.cardinality() == 1 ? " has" : " have") + " not joined: " + ranks(joined)
                         + (joined.cardinality() == 1 ? " waits at " : " wait at ") + first.where()
                         + (outside == null ? "" : "; " + activity);
+        String claims = group.values()
+                .stream()
+                .filter(one -> group.values()
+                        .stream()
+                        .anyMatch(two -> two.rank() == one.rank() && two.process() != one.process()))
+                .map(TracedRank::wordsWithoutState)
+                .collect(Collectors.joining(", "));
         TracedRank of = group.get(first); // another host has another clock, so its last heartbeat is used instead
         long still = (of.isHere() ? of.process().read() : of.process().heartbeat())
                 - group.keySet().stream().mapToLong(TracedJoin::since).max().orElseThrow();
         return new Verdict(Cause.NOT_JOINED, 0, culprit, joined.isEmpty() || of == culprit ? null : of, null, null,
-                Verdict.capital(sentence), null, first.withMissing(missing), first.since(), Duration.ofNanos(still),
+                Verdict.capital(sentence) + (claims.isEmpty() ? "" : "; processes with the same rank: " + claims), null,
+                first.withMissing(missing), first.since(), Duration.ofNanos(still),
                 group.values().stream().map(each -> each.process().identity().pid()).collect(Collectors.toSet()));
     }
 
@@ -88,8 +97,9 @@ final class JoiningGroup {
                                 && each.isPolled(process.heartbeat()))
                         .sorted(Comparator.comparingLong(TracedJoin::since))
                         .map(each -> connection(process, states.apply(process), each)))
-                .filter(verdict -> verdict.still().compareTo(quiet) >= 0
-                        && told.stream().noneMatch(other -> other.hash() == verdict.hash()))
+                .filter(verdict -> verdict.still().compareTo(quiet) >= 0 && told.stream()
+                        .noneMatch(other -> other.cause() != Cause.ENDED && other.hash() == verdict.hash()
+                                && (other.hash() != 0 || other.concerns(verdict.members()))))
                 .forEach(verdict -> oldest.putIfAbsent(List.of(verdict.members(), verdict.hash(), verdict.rank()),
                         verdict));
         return List.copyOf(oldest.values());

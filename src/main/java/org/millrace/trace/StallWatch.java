@@ -158,7 +158,7 @@ public final class StallWatch {
             Long before = progress.put(verdict.subject(), verdict.since());
             if (verdict.silence() != null) {
                 // The silent link explains the stall of this communicator, so the communicator counts as reported.
-                progress.put(verdict.hash(), now);
+                progress.put(verdict.communicator(), now);
             }
             return before == null || verdict.since() - before > 0;
         }

@@ -70,10 +70,16 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
                 : other.culprit != null && culprit.process().identity().equals(other.culprit.process().identity()));
     }
 
-    /** Returns the object without progress: a communicator, or the silent link. */
+    /** Returns the object without progress: a communicator, the silent link, a group, or a rank that connects. */
     Object subject() {
         return silence != null ? List.of(silence.local(), silence.remote())
-                : join != null ? List.of(join.where(), join.size()) : hash;
+                : join == null ? communicator()
+                        : join.size() == 0 ? List.of(hash, join.rank(), members) : List.of(join.where(), join.size());
+    }
+
+    /** Returns the communicator's hash, or its processes if the hash is unknown. */
+    Object communicator() {
+        return hash != 0 ? hash : members;
     }
 
     /** Returns the rank's number; -1 if unknown. */
@@ -181,7 +187,7 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
         json.put("wire", link == null ? null : link.network());
         json.put("channel", link == null ? null : known(link.channel()));
         json.put("step", link == null ? null : known(link.step()));
-        json.put("direction", link == null ? null : culprit != null && culprit == link.from() ? "send" : "receive");
+        json.put("direction", link == null || culprit == null ? null : culprit == link.from() ? "send" : "receive");
         json.put("collective", operation == null ? null : operation.name());
         json.put("sequence", operation == null ? null : known(operation.sequence()));
         json.put("size", operation == null ? null : known(operation.bytes()));

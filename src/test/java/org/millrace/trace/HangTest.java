@@ -2,6 +2,7 @@ package org.millrace.trace;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
@@ -405,11 +406,68 @@ class HangTest {
         return verdicts(processes).stream().map(Verdict::cause).toList();
     }
 
+    /** Tables before v11 report no hash. An ended process, or another job, is no reason for a connection to hang. */
+    @Test
+    void aConnectionIsReportedBesideOtherVerdictsWithItsHash() {
+        TracedProcess ended =
+                process(20, 1, false, NOW - 300 * SECOND, end(0, 20, Direction.RECEIVE, 3, 1, NOW - 300 * SECOND));
+        TracedProcess[] other = pair(0, 10, true, NOW - 2 * SECOND, 1);
+        assertEquals(List.of(Cause.ENDED, Cause.NOT_CONNECTED), causes(ended, connecting(30, 0, 0, NOW)));
+        assertEquals(List.of(Cause.NOT_CONSUMED, Cause.NOT_CONNECTED),
+                causes(other[0], other[1], connecting(30, 0, 0, NOW)));
+        other = pair(7, 10, true, NOW - 2 * SECOND, 1);
+        assertEquals(List.of(Cause.NOT_CONSUMED), causes(other[0], other[1], connecting(30, 7, 2, NOW)));
+    }
+
     /** NCCL aborts an attempt to connect without a call, and stops polling. */
     @Test
     void aConnectionThatIsNoLongerPolledIsNotReported() {
         assertEquals(List.of(Cause.NOT_CONNECTED), causes(connecting(30, 7, 0, NOW - 4 * SECOND)));
         assertEquals(List.of(), causes(connecting(30, 7, 0, NOW - 6 * SECOND)));
+    }
+
+    /** Returns a rank that reports its kernels, and is in an all-reduce that began four seconds ago. */
+    private static TracedProcess inside(int rank, TracedState state, List<TracedProcess.Message> messages,
+            TracedConnection... ends) {
+        Operation operation =
+                new Operation(0, "all_reduce", 0, 8, 1, 4, 1, -1, -1, NOW - 4 * SECOND, NOW - 4 * SECOND, 0, 0, 0, "");
+        TracedProcess bare = process(10 + rank, rank, true, NOW, ends);
+        return with(bare, bare.identity(), messages, List.of(new TracedCommunicator(7, rank, 2, 1, "", state,
+                NOW - 9 * SECOND, NOW - 3 * SECOND, true, 0, 1, 0, -1, -1, 1, null, List.of(operation), Map.of())));
+    }
+
+    /** The only rank of this host has posted a receive. The sender's host has no trace here. */
+    @Test
+    void aRankThatWaitsForAnotherHostNamesIt() {
+        Verdict verdict =
+                verdicts(inside(0, TracedState.OPEN, List.of(), end(7, 10, Direction.RECEIVE, 3, 3, NOW - 3 * SECOND)))
+                        .getFirst();
+        assertEquals(List.of(Cause.ELSEWHERE, 0), List.of(verdict.cause(), verdict.rank()));
+        assertTrue(
+                verdict.sentence()
+                        .startsWith("Rank 0 (pid 10 on host, running) waits for ranks of other hosts, all_reduce #0"),
+                verdict.sentence());
+    }
+
+    @Test
+    void aFailedCommunicatorIsReportedWithTheFirstMessageAfterTheFailure() {
+        List<TracedProcess.Message> messages = List.of(new TracedProcess.Message(NOW - 5 * SECOND, "an earlier event"),
+                new TracedProcess.Message(NOW - 3 * SECOND, "the payload changed in its slot"));
+        Verdict verdict =
+                verdicts(inside(0, TracedState.OPEN, List.of()), inside(1, TracedState.FAILED, messages)).getFirst();
+        assertEquals(List.of(Cause.FAILED, 1), List.of(verdict.cause(), verdict.rank()));
+        assertEquals("The communicator of rank 1 (pid 11 on host, running) has failed: the payload changed in its slot",
+                verdict.sentence());
+    }
+
+    /** The direction is the direction as seen by the verdict's rank. */
+    @Test
+    void aLinkWithoutAKnownRankHasNoDirection() {
+        Link link = new Link(null, end(7, 10, Direction.SEND, 3, 0, NOW), null, null);
+        Verdict verdict =
+                new Verdict(Cause.WIRE, 7, null, null, link, null, "", null, null, 0, Duration.ZERO, Set.of(10L));
+        assertNull(verdict.json().get("direction"));
+        assertEquals("shm", verdict.json().get("wire"));
     }
 
     private static List<Integer> ranks(TracedProcess... processes) {

@@ -81,6 +81,20 @@ class JoiningGroupTest {
     }
 
     @Test
+    void aRankThatTwoProcessesClaimIsNamed() throws IOException {
+        join(0, 3, 1, 2);
+        ProcessTrace first = trace;
+        open();
+        join(0, 3, 1, 2);
+        Verdict verdict = Hang
+                .verdicts(() -> List.of(TraceReader.read(first.path()), TraceReader.read(trace.path())), Duration.ZERO)
+                .getFirst();
+        String zero = "rank 0 (pid " + ProcessIdentity.CURRENT.pid() + " on " + ProcessIdentity.HOST + ")";
+        assertTrue(verdict.sentence().contains("; processes with the same rank: " + zero + ", " + zero),
+                verdict::sentence);
+    }
+
+    @Test
     void aJoinThatHasEndedIsNoStall() throws IOException {
         JoinTrace zero = join(0, 2, 1);
         zero.close();

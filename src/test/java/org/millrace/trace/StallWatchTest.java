@@ -18,9 +18,12 @@ import java.util.Set;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.file.FileName;
 import org.millrace.file.ProcessIdentity;
 import org.millrace.trace.CommunicatorTrace.TraceName;
+import org.millrace.trace.TracedRank.ProcessState;
 import org.millrace.trace.Verdict.Cause;
 
 class StallWatchTest {
@@ -175,6 +178,34 @@ class StallWatchTest {
         List<TracedProcess> later = List.of(HangTest.running(1, HangTest.NOW - 3 * HangTest.SECOND / 2));
         assertEquals(List.of(Cause.NOT_CONSUMED), told(List.of(still, nothing, still, nothing, still)));
         assertEquals(List.of(Cause.NOT_CONSUMED, Cause.NOT_CONSUMED), told(List.of(still, later, later)));
+    }
+
+    /** Two ranks of one communicator, or of communicators without a hash. */
+    @ParameterizedTest
+    @ValueSource(longs = {7, 0})
+    void ranksThatConnectAreReportedOnceEach(long hash) {
+        TracedProcess first = HangTest.connecting(10, hash, 0, HangTest.NOW);
+        TracedProcess second = HangTest.connecting(11, hash, 1, HangTest.NOW);
+        for (List<TracedProcess> both : List.of(List.of(first, second), List.of(second, first))) {
+            StallWatch.Reported reported = new StallWatch.Reported();
+            List<Verdict> verdicts = Hang.verdicts(both, Duration.ofSeconds(1), process -> ProcessState.RUNNING);
+            assertEquals(2, verdicts.size());
+            for (boolean isNew : List.of(true, false)) {
+                verdicts.forEach(verdict -> assertEquals(isNew, reported.add(verdict, HangTest.NOW)));
+            }
+        }
+    }
+
+    @Test
+    void communicatorsWithoutAHashAreReportedOnceEach() {
+        StallWatch.Reported reported = new StallWatch.Reported();
+        for (boolean isNew : List.of(true, false)) {
+            for (long pid : new long[] {10, 20}) {
+                Verdict verdict = new Verdict(Cause.WIRE, 0, null, null, null, null, "", null, null, HangTest.NOW,
+                        Duration.ZERO, Set.of(pid));
+                assertEquals(isNew, reported.add(verdict, HangTest.NOW));
+            }
+        }
     }
 
     /**
