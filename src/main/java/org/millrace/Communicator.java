@@ -317,8 +317,10 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
      * @return true if all living ranks have passed true; the same on each of them
      * @throws DeadlineException if a living rank does not call this method within {@code MILLRACE_CONNECT_DEADLINE}.
      *                           Only {@link #shrink(Duration)} excludes such a rank
-     * @throws ExcludedException if the living ranks are no majority, and have no place to decide (see
-     *                           {@link #shrink(Duration)})
+     * @throws ExcludedException if other ranks have called {@link #shrink(Duration)} and continue without this rank, or
+     *                           if the living ranks are no majority and have no place to decide
+     * @throws MismatchException if other ranks have called {@link #shrink(Duration)}. The next shrink of this rank
+     *                           joins them
      * @throws MillraceException if this communicator is closed, or its device has no agreements
      */
     default boolean agree(boolean value) {

@@ -73,8 +73,9 @@ public final class Recovery implements AutoCloseable {
      * @param id      text that identifies the first group
      * @param number  number of the next decision
      * @param origins number of each rank in the first group
+     * @param place   key of the place of the decisions; empty if a majority decides
      */
-    record Descent(String id, int number, int[] origins) {
+    record Descent(String id, int number, int[] origins, String place) {
     }
 
     /** Kind of a decision. The ordinal of a constant is sent over the network. */
@@ -177,11 +178,15 @@ public final class Recovery implements AutoCloseable {
     final @Nullable SplitRendezvous[] meetings;
     private final String id;
     private final int[] origins;
+    /** Key of the place; empty if a majority decides. A descending group must not change the way of its decisions. */
+    private final String placeKey;
     /** Place of the decisions; null if only a majority decides. */
-    private final @Nullable DecisionPlace place;
+    final @Nullable DecisionPlace place;
     /** Ranks that take part in the next decision. */
     private final BitSet members = new BitSet();
     private int number;
+    /** Decision about the members that {@link #agree} has received, for the next call; null if there is none. */
+    private byte @Nullable [] kept;
     private int coordinator;
     /** Proposal that this rank has accepted for the next decision, and its ballot; -1 if there is none. */
     private int ballot = -1;
@@ -202,7 +207,8 @@ public final class Recovery implements AutoCloseable {
         byte[] invitation = listener == null ? NOTHING
                 : Split.invitation((InetSocketAddress) listener.getLocalAddress(), Secret.randomHex());
         byte[] name = (descent == null ? Secret.randomHex() : descent.id).getBytes(StandardCharsets.UTF_8);
-        byte[] key = DecisionPlace.key(options.place()).getBytes(StandardCharsets.UTF_8);
+        String itsKey = DecisionPlace.key(options.place());
+        byte[] key = itsKey.getBytes(StandardCharsets.UTF_8);
         byte[][] letters =
                 group.allGather(ByteBuffer.allocate(invitation.length + 2 * Integer.BYTES + name.length + key.length)
                         .put(invitation)
@@ -225,7 +231,12 @@ public final class Recovery implements AutoCloseable {
         id = first;
         number = descent == null ? 0 : descent.number;
         origins = descent == null ? IntStream.range(0, group.size()).toArray() : descent.origins;
-        place = isShared ? new DecisionPlace(Objects.requireNonNull(options.place()), id) : null;
+        placeKey = descent != null ? descent.place : isShared ? itsKey : "";
+        if (!placeKey.isEmpty() && !(isShared && placeKey.equals(itsKey))) {
+            throw new MillraceException("rank " + self + ": the directory of the decisions, " + options.place()
+                    + ", is no longer the one of the first group (MILLRACE_DECISION_DIR)");
+        }
+        place = placeKey.isEmpty() ? null : new DecisionPlace(Objects.requireNonNull(options.place()), id);
         members.set(0, group.size());
     }
 
@@ -265,10 +276,6 @@ public final class Recovery implements AutoCloseable {
                 continue;
             }
             List<Integer> ranks = members.stream().filter(rank -> decision.members.get(origins[rank])).boxed().toList();
-            if (!ranks.contains(self)) {
-                throw new ExcludedException("rank " + self + ": the other ranks continue without it, because it did not"
-                        + " call shrink within their deadline", self);
-            }
             if (failed != null && ranks.size() == members.cardinality()) {
                 throw failed;
             }
@@ -291,19 +298,16 @@ public final class Recovery implements AutoCloseable {
      * most for the deadline of the join.
      *
      * @throws DeadlineException if a living rank does not call this method in time
-     * @throws ExcludedException if the living ranks are no majority, and there is no place to decide
+     * @throws ExcludedException if other ranks continue without this rank, or if the living ranks are no majority and
+     *                           there is no place to decide
+     * @throws MismatchException if other ranks have called shrink. The next call of shrink joins them
      */
     public boolean agree(boolean value) {
-        Decision decision = decide(Kind.AGREE, value, Deadline.in(options.deadline()).of("MILLRACE_CONNECT_DEADLINE"));
-        if (decision.kind != Kind.AGREE) {
-            throw new MismatchException("rank " + self + ": it called agree, and other ranks have called shrink", self,
-                    CommunicatorException.NO_RANK, null, null);
-        }
-        return decision.flag;
+        return decide(Kind.AGREE, value, Deadline.in(options.deadline()).of("MILLRACE_CONNECT_DEADLINE")).flag;
     }
 
     private Decision decide(Kind kind, boolean flag, Deadline deadline) {
-        byte[] told = null;
+        byte[] told = kept;
         while (told == null && coordinator < self) {
             told = members.get(coordinator) ? ask(kind, flag, later(deadline)) : null;
             if (told == null) {
@@ -311,7 +315,19 @@ public final class Recovery implements AutoCloseable {
                 coordinator++;
             }
         }
-        Decision decision = Decision.decode(told == null ? coordinate(kind, flag, later(deadline)) : told);
+        told = told == null ? coordinate(kind, flag, later(deadline)) : told;
+        Decision decision = Decision.decode(told);
+        kept = decision.kind == Kind.SHRINK ? told : null;
+        if (kept != null && !decision.members.get(origins[self])) {
+            close();
+            throw new ExcludedException("rank " + self + ": the other ranks continue without it, because it did not"
+                    + " call shrink within their deadline", self);
+        }
+        if (kept != null && kind == Kind.AGREE) {
+            throw new MismatchException("rank " + self + ": it called agree, and other ranks have called shrink", self,
+                    CommunicatorException.NO_RANK, null, null);
+        }
+        kept = null;
         number++;
         ballot = -1;
         accepted = NOTHING;
@@ -529,7 +545,7 @@ public final class Recovery implements AutoCloseable {
         if (at != null) {
             at.onEvent(() -> {});
         }
-        made.descendsBy(new Descent(id, number, ranks.stream().mapToInt(each -> origins[each]).toArray()));
+        made.descendsBy(new Descent(id, number, ranks.stream().mapToInt(each -> origins[each]).toArray(), placeKey));
         return made;
     }
 

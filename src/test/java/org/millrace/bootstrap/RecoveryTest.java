@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -14,6 +15,7 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.FutureTask;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -24,6 +26,7 @@ import org.millrace.AbortedException;
 import org.millrace.DeadlineException;
 import org.millrace.ExcludedException;
 import org.millrace.MillraceException;
+import org.millrace.MismatchException;
 
 /** The living ranks agree, whichever ranks are lost before and during the agreement. */
 @Timeout(60)
@@ -202,6 +205,53 @@ class RecoveryTest {
         assertEquals(List.of(0, 1), shrink(0, SHORT));
         String said = assertThrows(ExcludedException.class, () -> shrink(1, LONG)).getMessage();
         assertTrue(said.contains("the other ranks continue without it"), said);
+    }
+
+    @Test
+    void aRankThatAgreesInsteadOfShrinkingDoesNotContinueAlone() throws Exception {
+        openWithPlace(2);
+        assertEquals(List.of(0, 1), shrink(0, SHORT));
+        assertThrows(ExcludedException.class, () -> recoveries.get(1).agree(true));
+        assertThrows(ExcludedException.class, () -> shrink(1, LONG));
+    }
+
+    @Test
+    void aShrinkAfterAMismatchedAgreeAppliesTheDecisionOfTheOthers() throws Exception {
+        openWithPlace(2);
+        lose(0);
+        BitSet one = new BitSet();
+        one.set(1);
+        recoveries.get(1).place.decide(0, new Recovery.Decision(Recovery.Kind.SHRINK, true, one, new byte[0]).encode());
+        assertThrows(MismatchException.class, () -> recoveries.get(1).agree(true));
+        assertThrows(MismatchException.class, () -> recoveries.get(1).agree(true));
+        assertEquals(List.of(0, 1), shrink(1, LONG));
+        try (Stream<Path> files = Files.list(directory)) {
+            assertEquals(1, files.filter(file -> file.getFileName().toString().startsWith("millrace-dec")).count());
+        }
+    }
+
+    /** Ranks 0 and 1 see one directory, and rank 2 sees another one, as on another host. */
+    @Test
+    void aGroupKeepsTheMajorityOfItsDescent() throws Exception {
+        String rendezvous = Ranks.freeTcp();
+        List<Path> places = List.of(directory, directory, Files.createDirectory(directory.resolve("other")));
+        planes = Ranks.onEach(3, rank -> ControlPlane.join(Rendezvous.parse(rendezvous, options(places.get(rank))),
+                rank, 3, options(places.get(rank))));
+        recoveries = Ranks.onEach(3, rank -> Recovery.open(planes.get(rank)));
+        lose(2);
+        List<ControlPlane> made =
+                Ranks.onEach(2, rank -> recoveries.get(rank).shrink(LONG, System.nanoTime(), control -> control));
+        List<Recovery> descendants = Ranks.onEach(2, rank -> Recovery.open(made.get(rank)));
+        descendants.get(1).close();
+        lose(0, 1);
+        assertThrows(ExcludedException.class,
+                () -> descendants.get(0).shrink(SHORT, System.nanoTime(), control -> control).close());
+        descendants.get(0).close();
+        made.forEach(ControlPlane::close);
+    }
+
+    private static JoinOptions options(Path place) {
+        return JoinOptions.within(Ranks.TIMEOUT).withPlace(place);
     }
 
     /** One rank has completed the new group when the other one fails: only one of them continues. */
