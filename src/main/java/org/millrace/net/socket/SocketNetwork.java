@@ -69,7 +69,7 @@ public final class SocketNetwork implements Network {
     /** Returns the addresses that listeners announce. */
     private List<InetAddress> announced() {
         Interfaces.Choice choice = Interfaces.choose(options);
-        LOG.info("TCP over {}", choice);
+        LOG.info("TCP over {}{}", choice, options.tls() == null ? "" : ", " + options.tls());
         return choice.addresses();
     }
 
