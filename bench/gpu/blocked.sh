@@ -29,7 +29,7 @@ blocked() { # LABEL HOW ENVIRONMENT...
   shift 2
   rm -f "$work/id"
   for rank in 0 1; do
-    env NCCL_HOSTID="host$rank" NCCL_SOCKET_IFNAME="${NCCL_SOCKET_IFNAME:-lo}" NCCL_NET_PLUGIN="$plugin" MILLRACE_NET=shm NCCL_DEBUG=WARN "$@" \
+    env NCCL_HOSTID="host$rank" NCCL_SOCKET_IFNAME="${NCCL_SOCKET_IFNAME:-lo}" NCCL_NET_PLUGIN="$plugin" NCCL_NET=Millrace MILLRACE_NET=shm NCCL_DEBUG=WARN "$@" \
       timeout -s KILL "${LIMIT:-60}" "$work/nccl_blocked" "$rank" 2 "$work/id" "${ROUNDS:-1000}" "$how" >"$output/$label.$rank.log" 2>&1 </dev/null &
     pids+=($!)
   done

@@ -56,7 +56,7 @@ launch() { # LOG BIND NET SIDE PROGRAM ARGUMENTS...
   shift 5
   [[ $bind == unbound ]] || mpi=(--map-by "slot:PE=$bind" --bind-to core)
   # shellcheck disable=SC2046,SC2086
-  env NCCL_NET_PLUGIN="$plugin" MILLRACE_NET="$net" $(side_settings "$side") ${ENV:-} timeout "${TIMEOUT:-120}" \
+  env NCCL_NET_PLUGIN="$plugin" NCCL_NET=Millrace MILLRACE_NET="$net" $(side_settings "$side") ${ENV:-} timeout "${TIMEOUT:-120}" \
     mpirun --allow-run-as-root --oversubscribe "${mpi[@]}" -np "$ranks" "$output/rank.sh" "$NCCL_TESTS/${program}_perf" -g 1 "$@" >> "$log" 2>&1 \
     || { echo "failed: $bind $net $side $program (see $log)"; status=1; }
 }

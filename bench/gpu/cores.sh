@@ -56,7 +56,7 @@ run() { # BIND SIDE PROGRAM ROUND: appends "BYTES MICROSECONDS WRONG" lines to a
   esac
   case $side in
     socket-proxy) environment=(NCCL_NET_PLUGIN=none NCCL_NET=Socket) ;;
-    *) environment=(NCCL_NET_PLUGIN="$plugin" MILLRACE_NET="$side" ${ENV:-}) ;;
+    *) environment=(NCCL_NET_PLUGIN="$plugin" NCCL_NET=Millrace MILLRACE_NET="$side" ${ENV:-}) ;;
   esac
   : > "$log"
   local part

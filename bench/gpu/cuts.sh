@@ -29,7 +29,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 gcc -O2 -Wall -shared -fPIC "$here/cut_connect.c" -o "$work/cut_connect.so" -ldl
 address=127.0.0.2
-common=(NCCL_NET_PLUGIN="$plugin" MILLRACE_NET=socket MILLRACE_SOCKET_ADDRESSES="$address" MILLRACE_TLS="${TLS:-0}" NCCL_DEBUG=WARN
+common=(NCCL_NET_PLUGIN="$plugin" NCCL_NET=Millrace MILLRACE_NET=socket MILLRACE_SOCKET_ADDRESSES="$address" MILLRACE_TLS="${TLS:-0}" NCCL_DEBUG=WARN
   MILLRACE_RECONNECT_DEADLINE="${DEADLINE:-60s}")
 through=(LD_PRELOAD="$work/cut_connect.so" CUT_ADDRESS="$address" CUT_FORWARDER="$work/forwarder")
 cuts=${CUTS:-10}

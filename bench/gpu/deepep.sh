@@ -167,7 +167,7 @@ start() {
     env PATH="$work/bin:$PATH" PYTHONPATH="$work/deepep:$work/bin:${PYTHONPATH:-}" PYTHONUNBUFFERED=1 EP_STACKS="$work/stacks/$label" \
       RANK=$rank WORLD_SIZE="$ranks" MASTER_ADDR=127.0.0.1 MASTER_PORT=$port EP_FIRST_DEVICE=$((rank % gpus)) \
       EP_SUPPRESS_NCCL_CHECK=1 EP_NCCL_ROOT_DIR="$NCCL_HOME" EP_JIT_CACHE_DIR="$work/jit" LD_PRELOAD="$NCCL_HOME/lib/libnccl.so.2" \
-      NCCL_HOSTID="host$((rank / per_host))" NCCL_SOCKET_IFNAME="${NCCL_SOCKET_IFNAME:-lo}" GLOO_SOCKET_IFNAME=lo NCCL_NET_PLUGIN="$plugin" \
+      NCCL_HOSTID="host$((rank / per_host))" NCCL_SOCKET_IFNAME="${NCCL_SOCKET_IFNAME:-lo}" GLOO_SOCKET_IFNAME=lo NCCL_NET_PLUGIN="$plugin" NCCL_NET=Millrace \
       MILLRACE_NET="${MILLRACE_NET:-shm}" NCCL_DEBUG="${NCCL_DEBUG:-INFO}" NCCL_DEBUG_SUBSYS="${NCCL_DEBUG_SUBSYS:-INIT,NET,REG}" \
       NCCL_DEBUG_FILE="$output/$label.$rank.nccl" TORCH_NCCL_ASYNC_ERROR_HANDLING=1 ${SETTINGS:-} \
       timeout -k 5 "$limit" python3 "$work/deepep/tests/elastic/$test" --num-processes 1 "$@" >"$output/$label.$rank.log" 2>&1 &
@@ -255,8 +255,8 @@ sides() {
         }' "$output/$name.$turn.0.log" >>"$output/sides"
     done
     all_to_all "nccl.$turn" NCCL_NET=Socket
-    all_to_all "takeover_tcp.$turn" NCCL_NET_PLUGIN="$plugin" MILLRACE_NET=socket
-    all_to_all "takeover_shm.$turn" NCCL_NET_PLUGIN="$plugin" MILLRACE_NET=shm
+    all_to_all "takeover_tcp.$turn" NCCL_NET_PLUGIN="$plugin" NCCL_NET=Millrace MILLRACE_NET=socket
+    all_to_all "takeover_shm.$turn" NCCL_NET_PLUGIN="$plugin" NCCL_NET=Millrace MILLRACE_NET=shm
   done
   echo "== side, what, median ms, GB/s, runs"
   sort -k1,2 -k3,3n "$output/sides" | awk '

@@ -29,7 +29,7 @@ for side in ${SIDES:-default: staged:MILLRACE_GIN_DIRECT=0 engines:MILLRACE_GIN_
   name=${side%%:*} settings=${side#*:}
   rm -f "$work/id"
   for rank in 0 1; do
-    env NCCL_HOSTID="host$rank" NCCL_SOCKET_IFNAME="${NCCL_SOCKET_IFNAME:-lo}" NCCL_NET_PLUGIN="$plugin" MILLRACE_NET="${MILLRACE_NET:-shm}" \
+    env NCCL_HOSTID="host$rank" NCCL_SOCKET_IFNAME="${NCCL_SOCKET_IFNAME:-lo}" NCCL_NET_PLUGIN="$plugin" NCCL_NET=Millrace MILLRACE_NET="${MILLRACE_NET:-shm}" \
       NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=NET NCCL_DEBUG_FILE="$output/$name.$rank.nccl" ${settings//,/ } \
       timeout -k 5 "${LIMIT:-90}" "$work/nccl_delays" "$rank" 2 "$work/id" "${ROUNDS:-500}" >"$output/$name.$rank.log" 2>&1 &
   done

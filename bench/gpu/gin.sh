@@ -49,7 +49,7 @@ run() {
   shift 4
   rm -f "$work/id"
   for ((rank = 0; rank < ranks; rank++)); do
-    env NCCL_HOSTID="host$((rank / ${RANKS_PER_HOST:-1}))" NCCL_SOCKET_IFNAME="${NCCL_SOCKET_IFNAME:-lo}" NCCL_NET_PLUGIN="$plugin" MILLRACE_NET="$network" \
+    env NCCL_HOSTID="host$((rank / ${RANKS_PER_HOST:-1}))" NCCL_SOCKET_IFNAME="${NCCL_SOCKET_IFNAME:-lo}" NCCL_NET_PLUGIN="$plugin" NCCL_NET=Millrace MILLRACE_NET="$network" \
       NCCL_SET_THREAD_NAME=1 NCCL_DEBUG="${NCCL_DEBUG:-INFO}" NCCL_DEBUG_SUBSYS="${NCCL_DEBUG_SUBSYS:-NET}" \
       timeout -k 5 "${LIMIT:-90}" "$work/$program" "$rank" "$ranks" "$work/id" "$@" >"$output/$label.$rank.log" 2>&1 &
   done

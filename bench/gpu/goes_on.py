@@ -100,7 +100,7 @@ class Job:
         environment.pop("NCCL_DEBUG", None)
         if SIDES[self.side]:
             net, slots = SIDES[self.side]
-            environment.update(NCCL_NET_PLUGIN=options.plugin, MILLRACE_NET=net, MILLRACE_DEVICE_SLOTS=slots)
+            environment.update(NCCL_NET_PLUGIN=options.plugin, NCCL_NET="Millrace", MILLRACE_NET=net, MILLRACE_DEVICE_SLOTS=slots)
         else:
             environment.update(NCCL_NET="Socket")
         program = [options.c] if self.client == "c" else [sys.executable, options.torch]

@@ -76,7 +76,7 @@ class Job:
             environment.setdefault("NCCL_SOCKET_IFNAME", "lo")
             environment.pop("NCCL_DEBUG", None)
             if options.plugin:
-                environment.update(NCCL_NET_PLUGIN=options.plugin, MILLRACE_NET=net)
+                environment.update(NCCL_NET_PLUGIN=options.plugin, NCCL_NET="Millrace", MILLRACE_NET=net)
             else:
                 environment.update(NCCL_NET="Socket")
             command = [options.c, str(rank), str(ranks), base + ".id", self.stop_file] if client == "c" else [sys.executable, options.torch, self.stop_file]

@@ -27,13 +27,15 @@ plugin_of() { # DIR: prints the plugin that is installed in DIR
 }
 
 # LABEL ENVIRONMENT...: runs all-reduce (or $COLLECTIVE) from 8 B to 128 MiB, or of $SIZES. The output of the ranks is
-# stored in $output/LABEL.RANK.log. NCCL_SET_THREAD_NAME makes NCCL name its threads.
+# stored in $output/LABEL.RANK.log. NCCL_SET_THREAD_NAME makes NCCL name its threads. With a plugin NCCL fails without
+# the plugin's network; otherwise it would use its own network if the plugin cannot start.
 run() {
-  local label=$1 rank ranks=()
+  local label=$1 rank ranks=() net=()
   shift
+  case " $* " in *' NCCL_NET_PLUGIN=none '*) ;; *' NCCL_NET_PLUGIN='*) net=(NCCL_NET=Millrace) ;; esac
   rm -f "$work/id"
   for rank in 0 1; do
-    env NCCL_HOSTID="host$rank" NCCL_SOCKET_IFNAME="${NCCL_SOCKET_IFNAME:-lo}" NCCL_SET_THREAD_NAME=1 "$@" \
+    env NCCL_HOSTID="host$rank" NCCL_SOCKET_IFNAME="${NCCL_SOCKET_IFNAME:-lo}" NCCL_SET_THREAD_NAME=1 "${net[@]}" "$@" \
       timeout -k 5 "${TIMEOUT:-120}" "$work/nccl_perf" "$rank" 2 "$work/id" "${COLLECTIVE:-all_reduce}" 8 134217728 "${ITERATIONS:-500}" "$label" \
       >"$output/$label.$rank.log" 2>&1 &
     ranks+=($!)

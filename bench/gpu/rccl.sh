@@ -53,9 +53,9 @@ for program in $programs; do
   for way in "${ways[@]}"; do
     case $way in
       rccl) tests "$way" "$program" NCCL_NET_PLUGIN=none NCCL_NET=Socket ;;
-      proxy) tests "$way" "$program" NCCL_NET_PLUGIN="$plugin" MILLRACE_TAKEOVER=0 ;;
-      shm) tests "$way" "$program" NCCL_NET_PLUGIN="$plugin" MILLRACE_TAKEOVER=1 MILLRACE_NET=shm ;;
-      tcp) tests "$way" "$program" NCCL_NET_PLUGIN="$plugin" MILLRACE_TAKEOVER=1 MILLRACE_NET=socket ;;
+      proxy) tests "$way" "$program" NCCL_NET_PLUGIN="$plugin" NCCL_NET=Millrace MILLRACE_TAKEOVER=0 ;;
+      shm) tests "$way" "$program" NCCL_NET_PLUGIN="$plugin" NCCL_NET=Millrace MILLRACE_TAKEOVER=1 MILLRACE_NET=shm ;;
+      tcp) tests "$way" "$program" NCCL_NET_PLUGIN="$plugin" NCCL_NET=Millrace MILLRACE_TAKEOVER=1 MILLRACE_NET=socket ;;
     esac
   done
 done

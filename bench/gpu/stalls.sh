@@ -14,7 +14,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 plugin=$(plugin_of "$1")
 output=${2:-$(mktemp -d)}
 mkdir -p "$output"
-export NCCL_NET_PLUGIN=$plugin MILLRACE_NET=${NET:-shm} NCCL_SOCKET_IFNAME=lo NCCL_DEBUG=WARN MASTER_ADDR=127.0.0.1
+export NCCL_NET_PLUGIN=$plugin NCCL_NET=Millrace MILLRACE_NET=${NET:-shm} NCCL_SOCKET_IFNAME=lo NCCL_DEBUG=WARN MASTER_ADDR=127.0.0.1
 export WORLD_SIZE=2
 
 for case in ${CASES:-sleep stop kill absent}; do

@@ -63,7 +63,7 @@ tests() {
   local program=$1
   shift
   # shellcheck disable=SC2086
-  env LD_LIBRARY_PATH="${home[$name]}/lib:${LD_LIBRARY_PATH:-}" RANKS_PER_HOST="$perHost" NCCL_NET_PLUGIN="$plugin" NCCL_DEBUG_FILE="$log.nccl.%p" \
+  env LD_LIBRARY_PATH="${home[$name]}/lib:${LD_LIBRARY_PATH:-}" RANKS_PER_HOST="$perHost" NCCL_NET_PLUGIN="$plugin" NCCL_NET=Millrace NCCL_DEBUG_FILE="$log.nccl.%p" \
     ${ENV:-} ${settings[@]+"${settings[@]}"} timeout -k 5 "${TIMEOUT:-60}" mpirun --allow-run-as-root --oversubscribe --bind-to none -np "$ranks" \
     "$work/rank.sh" "$NCCL_TESTS/${program}_perf" -g 1 "$@" > "$log" 2>&1 || echo FAILED >> "$log"
 }
@@ -72,7 +72,7 @@ gin() { # NAME: runs a client of GIN, built with the headers of this NCCL
   local name=$1 rank
   [ -d "${home[$name]}/include" ] || return 0
   for rank in 0 1; do
-    env NCCL_HOSTID="host$rank" NCCL_SOCKET_IFNAME="${NCCL_SOCKET_IFNAME:-lo}" NCCL_NET_PLUGIN="$plugin" LD_LIBRARY_PATH="${home[$name]}/lib" \
+    env NCCL_HOSTID="host$rank" NCCL_SOCKET_IFNAME="${NCCL_SOCKET_IFNAME:-lo}" NCCL_NET_PLUGIN="$plugin" NCCL_NET=Millrace LD_LIBRARY_PATH="${home[$name]}/lib" \
       timeout -k 5 90 "$work/gin.$name/nccl_gin" "$rank" 2 "$work/gin.$name/id" 1048576 100 > "$output/gin.$name.$rank" 2>&1 &
   done
   wait
