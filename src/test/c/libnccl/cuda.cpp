@@ -583,6 +583,7 @@ int duplicate(int *copy, int file) {
 }
 
 API cuMemCreate(uint64_t *handle, size_t size, const Properties *properties, unsigned long long) {
+  count("cuMemCreate");
   *handle = memfd_create("cuMemCreate", MFD_CLOEXEC);
   bool complete = ftruncate(*handle, size) == 0 && pwrite(*handle, properties, sizeof *properties, size) > 0;
   return complete ? SUCCESS : OUT_OF_MEMORY;

@@ -7,11 +7,13 @@
 #include "reduce.h"
 
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <map>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -124,6 +126,7 @@ struct Function {
 
 constexpr const char *COLLECTIVE_NAMES[] = {
     "SendRecv", "AllGather", "Broadcast", "AllGatherV", "AllReduce", "Reduce", "ReduceScatter"};
+constexpr const char *PROTOCOL_NAMES[] = {"/LL", "/LL128", "/Simple"};
 
 std::map<int, Function> &functions() {
   static auto *all = new std::map<int, Function>;
@@ -204,6 +207,8 @@ public:
       if (peer >= 0) from.push_back(channel->peers[peer]->recv + index);
     for (int peer : targets)
       if (peer >= 0) to.push_back(channel->peers[peer]->send + index);
+    const char *algorithm = function.collective == SEND_RECV ? "" : function.algorithm == TREE ? "/Tree" : "/Ring";
+    count(std::string(COLLECTIVE_NAMES[function.collective]) + algorithm + PROTOCOL_NAMES[protocol]);
     if (protocol != SIMPLE) return;
     int64_t steps = this->slices * stepsPerSlice;
     for (auto *side : {&from, &to})
@@ -590,6 +595,23 @@ int typeOfName(const char *kernel) {
   unsupported("kernel %s", kernel);
 }
 
+// ---- Counts ----
+
+std::mutex countsLock;
+
+std::map<std::string, long> &counts() {
+  static auto *all = new std::map<std::string, long>;
+  return *all;
+}
+
+/** Prints all counts in one line. A tree counts once for each of its two directions. */
+__attribute__((destructor)) void printCounts() {
+  std::lock_guard<std::mutex> guard(countsLock);
+  std::string line = "kernels:";
+  for (auto &[name, number] : counts()) line += " " + name + "=" + std::to_string(number);
+  if (!counts().empty()) fputs((line + "\n").c_str(), stderr);
+}
+
 // ---- Blocks ----
 
 /** Runs the batches of one channel. */
@@ -628,6 +650,11 @@ void runBlock(const Arguments *arguments, int block, int number) {
 
 } // namespace
 
+void count(const std::string &name) {
+  std::lock_guard<std::mutex> guard(countsLock);
+  counts()[name]++;
+}
+
 void setFunctionTable(const int *ids, size_t count) {
   std::vector<Function> all = rows();
   if (count < all.size()) unsupported("a function table of %zu rows, not %zu", count, all.size());
@@ -645,6 +672,7 @@ void runKernel(const char *kernel, const void *block) {
 }
 
 void reduceOnOneRank(const char *kernel, const OneRankReduction &work) {
+  count("OneRankReduce");
   int type = typeOfName(kernel);
   size_t bytes = work.count * ELEMENT_BYTES[type];
   uint64_t argument = work.argumentIsPointer ? argumentAt(work.argument, ELEMENT_BYTES[type]) : work.argument;

@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <string>
+
 /** Prints a message and ends the process, because this part of CUDA or NCCL is not emulated. */
 [[noreturn]] void unsupported(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -12,6 +14,9 @@ const char *functionName(const void *stub);
 
 /** Returns the function of cuda.cpp with this name, or a function that fails with the name. */
 void *cudaFunction(const char *name);
+
+/** Counts an event by its name. The process prints the counts when it ends. */
+void count(const std::string &name);
 
 /** Gives the interpreter the content of ncclDevFuncRowToId. */
 void setFunctionTable(const int *ids, size_t count);

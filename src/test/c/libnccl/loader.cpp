@@ -1,7 +1,8 @@
 /*
  * Gives an unmodified libnccl a CUDA runtime on CPU threads. libnccl contains NVIDIA's runtime as local functions. The
- * loader finds the documented ones in libnccl's symbol table and writes a jump to the function of the same name in
- * cuda.cpp at each entry. A documented function that cuda.cpp lacks fails with its name.
+ * loader finds each function whose name begins with "cuda" in libnccl's symbol table. It writes a jump to the function
+ * of the same name in cuda.cpp at each entry. A function that cuda.cpp lacks fails with its name. Of NCCL's own symbols
+ * the loader reads the table ncclDevFuncRowToId and the names of the kernels, for the interpreter.
  *
  * MILLRACE_NCCL names the library. The loader is preloaded or linked; it is idle without that variable.
  */

@@ -26,6 +26,7 @@ if [ "$2" = bench ]; then
   ln -sfn "${CUDA_HOME:-/usr/local/cuda}/include" "$built/cuda/include"
   ln -sf ../../libcuda-on-cpu.so "$built/cuda/lib64/libcudart.so"
   export CUDA_HOME="$built/cuda"
+  # The script selects NCCL's own network or the plugin, and then also NCCL_NET.
   shift 2
   exec "$@"
 fi
@@ -37,6 +38,7 @@ export MILLRACE_JAR="${MILLRACE_JAR:-$built/classes.jar}"
 ranks=$2 hosts=$3
 shift 3
 directory=$(mktemp -d)
+export MILLRACE_TRACE_DIRECTORY="${MILLRACE_TRACE_DIRECTORY:-$directory}"
 trap 'kill $started 2>/dev/null; rm -rf "$directory"' EXIT
 trap 'exit 1' INT TERM
 started=

@@ -10,11 +10,14 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -51,6 +54,9 @@ class LibncclTest {
     /** Last line of a rank. */
     private static final Pattern TOTALS =
             Pattern.compile("rank \\d+: (\\d+) operations, (\\d+) elements, (\\d+) wrong");
+    /** Line of the interpreter when a rank has ended: {@code COLLECTIVE/ALGORITHM/PROTOCOL=COUNT ...}. */
+    private static final Pattern KERNELS = Pattern.compile("kernels: (.*)");
+    private static final long TERMINATION_SECONDS = 10;
     private static final Pattern PRINTED =
             Pattern.compile("MILLRACE_(NET|TAKEOVER|TLS)|NCCL_(PROTO|ALGO|MAX_CTAS|CUMEM_ENABLE)");
     private static Path nccl;
@@ -74,6 +80,45 @@ class LibncclTest {
             assertEquals(ranks, output.lines()
                     .filter(line -> line.matches("rank \\d+: " + operations + " operations, \\d+ elements, 0 wrong"))
                     .count(), output);
+        }
+
+        /** Returns the names of the kernels of each rank that has ended. */
+        List<Set<String>> kernels() {
+            return KERNELS.matcher(output)
+                    .results()
+                    .map(line -> Set.of(line.group(1).replaceAll("=\\d+", "").split(" ")))
+                    .toList();
+        }
+
+        /** Asserts that each rank that ended ran collectives, and all of them with one protocol. */
+        void assertProtocol(int ranks, String protocol) {
+            List<Set<String>> selected = kernels().stream()
+                    .map(names -> names.stream()
+                            .filter(name -> name.contains("/") && !name.startsWith("SendRecv"))
+                            .map(name -> name.substring(name.lastIndexOf('/') + 1))
+                            .collect(Collectors.toSet()))
+                    .toList();
+            assertEquals(Collections.nCopies(ranks, Set.of(protocol)), selected, output);
+        }
+
+        /** Asserts that each rank has logged a line. The number of its device is that of the rank. */
+        void assertEachRankLogged(int ranks, String line) {
+            for (int rank = 0; rank < ranks; rank++) {
+                assertTrue(Pattern.compile("\\[" + rank + "] NCCL INFO " + line).matcher(output).find(),
+                        "rank " + rank + ": " + line + "\n" + output);
+            }
+        }
+
+        /** Asserts that each rank used the plugin with the settings of the environment. */
+        void assertPlugin(int ranks, Map<String, String> environment) {
+            String path = environment.get("MILLRACE_TAKEOVER").equals("1") ? "Java takes the proxy over"
+                    : "NCCL's proxy moves the data";
+            assertEachRankLogged(ranks, "NET/Millrace: Java .*, " + environment.getOrDefault("MILLRACE_NET", "auto")
+                    + " over lo, .*; " + path);
+            assertEachRankLogged(ranks, "Channel .* via NET/Millrace/");
+            if (environment.containsKey("MILLRACE_TLS")) {
+                assertEachRankLogged(ranks, "NET/Millrace: .*, TLS by the secret");
+            }
         }
 
         /** Asserts that the given number of ranks ended, and that they compared elements that were all right. */
@@ -139,10 +184,18 @@ class LibncclTest {
             throws IOException, InterruptedException {
         Path log = Files.createTempFile(BUILT, "run", ".log");
         ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(log.toFile());
+        builder.environment().keySet().removeIf(name -> name.startsWith("NCCL_") || name.startsWith("MILLRACE_"));
+        builder.environment().put("NCCL_CONF_FILE", "/dev/null");
         builder.environment().putAll(environment);
         Process process = builder.start();
         boolean ended = process.waitFor(DEADLINE_SECONDS, TimeUnit.SECONDS);
-        process.descendants().forEach(ProcessHandle::destroyForcibly);
+        List<ProcessHandle> ranks = process.descendants().toList();
+        if (!ended) {
+            // The script then removes its files.
+            process.destroy();
+            process.waitFor(TERMINATION_SECONDS, TimeUnit.SECONDS);
+        }
+        ranks.forEach(ProcessHandle::destroyForcibly);
         process.destroyForcibly();
         String output = new String(Files.readAllBytes(log), UTF_8);
         Files.delete(log);
@@ -154,7 +207,8 @@ class LibncclTest {
     private static Map<String, String> plugin(String... settings) throws IOException, InterruptedException {
         Map<String, String> environment = new TreeMap<>(Map.of("NCCL_NET_PLUGIN", HostProgram.library().toString(),
                 "MILLRACE_JAR", jar.toString(), "MILLRACE_JAVA_HOME", System.getProperty("java.home"),
-                "MILLRACE_JAVA_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC", "NCCL_DEBUG", "INFO"));
+                "MILLRACE_JAVA_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC", "NCCL_DEBUG", "INFO",
+                "NCCL_DEBUG_SUBSYS", "INIT,NET"));
         environment.putAll(environment(settings));
         return environment;
     }
@@ -173,18 +227,23 @@ class LibncclTest {
     void allTypesAndOperatorsWithNcclsOwnProxy(String protocol, String algorithm) throws Exception {
         Map<String, String> environment = new TreeMap<>(OWN);
         environment.putAll(Map.of("NCCL_PROTO", protocol, "NCCL_ALGO", "allreduce:" + algorithm));
-        run(environment, 2, 2, "1000,30001", ALL_TYPES, ALL_OPERATORS, "allReduce", "reduceScatter", "reduce")
-                .assertRight(2, 3 * 2 * 12 * 5);
+        Outcome outcome =
+                run(environment, 2, 2, "1000,30001", ALL_TYPES, ALL_OPERATORS, "allReduce", "reduceScatter", "reduce");
+        outcome.assertRight(2, 3 * 2 * 12 * 5);
+        Set<String> kernels = Set.of("AllReduce/" + algorithm + "/" + protocol, "ReduceScatter/Ring/" + protocol,
+                "Reduce/Ring/" + protocol);
+        assertEquals(List.of(kernels, kernels), outcome.kernels(), outcome.output());
     }
 
     @ParameterizedTest
     @CsvSource({"shm, LL", "shm, LL128", "shm, Simple", "socket, LL", "socket, LL128", "socket, Simple"})
     void takeover(String network, String protocol) throws Exception {
-        Outcome outcome = run(plugin("MILLRACE_TAKEOVER=1", "MILLRACE_NET=" + network, "NCCL_PROTO=" + protocol), 2, 2,
-                "1,1000,100003", FLOATS, "0,5");
+        Map<String, String> environment =
+                plugin("MILLRACE_TAKEOVER=1", "MILLRACE_NET=" + network, "NCCL_PROTO=" + protocol);
+        Outcome outcome = run(environment, 2, 2, "1,1000,100003", FLOATS, "0,5");
         outcome.assertRight(2, (3 * 2 + 8) * 3);
-        assertEquals(2, outcome.count("Using network Millrace"), outcome.output());
-        assertEquals(2, outcome.count("; Java takes the proxy over"), outcome.output());
+        outcome.assertPlugin(2, environment);
+        outcome.assertProtocol(2, protocol);
     }
 
     /**
@@ -196,7 +255,11 @@ class LibncclTest {
     void aRankNeedsNoHigherLimitOfDescriptorsThanWithNcclsOwnProxy(String network) throws Exception {
         Map<String, String> environment =
                 network.equals("own") ? OWN : plugin("MILLRACE_TAKEOVER=1", "MILLRACE_NET=" + network);
-        runWithin(74, environment, "1,100003", FLOATS, SUM).assertRight(2, (3 + 8) * 2);
+        Outcome outcome = runWithin(74, environment, "1,100003", FLOATS, SUM);
+        outcome.assertRight(2, (3 + 8) * 2);
+        if (!network.equals("own")) {
+            outcome.assertPlugin(2, environment);
+        }
     }
 
     /**
@@ -204,10 +267,15 @@ class LibncclTest {
      */
     @Test
     void collectivesThatNcclMakesOfOthers() throws Exception {
-        run(OWN, 1, 1, "1,1000", "0,1,2,3,4,5,6,7,8,9", "4,5").assertRight(1, (3 * 2 + 8) * 10 * 2);
+        Outcome one = run(OWN, 1, 1, "1,1000", "0,1,2,3,4,5,6,7,8,9", "4,5");
+        one.assertRight(1, (3 * 2 + 8) * 10 * 2);
+        assertEquals(List.of(Set.of("OneRankReduce")), one.kernels(), one.output());
         for (String protocol : List.of("LL", "LL128", "Simple")) {
-            run(Map.of("NCCL_NET_PLUGIN", "none", "NCCL_PROTO", protocol), 3, 3, "1000,300001", FLOATS, SUM,
-                    "allGatherV").assertRight(3, 2);
+            Outcome outcome = run(Map.of("NCCL_NET_PLUGIN", "none", "NCCL_PROTO", protocol), 3, 3, "1000,300001",
+                    FLOATS, SUM, "allGatherV");
+            outcome.assertRight(3, 2);
+            assertEquals(Collections.nCopies(3, Set.of("AllGatherV/Ring/" + protocol)), outcome.kernels(),
+                    outcome.output());
         }
     }
 
@@ -224,17 +292,27 @@ class LibncclTest {
                     "3 | 2 | 2 | MILLRACE_NET=socket MILLRACE_TLS=1 MILLRACE_SECRET=secret",
                     "4 | 2 | 2 | MILLRACE_NET=ucx", "5 | 3 | 2 | MILLRACE_TAKEOVER=0", "6 | 8 | 4 | NCCL_MAX_CTAS=1",
                     "7 | 2 | 2 | NCCL_PROTO=LL128 NCCL_CUMEM_ENABLE=1",
-                    "8 | 3 | 3 | NCCL_PROTO=Simple MILLRACE_NET=socket"})
+                    "8 | 3 | 3 | NCCL_PROTO=Simple MILLRACE_NET=socket",
+                    "9 | 3 | 1 | NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1"})
     void randomOperations(int number, int ranks, int hosts, String settings) throws Exception {
         Ucx.assumeUsable(settings.equals("MILLRACE_NET=ucx") ? "ucx" : "");
         Map<String, String> environment = environment(SMALL);
         environment.putAll(OWN);
         if (!settings.equals("own")) {
-            environment.putAll(plugin("MILLRACE_TAKEOVER=1", "NCCL_DEBUG=WARN"));
+            environment.putAll(plugin("MILLRACE_TAKEOVER=1"));
             environment.putAll(environment(settings.split(" ")));
         }
-        run(environment, ranks, hosts, "random", Long.toString(SEED + number), Integer.toString(ROUNDS))
-                .assertRight(ranks);
+        Outcome outcome =
+                run(environment, ranks, hosts, "random", Long.toString(SEED + number), Integer.toString(ROUNDS));
+        outcome.assertRight(ranks);
+        if (!settings.equals("own")) {
+            outcome.assertPlugin(ranks, environment);
+        }
+        if (environment.containsKey("NCCL_PROTO")) {
+            outcome.assertProtocol(ranks, environment.get("NCCL_PROTO"));
+        }
+        assertEquals(environment.containsKey("NCCL_CUMEM_ENABLE") ? ranks : 0, outcome.count(" cuMemCreate="),
+                outcome.output());
     }
 
     /** Ranks abort in flight, and finalize and destroy communicators in each order. One rank is killed. */
@@ -242,8 +320,10 @@ class LibncclTest {
     @CsvSource({"abort, 2, shm, 2", "abort, 3, socket, 3", "order, 2, auto, 2", "kill, 3, shm, 2",
             "kill, 3, socket, 2"})
     void life(String scenario, int ranks, String network, int survivors) throws Exception {
-        run(plugin("MILLRACE_TAKEOVER=1", SMALL, "MILLRACE_NET=" + network), ranks, ranks, "life", scenario)
-                .assertRight(survivors);
+        Map<String, String> environment = plugin("MILLRACE_TAKEOVER=1", SMALL, "MILLRACE_NET=" + network);
+        Outcome outcome = run(environment, ranks, ranks, "life", scenario);
+        outcome.assertRight(survivors);
+        outcome.assertPlugin(ranks, environment);
     }
 
     @Test
@@ -259,10 +339,24 @@ class LibncclTest {
     @Test
     void aLibraryThatIsNotNcclIsRefusedByName() throws Exception {
         Path other = BUILT.resolve("libnvidia-ml.so.1").toAbsolutePath();
-        Map<String, String> environment = Map.of("LD_PRELOAD", CUDA.toString(), "MILLRACE_NCCL", other.toString());
+        refused(other, " has NCCL's version code 0; only 23007 is supported");
+    }
+
+    @Test
+    void aLibraryWithoutASymbolTableIsRefused() throws Exception {
+        Path stripped = BUILT.resolve("stripped.so").toAbsolutePath();
+        try {
+            CCompiler.run(List.of("strip", "-s", "-o", stripped.toString(), nccl.toString()));
+            refused(stripped, " has no symbol table");
+        } finally {
+            Files.deleteIfExists(stripped);
+        }
+    }
+
+    private static void refused(Path library, String reason) throws Exception {
+        Map<String, String> environment = Map.of("LD_PRELOAD", CUDA.toString(), "MILLRACE_NCCL", library.toString());
         Outcome outcome = execute(environment, List.of("true"));
         assertEquals(1, outcome.exit(), outcome.output());
-        assertTrue(outcome.output().contains(other + " has NCCL's version code 0; only 23007 is supported"),
-                outcome.output());
+        assertTrue(outcome.output().contains(library + reason), outcome.output());
     }
 }
