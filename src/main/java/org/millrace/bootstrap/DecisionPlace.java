@@ -38,7 +38,7 @@ record DecisionPlace(Path directory, String group) {
      * @throws MillraceException if the directory is not usable
      */
     byte[] decide(int number, byte[] proposal) {
-        Path decision = directory.resolve("millrace-decision-" + group + '-' + number);
+        Path decision = file(number);
         try {
             Path own = Files.createTempFile(directory, ".millrace-decision-", ".tmp");
             try {
@@ -58,5 +58,10 @@ record DecisionPlace(Path directory, String group) {
             throw new MillraceException("the ranks cannot decide in " + directory + " which of them continue: " + e
                     + "; the directory must exist, be writable and have hard links (MILLRACE_DECISION_DIR)", e);
         }
+    }
+
+    /** Returns the file of the decision with a number. It exists once the decision is made. */
+    Path file(int number) {
+        return directory.resolve("millrace-decision-" + group + '-' + number);
     }
 }

@@ -57,7 +57,10 @@ final class GroupState {
     private @Nullable RemoteFailure ownFailure;
     private @Nullable String refusal;
     private boolean closed;
-    /** Whether the group continues without ranks that are lost, as during a {@link Recovery}. */
+    /**
+     * Whether the group continues without ranks that are lost, as during a {@link Recovery}. A message then replaces an
+     * unread one with the same tag, because a rank may repeat its request.
+     */
     private boolean survivesLosses;
 
     GroupState(RankIdentity self, int size) {
@@ -129,11 +132,13 @@ final class GroupState {
                     what + message.data().length + " bytes; the limit is " + ControlPlane.MAX_MESSAGE_BYTES);
         }
         boolean full = messages.size() == MAX_MESSAGES;
-        if (full || messages.putIfAbsent(new Address(message.from(), message.tag()), message.data()) != null) {
+        Address address = new Address(message.from(), message.tag());
+        if (full || !survivesLosses && messages.containsKey(address)) {
             throw new ProtocolException(what + "tag " + Long.toHexString(message.tag())
                     + (full ? " while " + MAX_MESSAGES + " others wait to be read"
                             : " again, before the first was read"));
         }
+        messages.put(address, message.data());
     }
 
     void departed(int rank) throws ProtocolException {

@@ -7,6 +7,7 @@ import java.nio.ByteBuffer;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.BitSet;
@@ -50,7 +51,7 @@ import org.millrace.net.connection.ListeningPorts;
  *     ◀─  Waiting                              at intervals, so that the member waits longer than the coordinator
  *     ◀─  Proposal {decision}                  only without a place: an accepted proposal, or else its own
  *     Acceptance                           ─▶  from a majority of the group
- *     ◀─  Decision {decision}
+ *     ◀─  Decision {decision}                  or Failed, if agree fails at the coordinator
  * </pre>
  *
  * <b>Uniqueness.</b> With a {@link DecisionPlace}, the first proposal there is the decision. Without one, the
@@ -138,12 +139,8 @@ public final class Recovery implements AutoCloseable {
         }
     }
 
-    /** Next event at a coordinator. */
-    private enum Event {
-        WAITING, PROPOSAL, DECISION, GONE
-    }
-
-    private record Answer(Event event, byte[] bytes) {
+    /** Message of a coordinator. */
+    private record Answer(long tag, byte[] bytes) {
     }
 
     private static final Logger LOG = LogManager.getLogger(Recovery.class);
@@ -153,10 +150,12 @@ public final class Recovery implements AutoCloseable {
     static final long PROPOSAL = 2L << 56;
     static final long ACCEPTANCE = 3L << 56;
     static final long DECISION = 4L << 56;
-    /** Its tag also has the ordinal of the message. */
-    private static final long WAITING = 5L << 56;
-    private static final int ORDINAL_SHIFT = 32;
+    /** Whole tag of each such message, so that an unread one is replaced. */
+    static final long WAITING = 5L << 56;
+    private static final long FAILED = 6L << 56;
     private static final byte[] NOTHING = {};
+    /** Marks the loss of a coordinator. */
+    private static final Answer GONE = new Answer(0, NOTHING);
     /** Bounds of the time between two checks whether a rank still listens. */
     private static final Duration MIN_PAUSE = Duration.ofMillis(20);
     private static final Duration MAX_PAUSE = Duration.ofSeconds(1);
@@ -187,6 +186,8 @@ public final class Recovery implements AutoCloseable {
     private int number;
     /** Decision about the members that {@link #agree} has received, for the next call; null if there is none. */
     private byte @Nullable [] kept;
+    /** Decision before the next one, for ranks that have missed it; null if there is none. */
+    private byte @Nullable [] last;
     private int coordinator;
     /** Proposal that this rank has accepted for the next decision, and its ballot; -1 if there is none. */
     private int ballot = -1;
@@ -315,7 +316,17 @@ public final class Recovery implements AutoCloseable {
                 coordinator++;
             }
         }
-        told = told == null ? coordinate(kind, flag, later(deadline)) : told;
+        try {
+            told = told == null ? coordinate(kind, flag, later(deadline)) : told;
+        } catch (DeadlineException | ExcludedException e) {
+            ControlPlane at = star;
+            if (kind == Kind.AGREE && at != null) {
+                int late = e.peer().orElse(CommunicatorException.NO_RANK);
+                byte[] failure = ByteBuffer.allocate(Integer.BYTES).putInt(late).array();
+                IntStream.range(1, at.size()).forEach(to -> at.send(to, FAILED | number, failure));
+            }
+            throw e;
+        }
         Decision decision = Decision.decode(told);
         kept = decision.kind == Kind.SHRINK ? told : null;
         if (kept != null && !decision.members.get(origins[self])) {
@@ -328,6 +339,7 @@ public final class Recovery implements AutoCloseable {
                     CommunicatorException.NO_RANK, null, null);
         }
         kept = null;
+        last = told;
         number++;
         ballot = -1;
         accepted = NOTHING;
@@ -367,15 +379,18 @@ public final class Recovery implements AutoCloseable {
     private byte @Nullable [] ask(Kind kind, boolean flag, Deadline deadline) {
         try {
             ControlPlane at = star(deadline);
-            at.send(0, requestTag(kind), new Request(flag, ballot, accepted).encode());
+            at.receive(0, FAILED | number); // removes the failure of an earlier call
+            at.send(0, requestTag(kind, number), new Request(flag, ballot, accepted).encode());
             Deadline until = deadline;
             Answer told;
-            for (int[] heard = {0}; (told = at.await(() -> next(at, heard), until)) != null;) {
-                if (told.event == Event.PROPOSAL) {
+            while ((told = at.await(() -> next(at), until)) != null) {
+                if (told.tag == (PROPOSAL | number)) {
                     ballot = coordinator;
                     accepted = told.bytes;
                     at.send(0, ACCEPTANCE | number, NOTHING);
-                } else if (told.event != Event.WAITING) {
+                } else if (told.tag == (FAILED | number) && kind == Kind.AGREE) {
+                    throw failed(new RankLetter(coordinator, "a failure", told.bytes).number());
+                } else if (told == GONE || told.tag == (DECISION | number)) {
                     break;
                 }
                 until = later(deadline);
@@ -385,11 +400,11 @@ public final class Recovery implements AutoCloseable {
                 throw new DeadlineException("rank " + self + ": rank " + coordinator + " has not taken part in the"
                         + " agreement within " + deadline, self, coordinator, null, null);
             }
-            return told.event == Event.GONE ? null : told.bytes;
+            return told == GONE ? null : told.bytes;
         } catch (MillraceException e) {
             stopIfInterrupted(e);
             stopIfClosed();
-            if (kind == Kind.AGREE && e instanceof DeadlineException) {
+            if (kind == Kind.AGREE && (e instanceof DeadlineException || e instanceof ExcludedException)) {
                 throw e;
             }
             LOG.debug("rank {} continues without rank {}", self, coordinator, e);
@@ -397,25 +412,22 @@ public final class Recovery implements AutoCloseable {
         }
     }
 
-    /** Returns the next event at the coordinator; null if there is none. {@code heard} counts the signs of life. */
-    private @Nullable Answer next(ControlPlane at, int[] heard) {
-        byte[] decision = at.receive(0, DECISION | number);
-        if (decision != null) {
-            return new Answer(Event.DECISION, decision);
+    /** Returns the next event at the coordinator; null if there is none. */
+    private @Nullable Answer next(ControlPlane at) {
+        for (long tag : new long[] {DECISION | number, PROPOSAL | number, FAILED | number, WAITING}) {
+            byte[] bytes = at.receive(0, tag);
+            if (bytes != null) {
+                return new Answer(tag, bytes);
+            }
         }
-        byte[] proposal = at.receive(0, PROPOSAL | number);
-        if (proposal != null) {
-            return new Answer(Event.PROPOSAL, proposal);
-        }
-        if (at.receive(0, waitingTag(heard[0])) != null) {
-            heard[0]++;
-            return new Answer(Event.WAITING, NOTHING);
-        }
-        return at.isGone(0) ? new Answer(Event.GONE, NOTHING) : null;
+        return at.isGone(0) ? GONE : null;
     }
 
-    private long waitingTag(int ordinal) {
-        return WAITING | (long) ordinal << ORDINAL_SHIFT | number;
+    /** Returns the coordinator's exception. {@code late} is the absent rank, or -1 if there is no majority. */
+    private CommunicatorException failed(int late) {
+        String what = "rank " + self + ": the agreement failed at rank " + coordinator + ": ";
+        return late < 0 ? new ExcludedException(what + "the living ranks are no majority", self)
+                : new DeadlineException(what + "rank " + late + " has not taken part in time", self, late, null, null);
     }
 
     /** Makes the decision with the members that ask this rank. */
@@ -426,19 +438,24 @@ public final class Recovery implements AutoCloseable {
         requests[self] = new Request(flag, ballot, accepted);
         ControlPlane at = awaited.isEmpty() ? null : star(deadline);
         Duration pause = MIN_PAUSE;
-        int[] told = new int[requests.length];
-        while (!awaited.isEmpty() && !deadline.expired()) {
-            at.await(() -> take(at, requestTag(kind), awaited, requests), deadline.orIn(pause));
+        boolean isDecided = place != null && Files.exists(place.file(number));
+        while (!awaited.isEmpty() && !deadline.expired() && !isDecided) {
+            at.await(() -> take(at, requestTag(kind, number), awaited, requests), deadline.orIn(pause));
             stopIfClosed();
             remove(awaited, this::isGone);
             IntStream.range(self + 1, requests.length)
                     .filter(rank -> requests[rank] != null)
-                    .forEach(rank -> at.send(rank - self, waitingTag(told[rank]++), NOTHING));
+                    .forEach(rank -> at.send(rank - self, WAITING, NOTHING));
+            // An earlier coordinator may have told only some ranks of its decision.
+            IntStream.range(1, last == null ? 1 : at.size())
+                    .filter(to -> Stream.of(Kind.values())
+                            .anyMatch(each -> at.receive(to, requestTag(each, number - 1)) != null))
+                    .forEach(to -> at.send(to, DECISION | number - 1, last));
             Duration most = deadline.allowed().dividedBy(CHECKS);
             pause = pause.multipliedBy(2);
             pause = Stream.of(pause, most, MAX_PAUSE).min(Comparator.naturalOrder()).get();
         }
-        if (kind == Kind.AGREE && !awaited.isEmpty()) {
+        if (kind == Kind.AGREE && !awaited.isEmpty() && !isDecided) {
             throw new DeadlineException("rank " + self + ": ranks " + awaited + " have not taken part in the agreement"
                     + " within " + deadline, self, awaited.nextSetBit(0), null, null);
         }
@@ -570,7 +587,7 @@ public final class Recovery implements AutoCloseable {
         }
     }
 
-    private long requestTag(Kind kind) {
+    private static long requestTag(Kind kind, int number) {
         return REQUEST | (long) kind.ordinal() << KIND_SHIFT | number;
     }
 

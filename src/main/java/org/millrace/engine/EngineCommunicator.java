@@ -352,12 +352,16 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
             try (Recovery recovery = parts.recovery) {
                 CompletableFuture<Void> release = released;
                 return recovery.shrink(deadline, begun, control -> {
-                    release.join();
+                    Throwable thrown = release.handle((done, why) -> why).join();
+                    if (thrown != null) {
+                        control.close();
+                        throw new MillraceException(guard.label("shrink: the release failed: " + thrown), thrown);
+                    }
                     // A share of the old threads would also share the old memory, which excluded ranks can still read.
                     return EngineProvider.assemble(control, parts.configuration, null);
                 });
             } finally {
-                released.join();
+                released.exceptionally(thrown -> null).join();
             }
         });
     }
@@ -435,23 +439,22 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
 
     @Override
     public void abort(@Nullable Throwable reason) {
-        if (guard.close()) {
-            abortChildren(reason);
-            parts.failure.fail(new AbortedException(rank(), reason));
-            tearDown();
-        }
         // A failed operation aborts by itself. The program may then shrink the communicator.
-        if (!(reason instanceof CommunicatorException)) {
-            parts.recovery.close();
+        try (Recovery _ = reason instanceof CommunicatorException ? null : parts.recovery) {
+            if (guard.close()) {
+                abortChildren(reason);
+                parts.failure.fail(new AbortedException(rank(), reason));
+                tearDown();
+            }
         }
     }
 
     @Override
     public void close() {
-        if (guard.close()) {
-            leave();
-        } else {
-            parts.recovery.close(); // also ends a shrink of another thread
+        try (Recovery _ = parts.recovery) { // its end also ends a shrink of another thread
+            if (guard.close()) {
+                leave();
+            }
         }
     }
 
@@ -485,7 +488,6 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
             }
         }
         tearDown();
-        parts.recovery.close();
         if (givenUp != null) {
             throw givenUp;
         }

@@ -2,6 +2,7 @@ package org.millrace.bootstrap;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -12,6 +13,7 @@ import org.junit.jupiter.api.Test;
 import org.millrace.MillraceException;
 import org.millrace.bootstrap.Message.Call;
 import org.millrace.bootstrap.Message.Contribution;
+import org.millrace.bootstrap.Message.PeerMessage;
 
 /** The state that a rank keeps of its group, without a network. */
 class GroupStateTest {
@@ -103,6 +105,18 @@ class GroupStateTest {
         String message = partsFail(own);
         assertTrue(message.endsWith("this rank has left the group"), message);
         assertFalse(group.poison(new RemoteFailure(1, message)));
+    }
+
+    @Test
+    void anUnreadMessageIsReplacedOnlyInAGroupThatSurvivesLosses() throws Exception {
+        group.arrived(new PeerMessage(0, 1, 7, new byte[0]));
+        assertThrows(ProtocolException.class, () -> group.arrived(new PeerMessage(0, 1, 7, new byte[0])));
+        GroupState surviving = new GroupState(new RankIdentity(1, 11, "b"), 3).survivingLosses();
+        for (int repeat = 0; repeat <= 1 << 16; repeat++) {
+            surviving.arrived(new PeerMessage(0, 1, 7, new byte[repeat & 1]));
+        }
+        assertEquals(0, surviving.take(0, 7).length);
+        assertNull(surviving.take(0, 7));
     }
 
     @Test

@@ -1,5 +1,6 @@
 package org.millrace.bootstrap;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -308,6 +309,67 @@ class RecoveryTest {
                     Set.copyOf(Ranks.onEach(2, each -> recoveries.get(2 * each + 1).agree(each == 0 || value))));
         }
         assertEquals(List.of(List.of(0, 2), List.of(1, 2)), Ranks.onEach(2, each -> shrink(2 * each + 1, LONG)));
+    }
+
+    /** Rank 0 has admitted rank 1, and does not read its requests. */
+    @Test
+    void aRepeatedAgreeReplacesTheUnreadRequest() throws Exception {
+        open("file:" + directory.resolve("group"), 2, SHORT);
+        ControlPlane zero = raw(0, 0);
+        for (boolean value : List.of(true, true, false)) {
+            assertThrows(DeadlineException.class, () -> recoveries.get(1).agree(value));
+        }
+        zero.await(() -> {
+            byte[] last = zero.receive(1, request(Recovery.Kind.AGREE));
+            return last == null || Recovery.Request.decode(1, last).flag() ? null : last;
+        }, Deadline.in(LONG));
+        assertFalse(zero.isGone(1));
+        zero.close();
+    }
+
+    @Test
+    void aRankThatMissedADecisionIsAnswered() throws Exception {
+        openWithPlace(2);
+        byte[] asked = new Recovery.Request(true, -1, new byte[0]).encode();
+        FutureTask<Boolean> first = Ranks.async(() -> recoveries.get(0).agree(false));
+        ControlPlane one = raw(1, 0);
+        one.send(0, request(Recovery.Kind.AGREE), asked);
+        byte[] decision = await(one, 0, Recovery.DECISION);
+        assertFalse(Ranks.get(first));
+        FutureTask<Boolean> second = Ranks.async(() -> recoveries.get(0).agree(true));
+        one.send(0, request(Recovery.Kind.AGREE), asked);
+        assertArrayEquals(decision, await(one, 0, Recovery.DECISION));
+        one.send(0, request(Recovery.Kind.AGREE) | 1, asked);
+        await(one, 0, Recovery.DECISION | 1);
+        assertTrue(Ranks.get(second));
+        one.close();
+    }
+
+    @Test
+    void aCoordinatorReadsTheDecisionBeforeItWaits() throws Exception {
+        open("file:" + directory.resolve("group"), 2, SHORT);
+        recoveries.get(0).place.decide(0,
+                new Recovery.Decision(Recovery.Kind.AGREE, false, new BitSet(), new byte[0]).encode());
+        assertFalse(recoveries.get(0).agree(true));
+    }
+
+    /** The deadline of rank 1 is longer than the one of its coordinator. */
+    @Test
+    void aCoordinatorThatIsTooLateTellsItsMembers() throws Exception {
+        String rendezvous = Ranks.freeTcp();
+        planes = Ranks.onEach(3,
+                rank -> ControlPlane.join(rendezvous, rank, 3, rank == 0 ? Duration.ofSeconds(3) : LONG));
+        recoveries = Ranks.onEach(3, rank -> Recovery.open(planes.get(rank)));
+        List<String> said = Ranks.onEach(2,
+                rank -> assertThrows(DeadlineException.class, () -> recoveries.get(rank).agree(true)).getMessage());
+        assertEquals("rank 1: the agreement failed at rank 0: rank 2 has not taken part in time", said.get(1));
+    }
+
+    @Test
+    void aCoordinatorWithoutAMajorityTellsItsMembers() throws Exception {
+        open(Ranks.freeTcp(), 4, LONG);
+        lose(2, 3);
+        Ranks.onEach(2, rank -> assertThrows(ExcludedException.class, () -> recoveries.get(rank).agree(true)));
     }
 
     @Test
