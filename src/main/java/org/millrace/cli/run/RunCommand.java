@@ -37,7 +37,8 @@ import picocli.CommandLine.Parameters;
                 "Start a command as ranks that find each other: Millrace.join() and torch.distributed read RANK, "
                         + "WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT.",
                 "What they write comes with the rank before each line; their standard input is empty. When one fails, "
-                        + "all end, and the status is its own, unless --keep-going is set. INT, TERM and HUP are passed on to all ranks and "
+                        + "all end, and the status is its own, unless --keep-going is set. INT, TERM and HUP are passed "
+                        + "on to all ranks and "
                         + "what they have started, and a second one ends them by force; USR1 goes to the ranks."},
         sortOptions = false)
 public final class RunCommand extends Subcommand {
