@@ -640,14 +640,19 @@ void abortInFlight() {
   useAndClose(create(allRanks()));
 }
 
-/** The last rank is killed among operations. The others shrink the communicator and use the rest. */
+/**
+ * The last rank is killed among operations. The others shrink the communicator and use the rest. The others have started
+ * all operations before the loss, because the plugin refuses an operation after it.
+ */
 void killOne() {
   Communicator on = create(allRanks());
   run(on, ALL_REDUCE, 1000, FLOAT32, SUM);
+  bool killed = rank == ranks - 1;
   std::list<Operation> started;
   for (int i = 0; i < 4; i++) {
     startAllReduce(started, on);
-    if (i == 2 && rank == ranks - 1) kill(getpid(), SIGKILL);
+    if (i == (killed ? 0 : 3)) meet();
+    if (i == 2 && killed) kill(getpid(), SIGKILL);
   }
   ncclResult_t error = ncclSuccess;
   while (ncclCommGetAsyncError(on.handle, &error) == ncclSuccess && error == ncclSuccess) sched_yield();
