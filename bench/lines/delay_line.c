@@ -80,7 +80,7 @@ int main(int argc, char **argv) {
         moved = 1;
         int64_t start = way->free > time ? way->free : time;
         if (start - time > longest || way->next - way->first == PLACES)
-          continue; /* lost */
+          continue; /* the packet is lost */
         way->free = start + (int64_t)(bytes * nanosPerByte);
         struct packet *packet = &way->queue[way->next++ % PLACES];
         packet->due = way->free + delay;

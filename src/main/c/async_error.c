@@ -216,7 +216,7 @@ static ncclResult_t shrink(ncclComm_t comm, int *excluded, int count, ncclComm_t
 
 /* Parameters and results of a scan of the loaded objects. */
 struct look {
-  int answer;      /* whether to redirect calls, and not only to count them */
+  int answer;      /* 1: the scan redirects calls to this library; 0: the scan only counts them */
   int ambiguous; /* whether the target of an unresolved import is unknown */
   int others;      /* number of imports of another library's function */
   int found;

@@ -13,11 +13,11 @@ struct millraceOptions {
   JavaVMOption options[MILLRACE_MAX_OPTIONS];
   int count;
   char classPath[8192]; /* -Djava.class.path=... */
-  const char *jar;      /* the path in classPath */
-  char openJar[32];     /* another name of the jar */
+  const char *jar;      /* path of the plugin's jar, in classPath */
+  char openJar[32];     /* the same jar as /proc/self/fd/N */
   char cache[4200];     /* -XX:AOTCache=... */
   int cacheCopy;        /* descriptor of the cache's copy in memory, -1 if the JVM maps the file */
-  char users[4096];     /* MILLRACE_JAVA_OPTS, taken apart */
+  char users[4096];     /* MILLRACE_JAVA_OPTS, divided into options */
   char noCollector[32]; /* -XX:-Use... */
   char problem[700];
 };

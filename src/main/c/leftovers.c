@@ -45,7 +45,8 @@ static int find_self(struct process *self) {
   long threads;
   self->pid = getpid();
   ssize_t length = readlink("/proc/self", link, sizeof link - 1);
-  if (length <= 0 || (link[length] = 0, atol(link)) != self->pid) /* no /proc, or that of another PID namespace */
+  /* There is no /proc, or it belongs to another PID namespace. */
+  if (length <= 0 || (link[length] = 0, atol(link)) != self->pid)
     return 0;
   length = readlink("/proc/self/ns/pid", link, sizeof link - 1);
   if (length <= 0 || look(self->pid, &state, &threads, &self->start) != 1)

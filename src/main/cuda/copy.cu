@@ -48,7 +48,7 @@ struct Work {
     u64 from;
     u64 bytes;
     u32 number;
-    u32 ordered; // it must not become visible before earlier copies of this worker
+    u32 ordered; // whether this copy must not become visible before earlier copies of this worker
 };
 
 /*
@@ -60,14 +60,14 @@ enum { STREAMS = 8 };
 /* Lies in the GPU's memory, zeroed once. The host knows its size (CopyKernel). */
 struct Workers {
     Work works[MILLRACE_COPY_WORKERS][MILLRACE_COPY_GIVEN];
-    u32 given[MILLRACE_COPY_WORKERS]; // by the first block
-    u32 taken[MILLRACE_COPY_WORKERS]; // by each worker, when it leaves
+    u32 given[MILLRACE_COPY_WORKERS]; // number of copies given to each worker; the first block writes it
+    u32 taken[MILLRACE_COPY_WORKERS]; // number of copies that each worker has made; the worker writes it at its end
     u32 owned;                        // 1 while a launch serves the host, or while its workers have not ended
     u32 ended;                        // number of ended workers of that launch
     u32 arrived[STREAMS];             // number of arrived workers, of all launches of a stream
-    // by stream: launch that has decided whether it serves the host; lowest bit: the decision
+    // for each stream: twice the number of the last launch that has decided, plus 1 if this launch serves the host
     u32 chosen[STREAMS];
-    u32 left[STREAMS];                // by stream: launch that gives its workers no more copies
+    u32 left[STREAMS];                // for each stream: number of the last launch that gives no more copies
 };
 
 /*
@@ -181,12 +181,12 @@ static __device__ void carry_out(u64 to, u64 from, u32 bytes, u32 lane) {
 
 static __device__ u64 whole(u64 low, u64 high) { return low << 16 >> 16 | high << 48; }
 
-/* A command, in the lane that gives it to a worker. */
+/* A command. Each lane holds one command and gives it to a worker. */
 struct Command {
     u64 to;
     u64 from;
     u32 bytes;
-    u32 worker; // number of the worker, from 1; 0 if the warp copies, or without a command
+    u32 worker; // number of the worker, from 1; 0 if the first block copies, or if the lane has no command
     bool ordered;
 };
 
@@ -201,7 +201,7 @@ static __device__ void give(Workers *workers, Command command, u32 first, u32 en
     u32 before = same & (1u << lane) - 1;
     volatile u32 *given = &workers->given[worker > 0 ? worker - 1 : 0];
     u32 number = *given + __popc(before) + 1;
-    __syncwarp(); // all lanes have read it
+    __syncwarp(); // all lanes have read given before one lane changes it
     if (worker > 0) {
         Work *work = &workers->works[worker - 1][number % MILLRACE_COPY_GIVEN];
         work->to = command.to;
@@ -236,7 +236,7 @@ static __device__ Look look(const millraceCopyMailbox *mailbox, Workers *workers
         mine += LANES / 2;
         second = load_half(&mailbox->commands[mine % MILLRACE_COPY_COMMANDS].to + lane % 2 * 2);
     }
-    __syncwarp(); // other lanes read the words that one lane has acquired
+    __syncwarp(); // makes the words that one lane has acquired visible to the other lanes
     u32 more = lost == 0 ? __ballot_sync(ALL, is_missing(second, mine)) : ALL;
     u32 end = lost != 0 ? (__ffs(lost) - 1) / 2 : more != 0 ? LANES / 2 + (__ffs(more) - 1) / 2 : LOOK_COMMANDS;
     Line addresses = half_of(first, second, lane, 0);
@@ -298,7 +298,7 @@ template <typename T> static __device__ u64 copy_whole(u64 *to, u64 *from, u64 b
     return bytes - body;
 }
 
-/* A worker. It leaves when the first block gives no more copies, and it has made all that it was given. */
+/* Runs a worker. The worker ends when the first block gives no more copies, and when it has made all given copies. */
 static __device__ void make_copies(millraceCopyMailbox *mailbox, Workers *workers, u32 me, u32 stream, u32 launch) {
     __shared__ Work shared;
     if (threadIdx.x == 0) {
@@ -313,16 +313,16 @@ static __device__ void make_copies(millraceCopyMailbox *mailbox, Workers *worker
     if (!shared.number) {
         return;
     }
-    __syncthreads(); // shared may be written again
+    __syncthreads(); // all threads have read shared, so it may be written again
     u32 number = workers->taken[me];
-    u32 told = number; // number that the host knows
-    bool more = false; // whether the next copy but one was available too
+    u32 told = number; // number of copies that the host knows of
+    bool more = false; // whether the copy after the next one was available, too
     while (true) {
         if (threadIdx.x == 0) {
             const Work *work = &workers->works[me][(number + 1) % MILLRACE_COPY_GIVEN];
             bool there = load_acquire_here(&work->number) == number + 1;
             while (!there) {
-                // all earlier copies are then available
+                // After the launch has left, every copy that it gave is available.
                 bool last = load_acquire_here(&workers->left[stream]) == launch;
                 there = load_acquire_here(&work->number) == number + 1;
                 if (last) {
@@ -349,7 +349,7 @@ static __device__ void make_copies(millraceCopyMailbox *mailbox, Workers *worker
         if (alignment % sizeof(Line) == 0) {
             bytes = copy_whole<Line>(&to, &from, bytes);
         }
-        if (alignment % sizeof(u64) == 0) { // numbers of 8 and of 4 bytes never become visible in part
+        if (alignment % sizeof(u64) == 0) { // aligned numbers of 8 and of 4 bytes never become visible in part
             bytes = copy_whole<u64>(&to, &from, bytes);
         }
         if (alignment % sizeof(u32) == 0) {
@@ -357,7 +357,7 @@ static __device__ void make_copies(millraceCopyMailbox *mailbox, Workers *worker
         }
         copy_whole<unsigned char>(&to, &from, bytes);
         number++;
-        __syncthreads(); // pairs the other threads' stores with the fence of this thread; shared may be written again
+        __syncthreads(); // the fence of thread 0 covers the stores of all threads; shared may be written again
         if (threadIdx.x == 0 && (!more || number - told == COPIES_AT_ONCE)) {
             store_release(&mailbox->copied[me], number);
             told = number;
@@ -365,7 +365,7 @@ static __device__ void make_copies(millraceCopyMailbox *mailbox, Workers *worker
     }
     if (threadIdx.x == 0) {
         workers->taken[me] = number;
-        __threadfence(); // pairs with the first block's acquire
+        __threadfence(); // pairs with the first block's acquire of ended: taken is visible
         atomicAdd(&workers->ended, 1);
     }
 }
@@ -381,8 +381,10 @@ static __device__ bool is_chosen(millraceCopyMailbox *mailbox, Workers *workers,
     u64 begin = nanoseconds();
     while (!mine && load_acquire_host(&mailbox->state) == MILLRACE_COPY_ABSENT && nanoseconds() - begin < ARRIVAL_NANOS) {
         if (load_acquire_here(&workers->arrived[stream]) == all && atomicCAS(&workers->owned, 0, 1) == 0) {
-            fence(); // pairs with the release by the previous launch; the counts of it and its workers are visible
-            // pairs with the host's release; done is visible
+            // This fence pairs with the previous launch's release of owned: the counts of that launch and of its workers
+            // are visible.
+            fence();
+            // pairs with the host's release of the state: done is visible
             mine = load_acquire_host(&mailbox->state) == MILLRACE_COPY_ABSENT;
             if (!mine) {
                 store_release_here(&workers->owned, 0);
@@ -413,11 +415,11 @@ extern "C" __global__ void __launch_bounds__(WORKER_THREADS, BLOCKS_BY_REGISTERS
     if (!__shfl_sync(ALL, lane == 0 && is_chosen(mailbox, workers, stream, launch), 0)) {
         return;
     }
-    // the host has posted nothing since it began to wait
+    // The host has posted no command since it began to wait for this launch.
     u32 number = __shfl_sync(ALL, load_acquire_host(&mailbox->done), 0);
     u64 born = nanoseconds();
     u64 busy = born;
-    u32 seen = number; // number of commands at the time busy
+    u32 seen = number; // value of number at the time busy
     bool leaving = false;
     if (lane == 0) {
         store(&mailbox->state, MILLRACE_COPY_PRESENT | stream << MILLRACE_COPY_STREAM_SHIFT);
@@ -426,11 +428,11 @@ extern "C" __global__ void __launch_bounds__(WORKER_THREADS, BLOCKS_BY_REGISTERS
         Look by = look(mailbox, workers, number, lane);
         if (by.found > 0) {
             number += by.found;
-            __syncwarp(); // pairs the other lanes' stores with the fence of this lane
+            __syncwarp(); // the fence of lane 0 covers the stores of all lanes
             if (lane == 0 && by.copied) {
                 store_release(&mailbox->done, number);
             } else if (lane == 0) {
-                store(&mailbox->done, number); // the places are free, because their words were read
+                store(&mailbox->done, number); // the places of the commands are free, because their words were read
             }
         } else if (leaving) {
             break;

@@ -144,13 +144,16 @@ public final class Recovery implements AutoCloseable {
     }
 
     private static final Logger LOG = LogManager.getLogger(Recovery.class);
-    // Tags of messages. The low bytes are the number of the decision. The tag of a request also has the kind.
+    // Tags of messages. The low bytes are the number of the decision. The tag of a request also contains its kind.
     static final long REQUEST = 1L << 56;
     static final int KIND_SHIFT = 48;
     static final long PROPOSAL = 2L << 56;
     static final long ACCEPTANCE = 3L << 56;
     static final long DECISION = 4L << 56;
-    /** Whole tag of each such message, so that an unread one is replaced. */
+    /**
+     * Tag of all messages that tell a member to wait. It contains no number, so that a new message replaces an unread
+     * one.
+     */
     static final long WAITING = 5L << 56;
     private static final long FAILED = 6L << 56;
     private static final byte[] NOTHING = {};
@@ -177,7 +180,7 @@ public final class Recovery implements AutoCloseable {
     final @Nullable SplitRendezvous[] meetings;
     private final String id;
     private final int[] origins;
-    /** Key of the place; empty if a majority decides. A descending group must not change the way of its decisions. */
+    /** Key of the place; empty if a majority decides. A group and its descendants decide in the same way. */
     private final String placeKey;
     /** Place of the decisions; null if only a majority decides. */
     final @Nullable DecisionPlace place;

@@ -63,8 +63,8 @@ final class UsageErrors {
     }
 
     /**
-     * Returns a message that names an option of the command line in place of the setting that the option sets. The
-     * description of such an option contains the name of the setting.
+     * Returns a message in which the name of a setting is replaced by the option of the command line that sets it. The
+     * description of the option states which setting this is, and {@link #SETTING} finds the name in the description.
      */
     static String byOptions(String message, ParseResult parsed) {
         String text = message;

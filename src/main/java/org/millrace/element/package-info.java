@@ -42,8 +42,8 @@
  * A sum or product of several NaNs is one NaN among them, with its sign and payload: the processor selects the first
  * operand. The JVM decides which operand is the first one when it compiles the loop, so two runs may differ. 8-bit
  * floats have only one NaN. All ranks get the same bits. If several ranks compute the same element independently, every
- * NaN is replaced by the NaN with all bits set except the sign ({@code ElementKernel.alike}). CUDA's NaN is the same;
- * in binary64 it is the NaN of one of the operands.
+ * NaN is replaced by the NaN with all bits set except the sign ({@code ElementKernel.alike}). CUDA's kernels return the
+ * same NaN, except in binary64: there they return the NaN of one of the operands.
  *
  * <p>
  * {@code NcclAgreementTest} compares all of this bit for bit with the results of NCCL 2.28.9 on two H200s, for 72

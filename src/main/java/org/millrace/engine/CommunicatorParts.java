@@ -111,7 +111,8 @@ final class CommunicatorParts {
                     resources.add(new DirectTraces(number)));
             launched = new LaunchCounts(control, failure);
             attendance = new Attendance(control, launched, options.stallDeadline(), options.lateDeadline());
-            recovery = Recovery.open(control); // last, because it outlives the resources and is not closed with them
+            // The recovery is opened last, because it outlives the resources and is not closed with them.
+            recovery = Recovery.open(control);
         } catch (RuntimeException | Error thrown) {
             control.fail(thrown);
             resources.close();

@@ -33,7 +33,7 @@ public final class StaleFiles {
 
     private StaleFiles() {}
 
-    /** Records that this process creates a file in a directory, so that it searches the directory when it ends. */
+    /** Records that this process creates files in a directory. The process searches the directory when it ends. */
     public static void madeIn(Path directory) {
         DIRECTORIES.add(directory);
     }

@@ -89,7 +89,8 @@ final class RecordFile {
      * prepared. One thread at a time.
      */
     void append(long head, long first, long second, long third, long fourth, long fifth, long sixth, long seventh) {
-        if (count >= (long) READY.getAcquire(this)) { // pairs with the release in prepare()
+        // This acquire pairs with the release in prepare(): the memory of the records before READY is writable.
+        if (count >= (long) READY.getAcquire(this)) {
             LONG.setOpaque(MEMORY, header + RecordFormat.LOST_OFFSET, ++lost);
             return;
         }
@@ -120,8 +121,9 @@ final class RecordFile {
             if (block < capacity) {
                 PrivateFile.fill(channel.position(RecordFormat.HEADER_BYTES + offset), bytes);
             }
+            // The addition of 0 makes a page writable and does not change its content.
             for (long page = 0; page < bytes; page += PAGE_BYTES) {
-                LONG.getAndAdd(MEMORY, records + offset + page, 0L); // makes the page writable, keeps its content
+                LONG.getAndAdd(MEMORY, records + offset + page, 0L);
             }
             READY.setRelease(this, block + blockRecords);
         }

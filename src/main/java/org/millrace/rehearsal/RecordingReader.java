@@ -199,7 +199,7 @@ public final class RecordingReader {
                     return;
                 }
                 MemorySegment memory = channel.map(MapMode.READ_ONLY, 0, length, arena);
-                // Pairs with the release in RecordFile.create().
+                // Pairs with the release in RecordFile.create(): the other words of the header are visible.
                 long magic = (long) ACQUIRED.getAcquire(memory, (long) RecordFormat.MAGIC_OFFSET);
                 if (magic == 0) {
                     return;
@@ -213,7 +213,7 @@ public final class RecordingReader {
                             records + " has no records of version " + RecordFormat.VERSION + ", or is damaged");
                 }
                 lost += memory.get(LONG, RecordFormat.LOST_OFFSET);
-                // Pairs with the release in RecordFile.append().
+                // Pairs with the release in RecordFile.append(): the counted records are visible.
                 long count = (long) ACQUIRED.getAcquire(memory, (long) RecordFormat.COUNT_OFFSET);
                 truncated |= count >= capacity;
                 MemorySegment copy = arena.allocate(RecordFormat.RECORD_BYTES, Long.BYTES);

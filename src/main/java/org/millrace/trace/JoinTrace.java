@@ -31,7 +31,11 @@ public final class JoinTrace implements AutoCloseable {
     }
 
     /**
-     * Opens the trace of a connection that is being made since a time. The communicator's hash may be 0, the rank -1.
+     * Opens the trace of a connection that is not complete yet.
+     *
+     * @param communicator hash of the communicator; 0 if unknown
+     * @param rank         rank of this process; -1 if unknown
+     * @param since        time at which the connection was begun, by {@link System#nanoTime}
      */
     public static JoinTrace connecting(long communicator, int rank, long since, String description) {
         ProcessTrace process = ProcessTrace.current();

@@ -52,8 +52,8 @@ class OperationCheckTest {
     }
 
     /**
-     * One rank called an operation that does not use the connection. Its peer called an operation that uses it. The
-     * rank that announces its operation second detects the difference.
+     * One rank called an operation that moves no data over the connection between the two ranks. Its peer called an
+     * operation that does. The rank that announces its operation second detects the difference.
      */
     @Test
     void anOperationWithoutPartIsFoundWhicheverSideIsTheSecond() {

@@ -132,7 +132,7 @@ public class FenceBenchmark {
         Words.TAIL.setVolatile(1L);
     }
 
-    /** Reads a word, and changes it by a compareAndSet that succeeds. */
+    /** Reads a word, and changes it with a compareAndSet that succeeds. */
     @Benchmark
     public boolean compareAndSet() {
         long seen = (long) Words.TAIL.get();
@@ -174,21 +174,21 @@ public class FenceBenchmark {
         VarHandle.fullFence();
     }
 
-    /** Data, then tail by release, as in the protocol. */
+    /** Stores data, then tail with release, as in the protocol. */
     @Benchmark
     public void dataThenTail() {
         Words.DATA.set(1L);
         Words.TAIL.setRelease(1L);
     }
 
-    /** Data, then tail by a volatile store. */
+    /** Stores data, then tail with a volatile store. */
     @Benchmark
     public void dataThenTailVolatile() {
         Words.DATA.set(1L);
         Words.TAIL.setVolatile(1L);
     }
 
-    /** Data, a full fence, then tail. */
+    /** Stores data, executes a full fence, and then stores tail. */
     @Benchmark
     public void dataThenTailFullFence() {
         Words.DATA.set(1L);
@@ -196,13 +196,13 @@ public class FenceBenchmark {
         Words.TAIL.setOpaque(1L);
     }
 
-    /** The other end: tail by acquire, then data. */
+    /** The other end of {@link #dataThenTail}: reads tail with acquire, then data. */
     @Benchmark
     public long tailThenData() {
         return (long) Words.TAIL.getAcquire() + (long) Words.DATA.get();
     }
 
-    /** Head by acquire, then the slot that it reports as free. */
+    /** Reads head with acquire, then writes the slot that head reports as free. */
     @Benchmark
     public long headThenSlot() {
         long head = (long) Words.HEAD.getAcquire();
@@ -210,7 +210,7 @@ public class FenceBenchmark {
         return head;
     }
 
-    /** The other end: the slot is reset, then head by release. */
+    /** The other end of {@link #headThenSlot}: resets the slot, then stores head with release. */
     @Benchmark
     public void slotThenHead() {
         Words.SLOT.set(-1L);
@@ -224,7 +224,7 @@ public class FenceBenchmark {
         dataThenTail();
     }
 
-    /** The other end. */
+    /** {@link #tailThenData} while the other end posts. */
     @Benchmark
     @Group("tail")
     public long tailTaken() {
@@ -238,7 +238,7 @@ public class FenceBenchmark {
         dataThenTailVolatile();
     }
 
-    /** The other end. */
+    /** {@link #tailThenData} while the other end posts. */
     @Benchmark
     @Group("tailVolatile")
     public long tailTakenVolatile() {
@@ -252,7 +252,7 @@ public class FenceBenchmark {
         dataThenTailFullFence();
     }
 
-    /** The other end. */
+    /** {@link #tailThenData} while the other end posts. */
     @Benchmark
     @Group("tailFullFence")
     public long tailTakenFullFence() {
@@ -266,7 +266,7 @@ public class FenceBenchmark {
         return headThenSlot();
     }
 
-    /** The other end. */
+    /** {@link #slotThenHead} while the other end takes slots. */
     @Benchmark
     @Group("head")
     public void slotFreed() {

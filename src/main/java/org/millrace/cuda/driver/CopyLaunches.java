@@ -20,7 +20,7 @@ final class CopyLaunches {
 
     /** Maximum number of streams; the same number as in copy.cu. */
     static final int MAX_STREAMS = 8;
-    /** Number of launches refused by CUDA after which no further launch is attempted. */
+    /** Maximum number of launches that CUDA refuses. After this number, the kernel is not launched again. */
     static final int MAX_REFUSALS = 3;
 
     /**

@@ -26,7 +26,7 @@ public final class LostPeerName {
         return word;
     }
 
-    /** Destination of the words of a name. */
+    /** Function that stores one word of a name, by the index of the word. */
     @FunctionalInterface
     public interface Writer {
         void put(int index, long word);

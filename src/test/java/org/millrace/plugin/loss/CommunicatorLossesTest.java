@@ -201,7 +201,10 @@ class CommunicatorLossesTest {
         assertEquals(Set.of(), lost);
     }
 
-    /** Code that the program loads later may also query errors. */
+    /**
+     * The program may load, after a loss, a library that queries errors. The search for such libraries is therefore
+     * repeated.
+     */
     @Test
     void whoAsksIsLookedForAgainAndAgain() {
         lose("A", false);
