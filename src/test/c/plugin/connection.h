@@ -27,6 +27,25 @@ typedef ncclSendMem send_mem;
 typedef ncclRecvMem recv_mem;
 #endif
 
+/* Fields of sendNetResources and recvNetResources before the buffers' addresses (transport/net.cc, 2.19 to 2.30). */
+struct resources {
+  union {
+    struct {
+      char padding[16];
+      void *sendMem, *recvMem;
+      int tpRank, tpLocalRank, tpRemoteRank, netDev, useGdr, useDmaBuf, maxRecvs;
+      uint64_t *gdcSync;
+    } send;
+    struct {
+      void *sendMem, *recvMem;
+      int tpRank, tpLocalRank, tpRemoteRank, tpRemoteProxyRank, netDev, useGdr, useDmaBuf, needFlush, maxRecvs;
+      uint64_t *gdcSync, *gdcFlush;
+    } receive;
+  };
+  void *gdrDesc;
+  int shared, channelId, connIndex;
+};
+
 struct connection {
   int sends;
   int channel;
@@ -34,7 +53,6 @@ struct connection {
   void *comm;
   /* Set by the plugin. Like this host, NCCL's proxy has the pointer in the heap. */
   ncclNetDeviceHandle_t *deviceHandle;
-  void *mhandles[PROTOCOLS];
   /* LL, LL128, SIMPLE, ncclSendMem and ncclRecvMem without gaps, or the parts of them that are in host memory. */
   char *memory;
   size_t memoryBytes;
@@ -42,7 +60,10 @@ struct connection {
   char *deviceMemory;
   /* Addresses that kernels use and that are registered. */
   char *buffers[PROTOCOLS];
+  struct resources resources;
   char *registered[PROTOCOLS];
+  int registeredBytes[PROTOCOLS];
+  void *mhandles[PROTOCOLS];
   struct buffer_sizes sizes;
   send_mem *sendMem;
   recv_mem *recvMem;
@@ -123,7 +144,24 @@ static inline void allocate_memory(struct connection *connection, const struct b
   connection->step = 0;
 }
 
+static inline void fill_resources(struct rank *rank, struct connection *connection) {
+  struct resources *resources = &connection->resources;
+  resources->channelId = connection->channel;
+  if (connection->sends) {
+    resources->send.sendMem = connection->sendMem;
+    resources->send.recvMem = connection->recvMem;
+    resources->send.tpRank = rank->number;
+    resources->send.tpRemoteRank = 1 - rank->number;
+  } else {
+    resources->receive.sendMem = connection->sendMem;
+    resources->receive.recvMem = connection->recvMem;
+    resources->receive.tpRank = rank->number;
+    resources->receive.tpRemoteRank = 1 - rank->number;
+  }
+}
+
 static inline void register_memory(struct rank *rank, struct connection *connection) {
+  fill_resources(rank, connection);
   for (int p = 0; p < PROTOCOLS; p++) {
     int type = connection->deviceMemory && p != LL ? NCCL_PTR_CUDA : NCCL_PTR_HOST;
     SUCCEEDS(rank->net->regMr(connection->comm, connection->registered[p], connection->sizes.bytes[p], type,

@@ -446,7 +446,8 @@ final class NetPlugin {
             throw new IllegalArgumentException(
                     "memory of type " + type + " was registered, and the device's properties do not allow it");
         }
-        NativeMemory.putLong(memory, ConnectionHandle.ofRegion(connection, to.register(address, bytes, onDevice)));
+        NativeMemory.putLong(memory,
+                ConnectionHandle.ofRegion(connection, to.register(address, bytes, onDevice, memory)));
     }
 
     public void deregMr(long connection, long memory) {

@@ -1,10 +1,13 @@
 package org.millrace.trace;
 
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.millrace.trace.TraceLayout.CommunicatorFields;
@@ -26,6 +29,8 @@ import org.millrace.trace.TraceLayout.CommunicatorFields;
 public record TracedCommunicator(long hash, int rank, int size, int nodes, String name, TracedState state, long opened,
         long closed, boolean kernels, long function, long begun, long ended, int differs, long differsAt, long enqueued,
         @Nullable Operation oldest, List<Operation> last, Map<String, Long> functions) {
+
+    private static final String UNKNOWN = "unknown";
 
     /**
      * An operation.
@@ -62,6 +67,31 @@ public record TracedCommunicator(long hash, int rank, int size, int nodes, Strin
         boolean told = last.stream().anyMatch(each -> each.ended() != 0);
         return told ? last.stream().filter(each -> each.ended() == 0).findFirst().orElse(last.getLast())
                 : last.getLast();
+    }
+
+    /**
+     * Returns a description of the current operation of this process in a communicator, see {@link #present()}:
+     * {@code AllReduce #20 (4096 bytes, RING SIMPLE)}; "unknown" if the trace has none. Reads the trace's file.
+     *
+     * @param hash hash of the communicator; 0 stands for all communicators, of which the latest operation is returned
+     * @param rank this rank, which is preferred if several ranks of the communicator are in this process
+     */
+    public static String present(long hash, int rank) {
+        ProcessTrace own = ProcessTrace.current();
+        try {
+            return own == null ? UNKNOWN
+                    : TraceReader.read(own.path())
+                            .communicators()
+                            .stream()
+                            .filter(each -> (hash == 0 || each.hash == hash) && each.state == TracedState.OPEN
+                                    && !each.last.isEmpty())
+                            .max(Comparator.comparing((TracedCommunicator each) -> each.rank == rank)
+                                    .thenComparing(each -> each.last.getLast().enqueued()))
+                            .map(each -> Verdict.words(Objects.requireNonNull(each.present())))
+                            .orElse(UNKNOWN);
+        } catch (IOException unreadable) {
+            return UNKNOWN;
+        }
     }
 
     /**

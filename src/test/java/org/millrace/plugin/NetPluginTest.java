@@ -121,7 +121,7 @@ class NetPluginTest {
         }
 
         @Override
-        public int register(long address, long bytes, boolean onDevice) {
+        public int register(long address, long bytes, boolean onDevice, long handle) {
             return 3;
         }
 

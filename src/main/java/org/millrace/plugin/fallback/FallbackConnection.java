@@ -62,7 +62,7 @@ abstract class FallbackConnection implements DataPath.Connection {
     abstract void abort();
 
     @Override
-    public int register(long address, long bytes, boolean onDevice) {
+    public int register(long address, long bytes, boolean onDevice, long handle) {
         return regions.add(address, bytes);
     }
 
@@ -208,8 +208,8 @@ abstract class FallbackConnection implements DataPath.Connection {
         }
 
         @Override
-        public int register(long address, long bytes, boolean onDevice) {
-            int number = super.register(address, bytes, onDevice);
+        public int register(long address, long bytes, boolean onDevice, long handle) {
+            int number = super.register(address, bytes, onDevice, handle);
             if (unpack != null) {
                 unpack.registered(number, bytes);
             }

@@ -109,7 +109,7 @@ final class TaggedReceiver implements DataPath.Connection {
     }
 
     @Override
-    public int register(long address, long bytes, boolean onDevice) {
+    public int register(long address, long bytes, boolean onDevice, long handle) {
         return regions.add(address, bytes);
     }
 

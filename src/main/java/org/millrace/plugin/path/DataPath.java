@@ -190,8 +190,9 @@ public interface DataPath extends AutoCloseable {
          *
          * @param onDevice whether the memory is GPU memory, which requires a path that
          *                 {@link DataPath#takesDeviceMemory accepts} GPU memory
+         * @param handle   address at which the caller stores the memory's handle
          */
-        int register(long address, long bytes, boolean onDevice);
+        int register(long address, long bytes, boolean onDevice, long handle);
 
         default boolean takesDeviceMemory() {
             return false;

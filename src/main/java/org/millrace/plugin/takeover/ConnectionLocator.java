@@ -28,6 +28,8 @@ final class ConnectionLocator {
     private final boolean[] onDevice = new boolean[addresses.length];
     private final CallingLibrary nccl;
     private int registered;
+    /** Address of the field in which the caller stores the handle of the first buffer. */
+    private long handles;
 
     /**
      * Creates a locator before the first buffer is registered.
@@ -39,7 +41,8 @@ final class ConnectionLocator {
     }
 
     /** Adds the next of the three registered buffers. Returns the buffer's index, 0 to 2. */
-    int add(long address, long bytes, boolean isOnDevice) {
+    int add(long address, long bytes, boolean isOnDevice, long handle) {
+        handles = registered == 0 ? handle : handles;
         addresses[registered] = address;
         sizes[registered] = bytes;
         onDevice[registered] = isOnDevice;
@@ -94,6 +97,42 @@ final class ConnectionLocator {
                     + " and not behind the one before, at 0x" + Long.toHexString(expected));
         }
         return NativeMemory.at(base, layout.sendMemOffset());
+    }
+
+    /**
+     * Ranks and channel of a connection. NCCL numbers the ranks as in the communicator from which the program has split
+     * this one, if any.
+     */
+    record Ends(int rank, int peer, int channel) {
+    }
+
+    /**
+     * Reads the ranks and the channel from the struct in which NCCL stores the buffers' handles. Offsets are from the
+     * first handle. The struct is {@code sendNetResources} or {@code recvNetResources} (transport/net.cc, the same in
+     * 2.19 to 2.30):
+     *
+     * <pre>
+     *  receiver  sender
+     *    -136     -120   sendMem, recvMem
+     *    -120     -104   tpRank
+     *    -112      -96   tpRemoteRank
+     *     -52      -52   channelId
+     *     -40      -40   addresses of the three buffers
+     * </pre>
+     *
+     * @return null if the fields' neighbors show that the handles are in another struct
+     */
+    @Nullable
+    Ends ends(boolean receives) {
+        for (int i = 0; i < addresses.length; i++) {
+            if (NativeMemory.getLong(handles - 40 + i * Long.BYTES) != addresses[i]) {
+                return null;
+            }
+        }
+        long control = handles - (receives ? 136 : 120);
+        return NativeMemory.getLong(control + 8) - NativeMemory.getLong(control) != SendMem.BYTES ? null
+                : new Ends(NativeMemory.getInt(control + 16), NativeMemory.getInt(control + 24),
+                        NativeMemory.getInt(handles - 52));
     }
 
     record Control(SendMem sendMem, RecvMem recvMem) {

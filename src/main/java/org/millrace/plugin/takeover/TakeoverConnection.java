@@ -110,6 +110,11 @@ abstract class TakeoverConnection implements DataPath.Connection {
         return service.check();
     }
 
+    /** Returns the connection's name in messages of the check. */
+    final Object checkName() {
+        return new CheckedConnection(end.of, owner.communicator(), locator, receives());
+    }
+
     /** Returns the time without progress after which a stop drops data in flight. */
     abstract Duration drainTimeout();
 
@@ -131,12 +136,12 @@ abstract class TakeoverConnection implements DataPath.Connection {
      * an operation sends or receives. User memory is therefore declined, and NCCL uses slots.
      */
     @Override
-    public final int register(long address, long bytes, boolean onDevice) {
+    public final int register(long address, long bytes, boolean onDevice, long handle) {
         if (locator.complete()) {
             throw new DeclinedException(this + ": " + bytes
                     + " bytes of the user's are not registered, as Java serves the connection: they go through slots");
         }
-        int number = locator.add(address, bytes, onDevice);
+        int number = locator.add(address, bytes, onDevice, handle);
         if (locator.complete()) {
             MemoryRegion lines = hold(network.register(allocateStaging(stagingBytes(locator.layout()))));
             start(lines);

@@ -63,8 +63,8 @@ class FallbackPathTest {
         receiver = (FallbackConnection) service.receiving(in, network,
                 new DataPath.Owner(0, new DataPath.DrainTimeout(), new LossWatch().communicator(0)),
                 new DataPath.ConnectionNumber(new ConnectionKey(0, 0), 0), List.of());
-        source = sender.register(from, BYTES, false);
-        destination = receiver.register(to, BYTES, false);
+        source = sender.register(from, BYTES, false, 0);
+        destination = receiver.register(to, BYTES, false, 0);
     }
 
     @AfterEach

@@ -21,7 +21,7 @@ class ConnectionLocatorTest {
     private static ConnectionLayout layout(CallingLibrary caller) {
         ConnectionLocator locator = new ConnectionLocator(caller);
         for (Protocol protocol : Protocol.values()) {
-            locator.add((1L + protocol.id()) << 20, 64 << 10, false);
+            locator.add((1L + protocol.id()) << 20, 64 << 10, false, 0);
         }
         return locator.layout();
     }
