@@ -179,8 +179,10 @@ void profilerEnqueued(void *context, void **handle, const struct millraceEnqueue
   millraceOperation *record = &operations->records[number % MILLRACE_OPERATION_RECORDS];
   /*
    * operations->enqueued has equaled this operation's number since the previous operation was recorded. Readers use
-   * only the MILLRACE_OPERATION_RECORDS - 1 newest records, and so never the record that is overwritten here.
+   * only the MILLRACE_OPERATION_RECORDS - 1 newest records, and so never the record that is overwritten here. The fence
+   * orders that count before the stores of this record. It pairs with the second reading of the count in TraceReader.
    */
+  __atomic_thread_fence(__ATOMIC_RELEASE);
   record->sequence = operation->collective ? place->collectives++ : -1;
   record->count = (int64_t)operation->count;
   say_type(record, operation->type);

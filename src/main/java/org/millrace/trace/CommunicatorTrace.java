@@ -3,6 +3,7 @@ package org.millrace.trace;
 import static org.millrace.trace.TraceLayout.CommunicatorFields.OPERATIONS;
 import static org.millrace.trace.TraceLayout.CommunicatorFields.OPERATION_BYTES;
 
+import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
@@ -152,6 +153,9 @@ public final class CommunicatorTrace implements AutoCloseable {
             int peer, int root) {
         long at = entry(enqueued);
         keepIfPending(enqueued - OPERATIONS, at);
+        // Orders the last count before the stores of this entry, which overwrites the oldest operation. Pairs with the
+        // second reading of the count in TraceReader.
+        VarHandle.storeStoreFence();
         TraceMemory.set(at + CommunicatorFields.SEQUENCE_OFFSET, sequence);
         TraceMemory.set(at + CommunicatorFields.BYTES_OFFSET, bytes);
         TraceMemory.set(at + CommunicatorFields.COUNT_OFFSET, count);
@@ -219,8 +223,10 @@ public final class CommunicatorTrace implements AutoCloseable {
             }
         }
         if (oldest < before && oldest != shown) {
-            // The number 0 marks the entry as invalid while it is written.
-            TraceMemory.release(base + CommunicatorFields.OLDEST_NUMBER_OFFSET, 0L);
+            // The number 0 marks the entry as invalid while it is written. The fence orders the number before the
+            // stores of the entry. Pairs with the second reading of the number in TraceReader.
+            TraceMemory.set(base + CommunicatorFields.OLDEST_NUMBER_OFFSET, 0L);
+            VarHandle.storeStoreFence();
             backlog.store(oldest, base + CommunicatorFields.OLDEST_OFFSET);
             TraceMemory.release(base + CommunicatorFields.OLDEST_NUMBER_OFFSET, oldest + 1);
         }

@@ -16,6 +16,7 @@ import static org.millrace.trace.TraceLayout.ConnectionFields.LAST_CHANGE_OFFSET
 import static org.millrace.trace.TraceLayout.ConnectionFields.PROTOCOL_SHIFT;
 import static org.millrace.trace.TraceLayout.ConnectionFields.TAKEN_OFFSET;
 
+import java.lang.invoke.VarHandle;
 import org.jspecify.annotations.Nullable;
 import org.millrace.trace.TraceLayout.ConnectionFields;
 
@@ -207,6 +208,9 @@ public final class ConnectionTrace implements AutoCloseable {
             TraceMemory.set(base + BLOCKED_OFFSET, blocked);
         }
         TraceMemory.release(base + FRAMES_OFFSET, frames);
+        // Orders the count before the entries of the next frames, which overwrite the oldest entries. Pairs with the
+        // second reading of the count in TraceReader.
+        VarHandle.storeStoreFence();
     }
 
     private void storeTimes(long now) {

@@ -5,6 +5,7 @@ import static org.millrace.trace.TraceLayout.GROWTH;
 import static org.millrace.trace.TraceLayout.MAX_BLOCKS;
 
 import java.io.IOException;
+import java.lang.invoke.VarHandle;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -63,8 +64,11 @@ final class TraceBlocks {
         long at = address(index);
         long generation = TraceMemory.get(at + TraceLayout.GENERATION_OFFSET) + 1;
         TraceMemory.release(at + TraceLayout.STATE_OFFSET, TraceLayout.UNUSED);
-        TraceMemory.clear(at + TraceLayout.COMMUNICATOR_OFFSET, BLOCK_BYTES - TraceLayout.COMMUNICATOR_OFFSET);
         TraceMemory.set(at + TraceLayout.GENERATION_OFFSET, generation);
+        // Orders the generation before the stores of the new content. Pairs with the second reading of the generation
+        // in TraceReader, which drops blocks that were taken meanwhile.
+        VarHandle.storeStoreFence();
+        TraceMemory.clear(at + TraceLayout.COMMUNICATOR_OFFSET, BLOCK_BYTES - TraceLayout.COMMUNICATOR_OFFSET);
         TraceMemory.set(at + TraceLayout.TYPE_OFFSET, type);
         TraceMemory.set(at + TraceLayout.COMMUNICATOR_OFFSET, communicator);
         TraceMemory.set(at + TraceLayout.RANK_IN_GROUP_OFFSET, rank);
