@@ -14,6 +14,7 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.cli.base.Json;
+import org.millrace.net.connection.ListeningPorts;
 import org.millrace.net.socket.LocalAddress;
 import org.millrace.net.socket.SocketOptions;
 import org.millrace.trace.TraceLayout.GinFields;
@@ -85,6 +86,7 @@ public final class MetricsCommand extends InspectCommand {
                 HttpServer server = HttpServer.create(address, 0);
                 server.createContext("/metrics", exchange -> answer(exchange, metrics));
                 server.start();
+                ListeningPorts.opened(server, server.getAddress(), "metrics", "");
                 return server.getAddress().getPort();
             } catch (IOException e) {
                 throw new MillraceException("cannot listen at " + address + ": " + e.getMessage(), e);

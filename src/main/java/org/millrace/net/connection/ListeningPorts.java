@@ -2,6 +2,7 @@ package org.millrace.net.connection;
 
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.nio.channels.Channel;
 import java.nio.channels.ServerSocketChannel;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -17,7 +18,7 @@ public final class ListeningPorts {
 
     private static final Logger LOG = LogManager.getLogger(ListeningPorts.class);
     /** Open ports, as in "10.0.0.1 port 41234 (connections)". Guarded by itself. */
-    private static final Map<ServerSocketChannel, String> OPEN = new LinkedHashMap<>();
+    private static final Map<Object, String> OPEN = new LinkedHashMap<>();
 
     private ListeningPorts() {}
 
@@ -28,7 +29,15 @@ public final class ListeningPorts {
      * @param note    further text for the log; may be empty
      */
     public static void opened(ServerSocketChannel server, String purpose, String note) throws IOException {
-        InetSocketAddress bound = (InetSocketAddress) server.getLocalAddress();
+        opened(server, (InetSocketAddress) server.getLocalAddress(), purpose, note);
+    }
+
+    /**
+     * Logs a bound port and adds it to the process's trace, until the server is closed if it is a channel.
+     *
+     * @param bound address and port of the server
+     */
+    public static void opened(Object server, InetSocketAddress bound, String purpose, String note) {
         String port = (bound.getAddress().isAnyLocalAddress() ? "*" : bound.getAddress().getHostAddress()) + " port "
                 + bound.getPort() + " (" + purpose + ")";
         synchronized (OPEN) {
@@ -47,7 +56,7 @@ public final class ListeningPorts {
     private static void show() {
         ProcessTrace trace = ProcessTrace.current();
         synchronized (OPEN) {
-            OPEN.keySet().removeIf(server -> !server.isOpen());
+            OPEN.keySet().removeIf(server -> server instanceof Channel channel && !channel.isOpen());
             if (trace != null) {
                 trace.ports(OPEN.values());
             }

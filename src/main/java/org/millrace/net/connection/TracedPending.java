@@ -24,7 +24,6 @@ public final class TracedPending<T> implements Pending<T> {
         this.rank = rank;
     }
 
-    /** {@inheritDoc} If this method throws, the caller has to call {@link #close}. */
     @Override
     public synchronized @Nullable T poll() {
         long now = System.nanoTime();
@@ -35,11 +34,16 @@ public final class TracedPending<T> implements Pending<T> {
             trace = trace == JoinTrace.NONE ? JoinTrace.connecting(communicator, rank, begun, description) : trace;
             trace.activity(description);
         }
-        T made = pending.poll();
-        if (made != null) {
-            trace.close();
+        boolean pends = false;
+        try {
+            T made = pending.poll();
+            pends = made == null;
+            return made;
+        } finally {
+            if (!pends) {
+                trace.close();
+            }
         }
-        return made;
     }
 
     @Override

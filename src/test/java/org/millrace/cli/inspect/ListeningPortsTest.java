@@ -102,4 +102,16 @@ class ListeningPortsTest {
             assertEquals(List.of(port), log.all());
         }
     }
+
+    @Test
+    void thePortOfMetricsIsLoggedAndShown() throws Exception {
+        try (Warnings log = new Warnings(ListeningPorts.class.getName(), Level.INFO)) {
+            Thread metrics = Thread.ofPlatform().daemon().start(() -> Run.of("metrics", "--listen", "127.0.0.1:0"));
+            String line = log.await(" (metrics)");
+            metrics.interrupt();
+            metrics.join();
+            assertTrue(line.matches("listens on 127.0.0.1 port [1-9]\\d* \\(metrics\\)"), line);
+            assertShown(line);
+        }
+    }
 }

@@ -2,6 +2,7 @@ package org.millrace.net.connection;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
@@ -108,6 +109,31 @@ class TracedPendingTest {
                 made.close();
             }
         }
+    }
+
+    @Test
+    void aConnectionThatFailsIsNotTracedAnyLonger() throws Exception {
+        var failing = new Pending<FrameSender>() {
+            private boolean fails;
+
+            @Override
+            public FrameSender poll() {
+                if (fails) {
+                    throw new ConnectionException("of the test");
+                }
+                return null;
+            }
+
+            @Override
+            public void close() {
+                // nothing to close
+            }
+        };
+        Pending<FrameSender> pending = new TracedPending<>(failing, COMMUNICATOR, 3);
+        awaitText(pending, "waits for its other end");
+        failing.fails = true;
+        assertThrows(ConnectionException.class, pending::poll);
+        assertEquals(List.of(), open(), "failed, and not closed by its owner");
     }
 
     /** A listener that accepts a stream, and sends only a part of its answer. */
