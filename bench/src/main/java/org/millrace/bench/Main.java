@@ -10,9 +10,10 @@ import org.millrace.bench.comparator.CLibrary;
 import org.millrace.bench.comparator.CompiledLibrary;
 import org.millrace.bench.report.Comparison;
 import org.millrace.bench.report.JmhResult;
+import org.millrace.bench.report.LibraryTables;
 import org.millrace.bench.report.Tables;
 
-/** The command line: JMH's, and two commands that read its JSON. */
+/** The command line: JMH's, two commands that read its JSON, and one for the results of {@code bench/jvm.sh}. */
 public final class Main {
 
     private static final String USAGE = """
@@ -20,6 +21,7 @@ public final class Main {
               jmh ARGUMENT...                      JMH's command line; -h lists its options, -l the benchmarks
               tables RESULT.json... [PAGE.md...]   prints JMH's results as tables, and renews the tables of pages
               compare A.json... -- B.json...       compares results of two builds (bench/compare.sh measures them)
+              libraries LINES.tsv                  prints results of bench/jvm.sh as tables
             """;
     private static final String PREPEND = "-jvmArgsPrepend";
 
@@ -43,6 +45,12 @@ public final class Main {
                 }
                 System.out.print(Comparison.of(JmhResult.read(paths(rest.subList(0, between))),
                         JmhResult.read(paths(rest.subList(between + 1, rest.size())))));
+            }
+            case "libraries" -> {
+                if (rest.size() != 1) {
+                    wrong();
+                }
+                System.out.print(new LibraryTables(Path.of(rest.get(0))));
             }
             default -> wrong();
         }
