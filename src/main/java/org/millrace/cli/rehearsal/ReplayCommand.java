@@ -19,18 +19,16 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.millrace.Communicator;
 import org.millrace.DeviceStream;
-import org.millrace.Millrace;
-import org.millrace.MillraceException;
 import org.millrace.cli.base.Columns;
 import org.millrace.cli.base.Converters;
 import org.millrace.cli.base.Subcommand;
 import org.millrace.cli.base.Units;
+import org.millrace.cli.run.CommunicatorWorker;
 import org.millrace.cli.run.JavaCommand;
 import org.millrace.cli.run.ProcessRanks;
 import org.millrace.cli.run.RankEvent;
 import org.millrace.cli.run.RankMain;
 import org.millrace.cli.run.RankRun;
-import org.millrace.cli.run.RankWorker;
 import org.millrace.cli.run.RunDeadline;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
@@ -271,57 +269,20 @@ public final class ReplayCommand extends Subcommand {
         return nanos == 0 ? "not" : String.format(Locale.ROOT, "%.3f ms", nanos / 1e6);
     }
 
-    private final class Worker implements RankWorker {
+    private final class Worker extends CommunicatorWorker {
 
         private final ReplayPlan plan;
-        private final Map<String, String> settings;
-        private volatile boolean aborted;
-        private volatile @Nullable Communicator joined;
 
         Worker(ReplayPlan plan, Map<String, String> settings) {
+            super(workerRendezvous, workerRank, plan.size(), settings);
             this.plan = plan;
-            this.settings = settings;
         }
 
         @Override
-        public void run(Reporter reporter) {
-            try (Arena arena = Arena.ofShared();
-                    Communicator made = Millrace.join(workerRendezvous, workerRank, plan.size(), settings)) {
-                joined = made;
-                if (aborted) {
-                    throw new MillraceException("ended because another rank failed");
-                }
-                try (DeviceStream stream = made.device().newStream()) {
-                    replay(made, stream, arena, reporter);
-                }
-            }
-        }
-
-        /**
-         * Replays. After a failure, aborts the communicator before the stream is closed. Without the abort, the
-         * stream's close() would wait for operations that may never end.
-         */
-        private void replay(Communicator made, DeviceStream stream, Arena arena, Reporter reporter) {
-            try {
-                Replay replay = new Replay(made, stream, arena, plan.calls(workerRank), speed, deadline);
-                replay.warmUp(plan.warmUp());
-                replay.run(plan.launches(workerRank));
-            } catch (Throwable failure) {
-                // The failure is reported before the abort, because the abort makes the peers fail and report failures,
-                // too.
-                reporter.fail(failure);
-                made.abort();
-                throw failure;
-            }
-        }
-
-        @Override
-        public void abort() {
-            aborted = true;
-            Communicator made = joined;
-            if (made != null) {
-                made.abort();
-            }
+        protected void work(Communicator made, DeviceStream stream, Arena arena, Reporter reporter) {
+            Replay replay = new Replay(made, stream, arena, plan.calls(workerRank), speed, deadline);
+            replay.warmUp(plan.warmUp());
+            replay.run(plan.launches(workerRank));
         }
     }
 }
