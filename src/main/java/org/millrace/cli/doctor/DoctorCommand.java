@@ -5,7 +5,6 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import org.jspecify.annotations.Nullable;
 import org.millrace.DataType;
 import org.millrace.Millrace;
 import org.millrace.MillraceException;
@@ -36,17 +35,10 @@ public final class DoctorCommand extends Subcommand {
     @Option(names = "--json", description = "Write everything as JSON to standard output, settings with their values.")
     private boolean json;
 
-    @Option(names = "--probe", hidden = true)
-    private @Nullable Probe probe;
-
     @Override
     public Integer call() {
-        if (probe != null) {
-            probe.run(parent.settings());
-            return ExitCode.OK;
-        }
         DoctorReport report = new DoctorReport(spec.commandLine().getOut(), json, spec.usageMessage().width());
-        GpuChecks gpus = new GpuChecks(parent.settings(), spec.root().commandLine().getParseResult().originalArgs());
+        GpuChecks gpus = new GpuChecks(parent.settings());
         MachineChecks.list(parent.settings()).forEach(report::add);
         gpus.list().forEach(report::add);
         gpus.devices(() -> report.notWorking(GpuChecks.NEEDED)).forEach(report::add);

@@ -5,7 +5,6 @@ import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -42,28 +41,27 @@ final class GpuChecks {
     private static final Pattern VERSION = Pattern.compile(".*?\\s(\\d+\\.\\d+(\\.\\d+)?)\\s.*");
 
     private final Map<String, String> settings;
-    private final Map<Probe, Probe.Trial> trials = new EnumMap<>(Probe.class);
-    private final Map<Probe, Optional<CheckResult>> harms = new EnumMap<>(Probe.class);
+    private final Probe.Trials trials;
     private @Nullable CudaReport cuda;
 
-    /** Starts the trial processes of all libraries at once. */
-    GpuChecks(Map<String, String> settings, List<String> arguments) {
+    /** Starts the trial of all libraries. */
+    GpuChecks(Map<String, String> settings) {
         this.settings = settings;
-        for (Probe probe : Probe.values()) {
-            trials.put(probe, Probe.Trial.start(probe, arguments));
-        }
+        trials = new Probe.Trials(settings);
     }
 
     List<Check> list() {
         List<Check> checks = new ArrayList<>(List.of(new Check("driver", () -> driver(DRIVER, Path.of("/dev"))),
-                new Check("CUDA runtime", () -> library(harm(Probe.CUDA), this::cudaLibrary)),
+                new Check("CUDA runtime", () -> library(trials.harm(Probe.CUDA), this::cudaLibrary)),
                 new Check("GPUs", () -> gpus(DRIVER, cuda())),
                 new Check("NCCL",
-                        () -> nccl(library(harm(Probe.NCCL), () -> NcclLibrary.probe(Probe.NCCL.path(settings))))),
-                new Check("UCX", () -> harm(Probe.UCX).orElseGet(() -> ucx(Probe.UCX.path(settings))))));
+                        () -> nccl(
+                                library(trials.harm(Probe.NCCL), () -> NcclLibrary.probe(Probe.NCCL.path(settings))))),
+                new Check("UCX", () -> trials.harm(Probe.UCX).orElseGet(() -> ucx(Probe.UCX.path(settings))))));
         String plugin = Probe.NET_PLUGIN.path(settings);
         if (plugin != null) {
-            checks.add(new Check("network plugin", () -> harm(Probe.NET_PLUGIN).orElseGet(() -> netPlugin(plugin))));
+            checks.add(new Check("network plugin",
+                    () -> trials.harm(Probe.NET_PLUGIN).orElseGet(() -> netPlugin(plugin))));
         }
         return checks;
     }
@@ -93,12 +91,8 @@ final class GpuChecks {
         }
     }
 
-    private Optional<CheckResult> harm(Probe probe) {
-        return harms.computeIfAbsent(probe, tried -> trials.get(tried).harm());
-    }
-
     private Optional<CudaReport> cuda() {
-        if (cuda == null && harm(Probe.CUDA).isEmpty()) {
+        if (cuda == null && trials.harm(Probe.CUDA).isEmpty()) {
             cuda = CudaReport.probe(Probe.CUDA.path(settings));
         }
         return Optional.ofNullable(cuda);

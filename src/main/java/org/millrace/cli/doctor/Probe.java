@@ -3,15 +3,18 @@ package org.millrace.cli.doctor;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.cli.base.ExitStatus;
-import org.millrace.cli.run.JavaCommand;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 import org.millrace.config.Setting;
@@ -62,43 +65,63 @@ enum Probe {
         }
     }
 
-    /** Loads the library, queries all its facts and discards the results. */
-    void run(Map<String, String> overrides) {
-        switch (this) {
-            case NCCL -> NcclLibrary.probe(path(overrides));
-            case CUDA -> CudaReport.probe(path(overrides));
-            case UCX -> GpuChecks.ucx(path(overrides));
-            case NET_PLUGIN -> Optional.ofNullable(path(overrides)).ifPresent(GpuChecks::netPlugin);
+    /**
+     * Loads libraries, and prints each argument after its library was loaded.
+     *
+     * @param words a probe and the library's path for each library, as in {@code UCX=/opt/libucp.so}; without a path
+     *              the library is searched
+     */
+    public static void main(String[] words) {
+        for (String word : words) {
+            String[] parts = word.split("=", 2);
+            Probe.valueOf(parts[0]).load(parts[1].isEmpty() ? null : parts[1]);
+            System.out.println(word);
         }
     }
 
-    /** A separate JVM that loads a library, and the outcome of the loading. */
-    static final class Trial {
+    /** Loads the library, queries all its facts and discards the results. */
+    private void load(@Nullable String path) {
+        switch (this) {
+            case NCCL -> NcclLibrary.probe(path);
+            case CUDA -> CudaReport.probe(path);
+            case UCX -> GpuChecks.ucx(path);
+            case NET_PLUGIN -> Optional.ofNullable(path).ifPresent(GpuChecks::netPlugin);
+        }
+    }
+
+    /**
+     * A separate JVM that loads all libraries, one after the other. If a library ends this JVM, another JVM loads the
+     * libraries after it.
+     */
+    static final class Trials {
 
         /**
-         * Time limit, in seconds. A driver takes some seconds to initialize eight GPUs. A driver that takes longer than
-         * this limit is stuck.
+         * Time limit of a JVM, in seconds. A driver takes some seconds to initialize eight GPUs. A driver that takes
+         * longer than this limit is stuck.
          */
         private static final long TIMEOUT_SECONDS = 60;
-        private final Probe probe;
-        private final Process process;
+        private final Map<Probe, String> words = new EnumMap<>(Probe.class);
+        private final Map<Probe, Optional<CheckResult>> harms = new EnumMap<>(Probe.class);
+        private Process process;
 
-        private Trial(Probe probe, Process process) {
-            this.probe = probe;
-            this.process = process;
+        /** Starts the JVM. */
+        Trials(Map<String, String> settings) {
+            for (Probe probe : values()) {
+                words.put(probe, probe.name() + '=' + Objects.requireNonNullElse(probe.path(settings), ""));
+            }
+            process = start();
         }
 
-        static Trial start(Probe probe, List<String> arguments) {
-            List<String> all = new ArrayList<>(arguments);
-            all.addAll(List.of("--probe", probe.name()));
-            List<String> command = JavaCommand.of(all);
-            command.addAll(1, List.of("-XX:-CreateCoredumpOnCrash", "-XX:ErrorFile=/dev/null"));
+        private Process start() {
+            // The JVM lives for a second, which is too short for the optimizing compiler.
+            List<String> command =
+                    new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                            "-XX:-CreateCoredumpOnCrash", "-XX:ErrorFile=/dev/null", "-XX:TieredStopAtLevel=1",
+                            "-XX:+UseSerialGC", "--enable-native-access=ALL-UNNAMED", "-cp",
+                            System.getProperty("java.class.path"), Probe.class.getName()));
+            Stream.of(values()).filter(probe -> !harms.containsKey(probe)).map(words::get).forEach(command::add);
             try {
-                return new Trial(probe,
-                        JavaCommand.builder(command)
-                                .redirectOutput(ProcessBuilder.Redirect.DISCARD)
-                                .redirectError(ProcessBuilder.Redirect.DISCARD)
-                                .start());
+                return new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.DISCARD).start();
             } catch (IOException failure) {
                 throw new MillraceException("no process can be started to try a library in: " + failure.getMessage(),
                         failure);
@@ -106,30 +129,46 @@ enum Probe {
         }
 
         /**
-         * Waits for the trial. Returns the reason why this process must not load the library; empty if the trial
-         * succeeded.
+         * Waits for the trial of a library. Returns the reason why this process must not load the library; empty if the
+         * trial succeeded.
          */
-        Optional<CheckResult> harm() {
-            boolean ended = false;
-            try {
-                ended = process.waitFor(TIMEOUT_SECONDS, TimeUnit.SECONDS);
-            } catch (InterruptedException interrupted) {
-                Thread.currentThread().interrupt();
-            } finally {
-                process.destroyForcibly();
+        Optional<CheckResult> harm(Probe probe) {
+            while (!harms.containsKey(probe)) {
+                CompletableFuture<List<String>> loaded =
+                        CompletableFuture.supplyAsync(() -> process.inputReader().lines().toList());
+                boolean ended = false;
+                try {
+                    ended = process.waitFor(TIMEOUT_SECONDS, TimeUnit.SECONDS);
+                } catch (InterruptedException interrupted) {
+                    Thread.currentThread().interrupt();
+                } finally {
+                    process.destroyForcibly();
+                }
+                note(loaded.join(), ended);
             }
-            String remedy = "install it anew, or point at another one with " + probe.pointer + "/path/to/library";
-            if (!ended) {
-                return Optional.of(
-                        CheckResult.unusable("a process that loads it does not end within " + TIMEOUT_SECONDS + " s",
-                                "does nvidia-smi answer? If so, " + remedy));
-            }
-            int status = process.exitValue();
-            if (status == 0) {
-                return Optional.empty();
-            }
-            return Optional.of(CheckResult.unusable("loading it ends the process (" + ExitStatus.text(status)
-                    + "): the file, or one that it loads, is damaged", remedy));
+            return harms.get(probe);
         }
+
+        /** Notes the outcome of each library up to the first harmful one. Then starts a JVM for the other libraries. */
+        private void note(List<String> loaded, boolean ended) {
+            for (Probe each : values()) {
+                boolean harmless = loaded.contains(words.get(each));
+                if (harms.putIfAbsent(each,
+                        harmless ? Optional.empty() : Optional.of(each.harmful(ended, process))) == null && !harmless
+                        && harms.size() < words.size()) {
+                    process = start();
+                    return;
+                }
+            }
+        }
+    }
+
+    private CheckResult harmful(boolean ended, Process process) {
+        String remedy = "install it anew, or point at another one with " + pointer + "/path/to/library";
+        return ended
+                ? CheckResult.unusable("loading it ends the process (" + ExitStatus.text(process.exitValue())
+                        + "): the file, or one that it loads, is damaged", remedy)
+                : CheckResult.unusable("a process that loads it does not end within " + Trials.TIMEOUT_SECONDS + " s",
+                        "does nvidia-smi answer? If so, " + remedy);
     }
 }

@@ -120,7 +120,10 @@ class DoctorCommandTest {
     void aTruncatedLibraryEndsAnotherProcessThanThisOne() throws Exception {
         byte[] whole = Files.readAllBytes(NativeBuild.stub("nccl.c", "libnccl.so.2"));
         Path half = Files.write(directory.resolve("libnccl.so.2"), Arrays.copyOf(whole, 5000));
-        doctor(half).says("UNUSABLE");
+        Finding damaged = doctor(half);
+        damaged.says("UNUSABLE");
+        assertEquals(1, damaged.run.out().lines().filter(line -> line.contains(" UNUSABLE ")).count(),
+                "the libraries after it are tried, too: " + damaged.run);
     }
 
     @Test
