@@ -3,10 +3,12 @@ package org.millrace.cli;
 import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.millrace.cli.base.FailureText;
 import org.millrace.config.NearestName;
@@ -59,6 +61,10 @@ final class UsageErrors {
         return String.valueOf(failure.getMessage())
                 .replaceFirst("^Invalid value for positional parameter at index \\d+ \\((.*?)\\): ", "$1: ")
                 .replaceFirst("^Invalid value for option '(.*?)'(?: \\(.*?\\))?: ", "$1: ")
+                .replaceFirst("expected one of \\[(.*)] \\(case-insensitive\\) but was ('.*')$",
+                        "$2 is not usable; allowed: $1")
+                .replaceFirst("('.*') is not an? (int|long)$", "$1 is not usable; allowed: a whole number")
+                .replaceFirst("('.*') is not an? (double|float)$", "$1 is not usable; allowed: a number")
                 .replaceFirst("^Value for option option '(.*?)' .* but was (.*)$", "$1 $2: expected NAME=VALUE");
     }
 
@@ -77,7 +83,9 @@ final class UsageErrors {
                 }
             }
         }
-        return text;
+        // An option that sets two settings is refused once, with the text of the first setting.
+        Set<String> refused = new HashSet<>();
+        return text.lines().filter(line -> refused.add(line.split("; allowed: ")[0])).collect(Collectors.joining("\n"));
     }
 
     /** Returns the message for a word that is not one of a command's subcommands. */

@@ -64,6 +64,10 @@ public final class RecordingReader {
      */
     public static RecordedRun read(Path directory, boolean steps) {
         RecordingReader reader = new RecordingReader(steps);
+        if (!Files.isDirectory(directory)) {
+            throw new MillraceException(
+                    "there is no directory " + directory + "; MILLRACE_RECORD=DIR makes a recording");
+        }
         try (Stream<Path> all = Files.list(directory)) {
             List<Path> files = all.filter(file -> named(file).startsWith(RecordFormat.PREFIX)).sorted().toList();
             List<Definitions> read = new ArrayList<>();

@@ -15,6 +15,7 @@ import org.junit.jupiter.api.condition.JRE;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Output for users who request help, and for users who make mistakes. */
 class UsageTest {
@@ -67,6 +68,15 @@ class UsageTest {
                     "perf all_reduce -D FOO | -D FOO: expected NAME=VALUE",
                     "perf all_reduce -D MILLRACE_NET=pigeon | millrace: MILLRACE_NET=pigeon is not usable",
                     "compare pom.xml pom.xml | pom.xml cannot be compared: the text is not JSON from line 1 column 1 on",
+                    "compare LICENSE | as many files of A as of B are needed, in turns; number of files: 1",
+                    "compare src src | src cannot be compared: Is a directory",
+                    "perf all_reduce --device mapped --channels x | a whole number from 1 to 64. It is: minimum",
+                    "trace --out /tmp | --out: /tmp is a directory; name a file",
+                    "dump --out /does/not/exist/x | the directory does not exist",
+                    "record export src --out /does/not/exist/x | the directory does not exist",
+                    "record export src --format svg | --format: 'svg' is not usable; allowed: CSV, CHROME",
+                    "replay src --speed fast | --speed: 'fast' is not usable; allowed: a number",
+                    "simulate src --ranks two | --ranks: 'two' is not usable; allowed: a whole number",
                     "perf all_reduce -w -1 | '-1' is not usable; allowed: a whole number, 0 or more",
                     "perf all_reduce --seed x | 'x' is not usable; allowed: a whole number of 64 bits",
                     "gin pong | 'pong' is not usable; allowed: put, signal, alltoall, flood",
@@ -94,6 +104,19 @@ class UsageTest {
         assertTrue(run.err().contains(expected), run.toString());
         assertFalse(run.err().contains("\tat "), run.toString());
         assertEquals("", run.out(), run.toString());
+        List<String> lines = run.err().lines().map(line -> line.replaceFirst("^millrace: ", "").split(";")[0]).toList();
+        assertEquals(lines.stream().distinct().toList(), lines, "said once: " + run);
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {"record show /does/not/exist", "record stat pom.xml", "replay pom.xml",
+                    "simulate /does/not/exist --ranks 2"})
+    void aRecordingThatIsNotThereIsExplained(String arguments) {
+        Run run = Run.of(arguments.split(" "));
+        assertEquals(1, run.status(), run.toString());
+        assertTrue(run.err().matches("millrace: there is no directory \\S+; MILLRACE_RECORD=DIR makes a recording\n"),
+                run.toString());
     }
 
     @Test

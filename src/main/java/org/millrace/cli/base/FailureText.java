@@ -1,5 +1,9 @@
 package org.millrace.cli.base;
 
+import java.nio.file.AccessDeniedException;
+import java.nio.file.FileSystemException;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.NotDirectoryException;
 import org.millrace.MillraceException;
 import picocli.CommandLine.Help;
 
@@ -19,6 +23,14 @@ public final class FailureText {
         if (failure instanceof OutOfMemoryError) {
             return "memory ran out: " + failure.getMessage() + "; smaller sizes and fewer ranks need less";
         }
+        if (failure instanceof FileSystemException file) {
+            return switch (file) {
+                case NoSuchFileException _ -> "there is no " + file.getFile();
+                case AccessDeniedException _ -> "this user has no permission for " + file.getFile();
+                case NotDirectoryException _ -> file.getFile() + " is not a directory";
+                default -> file.getMessage();
+            };
+        }
         return isUnexpected(failure) ? failure.toString() : failure.getMessage();
     }
 
@@ -27,7 +39,7 @@ public final class FailureText {
      * it. Failures that Millrace reports on purpose have known types and a message.
      */
     public static boolean isUnexpected(Throwable failure) {
-        return failure.getMessage() == null
-                || !(failure instanceof MillraceException || failure instanceof IllegalArgumentException);
+        return failure.getMessage() == null || !(failure instanceof MillraceException
+                || failure instanceof IllegalArgumentException || failure instanceof FileSystemException);
     }
 }

@@ -60,7 +60,8 @@ public final class Json {
         try {
             Files.writeString(file, text);
         } catch (IOException failure) {
-            throw new MillraceException(option + " " + file + " cannot be written: " + failure, failure);
+            throw new MillraceException(option + " " + file + " cannot be written: " + FailureText.of(failure),
+                    failure);
         }
     }
 

@@ -1,9 +1,8 @@
 package org.millrace.cli.inspect;
 
-import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
+import org.millrace.cli.base.Converters;
 import org.millrace.cli.base.Json;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
@@ -17,16 +16,20 @@ import picocli.CommandLine.Option;
                 + " errors. The schema is in see-inside.md."})
 public final class DumpCommand extends InspectCommand {
 
-    @Option(names = "--out", paramLabel = "FILE", description = "Where to (default: standard output).")
+    @Option(
+            names = "--out",
+            paramLabel = "FILE",
+            converter = Converters.ResultFile.class,
+            description = "Where to (default: standard output).")
     private @Nullable Path file;
 
     @Override
-    public Integer call() throws IOException {
+    public Integer call() {
         String text = Json.write(DumpDocument.of(processes.require()));
         if (file == null) {
             print(text);
         } else {
-            Files.writeString(file, text);
+            Json.save("--out", file, text);
         }
         return ExitCode.OK;
     }

@@ -1,7 +1,5 @@
 package org.millrace.cli.inspect;
 
-import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -9,6 +7,7 @@ import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import org.millrace.cli.base.Converters;
 import org.millrace.cli.base.Json;
 import org.millrace.cli.base.Units;
 import org.millrace.trace.TracedCommunicator.Operation;
@@ -29,12 +28,17 @@ import picocli.CommandLine.Option;
                 + " open the file in chrome://tracing or https://ui.perfetto.dev."})
 public final class TraceCommand extends InspectCommand {
 
-    @Option(names = "--out", required = true, paramLabel = "FILE", description = "Where to.")
+    @Option(
+            names = "--out",
+            required = true,
+            paramLabel = "FILE",
+            converter = Converters.ResultFile.class,
+            description = "Where to.")
     private Path file;
 
     @Override
-    public Integer call() throws IOException {
-        Files.writeString(file, Json.write(ChromeTrace.of(processes.require())));
+    public Integer call() {
+        Json.save("--out", file, Json.write(ChromeTrace.of(processes.require())));
         return ExitCode.OK;
     }
 

@@ -15,6 +15,8 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.cli.base.Columns;
 import org.millrace.cli.base.CommandGroup;
+import org.millrace.cli.base.Converters;
+import org.millrace.cli.base.FailureText;
 import org.millrace.cli.base.Units;
 import org.millrace.rehearsal.RecordedRun.Step;
 import org.millrace.rehearsal.RecordedRun;
@@ -160,7 +162,11 @@ public final class RecordCommand extends CommandGroup {
                 description = "csv, or chrome: open that in chrome://tracing or https://ui.perfetto.dev (default: csv).")
         private Format format;
 
-        @Option(names = "--out", paramLabel = "FILE", description = "Where to (default: standard output).")
+        @Option(
+                names = "--out",
+                paramLabel = "FILE",
+                converter = Converters.ResultFile.class,
+                description = "Where to (default: standard output).")
         private @Nullable Path file;
 
         @Override
@@ -175,7 +181,7 @@ public final class RecordCommand extends CommandGroup {
                     throw new IOException("not all of it was written");
                 }
             } catch (IOException unwritten) {
-                throw new MillraceException("--out " + file + ": " + unwritten, unwritten);
+                throw new MillraceException("--out " + file + ": " + FailureText.of(unwritten), unwritten);
             }
         }
 
