@@ -54,6 +54,14 @@ public final class Units {
         return String.format(Locale.ROOT, "%.1f", nanos / 1e3);
     }
 
+    /** Returns nanoseconds as a time with its unit: 0 µs, 870.5 µs, 12 ms, 3.4 s. */
+    public static String time(double nanos) {
+        String text = nanos < 1e6 ? String.format(Locale.ROOT, "%.1f µs", nanos / 1e3)
+                : nanos < 1e9 ? String.format(Locale.ROOT, "%.1f ms", nanos / 1e6)
+                        : String.format(Locale.ROOT, "%.1f s", nanos / 1e9);
+        return text.replace(".0 ", " ");
+    }
+
     /** Returns a part as a percentage of the whole, without the percent sign; empty if the whole is 0. */
     public static String percent(double part, double whole) {
         return whole <= 0 ? "" : String.format(Locale.ROOT, "%.0f", 100 * part / whole);

@@ -5,6 +5,7 @@ import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -33,34 +34,24 @@ import picocli.CommandLine.Parameters;
         sortOptions = false)
 public final class CompareCommand extends Subcommand {
 
-    /** Content of one file: its results by size, type and operation. */
-    private record Run(Path file, Map<?, ?> document, Map<String, Map<?, ?>> rows) {
+    /** Times of a size in microseconds, and B's time less A's with its noise in percent of A's; NaN if unknown. */
+    private record Difference(double a, double b, double difference, double noise) {
 
-        /** Returns a text with the circumstances of the run and the routes of its data. */
-        String about() {
-            Object net = document.get("settings") instanceof Map<?, ?> settings
-                    && settings.get("MILLRACE_NET") instanceof Map<?, ?> entry ? entry.get("text") : "unknown";
-            String routes = rows.values()
-                    .stream()
-                    .map(row -> row.get("route") instanceof Map<?, ?> route ? route(route) : "unknown")
-                    .distinct()
-                    .collect(Collectors.joining("; "));
-            return document.get("collective") + ", " + document.get("ranks") + " ranks, "
-                    + PerfPage.processes(document.get("processes")) + ", network " + net + ", route " + routes;
+        /** Returns the text of four columns. */
+        String text() {
+            if (Double.isNaN(difference)) {
+                return String.format(TIMES, "-", "-", "-", "-");
+            }
+            return String.format(Locale.ROOT, TIMES, number("%.2f", a), number("%.2f", b),
+                    number("%+.1f%%", difference), Double.isNaN(noise) ? "-" : number("%.1f%%", noise));
         }
 
-        private static String route(Map<?, ?> route) {
-            String transports = route.get("transports") instanceof List<?> names
-                    ? names.stream().map(Object::toString).collect(Collectors.joining(" and "))
-                    : "";
-            return route.get("algorithm") + " " + route.get("protocol") + " " + route.get("mode")
-                    + (transports.isEmpty() ? "" : " over " + transports);
+        private static String number(String format, double value) {
+            return String.format(Locale.ROOT, format, value);
         }
 
-        double microseconds(String key, String place) {
-            return rows.get(key).get(place) instanceof Map<?, ?> sample && sample.get("time_ns") instanceof Number time
-                    ? time.doubleValue() / 1e3
-                    : Double.NaN;
+        Map<String, Object> json() {
+            return Json.object("a", a, "b", b, "difference", difference, "noise", noise);
         }
     }
 
@@ -68,7 +59,7 @@ public final class CompareCommand extends Subcommand {
 
     @Parameters(
             paramLabel = "A.json B.json",
-            arity = "2..*",
+            arity = "1..*",
             description = "The run that is compared with, and the other; more of both in turns.")
     private List<Path> files;
 
@@ -82,9 +73,9 @@ public final class CompareCommand extends Subcommand {
 
     @Override
     public Integer call() {
-        require(files.size() % 2 == 0, "as many files of A as of B are needed, in turns, and here are " + files.size());
-        PerfPage page = new PerfPage();
-        List<Run> runs = files.stream().map(file -> read(page, file)).toList();
+        require(files.size() % 2 == 0,
+                "as many files of A as of B are needed, in turns; number of files: " + files.size());
+        List<PerfRun> runs = files.stream().map(this::read).toList();
         List<String> common = runs.getFirst()
                 .rows()
                 .keySet()
@@ -95,75 +86,65 @@ public final class CompareCommand extends Subcommand {
                 + " have no size, type and operation in common");
         PrintWriter out = spec.commandLine().getOut();
         for (int i = 0; i < runs.size(); i++) {
-            out.println("# " + (i % 2 == 0 ? "A: " : "B: ") + runs.get(i).file() + ": " + runs.get(i).about());
+            out.println("# " + (i % 2 == 0 ? "A: " : "B: ") + files.get(i) + ": " + runs.get(i).about());
         }
         String columns = String.format(TIMES, "A us", "B us", "B-A", "noise");
         out.printf("%14s %10s %8s%-42s  in place%n", "", "", "", "  out of place");
         out.printf("%14s %10s %8s%s %s%n", "size", "type", "redop", columns, columns);
+        Map<String, List<Object>> differences = new LinkedHashMap<>();
         for (String key : common) {
             Map<?, ?> row = runs.getFirst().rows().get(key);
-            out.printf("%14s %10s %8s%s %s%n", row.get("size"), row.get("type"), row.get("redop"),
-                    times(runs, key, "out_of_place"), times(runs, key, "in_place"));
+            Difference outOfPlace = difference(runs, key, "out_of_place");
+            Difference inPlace = difference(runs, key, "in_place");
+            out.printf("%14s %10s %8s%s %s%n", row.get("size"), row.get("type"), row.get("redop"), outOfPlace.text(),
+                    inPlace.text());
+            differences.computeIfAbsent(PerfRun.kind(row), _ -> new ArrayList<>())
+                    .add(Json.object("size", row.get("size"), "out_of_place", outOfPlace.json(), "in_place",
+                            inPlace.json()));
         }
         if (runs.size() == 2) {
             out.println("# one run of each: how far runs differ by chance is not known; name more, in turns: A B A B");
         }
         out.flush();
         if (html != null) {
-            page.write(html);
+            PerfPage.write(html, runs, differences);
         }
         return ExitCode.OK;
     }
 
-    private Run read(PerfPage page, Path file) {
+    private PerfRun read(Path file) {
         try {
-            String text = Files.readString(file);
-            page.add(file.getFileName().toString().replaceFirst("\\.json$", ""), text);
-            Map<?, ?> document = (Map<?, ?>) Json.read(text);
-            Map<String, Map<?, ?>> rows = new LinkedHashMap<>();
-            for (Object each : (List<?>) document.get("results")) {
-                Map<?, ?> row = (Map<?, ?>) each;
-                rows.put(row.get("size") + " " + row.get("type") + " " + row.get("redop"), row);
-            }
-            return new Run(file, document, rows);
+            return PerfRun.of(file.getFileName().toString().replaceFirst("\\.json$", ""), Files.readString(file));
         } catch (NoSuchFileException missing) {
             throw new ParameterException(spec.commandLine(), "there is no file " + file, missing);
-        } catch (IOException | IllegalArgumentException | ClassCastException failure) {
+        } catch (IOException | IllegalArgumentException failure) {
             throw new ParameterException(spec.commandLine(), file + " cannot be compared: " + failure.getMessage(),
                     failure);
         }
     }
 
-    /**
-     * Returns the text of four columns: the median of the runs A, the median of the runs B, the difference, and the
-     * difference's noise.
-     */
-    private static String times(List<Run> runs, String key, String place) {
-        double[] a = each(runs, (first, _) -> first, key, place);
-        double[] difference = each(runs, (first, second) -> 100 * (second / first - 1), key, place);
-        if (Double.isNaN(difference[difference.length - 1])) { // NaN is sorted last
-            return String.format(TIMES, "-", "-", "-", "-");
+    /** Returns the medians of the runs A, of the runs B, and of the differences, and the differences' noise. */
+    private static Difference difference(List<PerfRun> runs, String key, String place) {
+        double[] differences = each(runs, (first, second) -> 100 * (second / first - 1), key, place);
+        double noise = (differences[differences.length - 1] - differences[0]) / 2;
+        if (Double.isNaN(noise)) { // NaN is sorted last
+            return new Difference(Double.NaN, Double.NaN, Double.NaN, Double.NaN);
         }
-        double noise = (difference[difference.length - 1] - difference[0]) / 2;
-        return String.format(Locale.ROOT, TIMES, number("%.2f", median(a)),
-                number("%.2f", median(each(runs, (_, second) -> second, key, place))),
-                number("%+.1f%%", median(difference)), runs.size() == 2 ? "-" : number("%.1f%%", noise));
+        return new Difference(median(each(runs, (first, _) -> first / 1e3, key, place)),
+                median(each(runs, (_, second) -> second / 1e3, key, place)), median(differences),
+                runs.size() == 2 ? Double.NaN : noise);
     }
 
     /** Computes a value from each run of A and the run of B that follows it. Returns the values in ascending order. */
-    private static double[] each(List<Run> runs, DoubleBinaryOperator value, String key, String place) {
+    private static double[] each(List<PerfRun> runs, DoubleBinaryOperator value, String key, String place) {
         return IntStream.range(0, runs.size() / 2)
-                .mapToDouble(pair -> value.applyAsDouble(runs.get(2 * pair).microseconds(key, place),
-                        runs.get(2 * pair + 1).microseconds(key, place)))
+                .mapToDouble(pair -> value.applyAsDouble(runs.get(2 * pair).nanos(key, place),
+                        runs.get(2 * pair + 1).nanos(key, place)))
                 .sorted()
                 .toArray();
     }
 
     private static double median(double[] sorted) {
         return (sorted[(sorted.length - 1) / 2] + sorted[sorted.length / 2]) / 2;
-    }
-
-    private static String number(String format, double value) {
-        return String.format(Locale.ROOT, format, value);
     }
 }

@@ -189,9 +189,7 @@ public final class PerfCommand extends Subcommand {
         String document =
                 json.write(processes, configuration, failures.stream().map(RankRun.Failure::message).toList());
         if (options.html != null && failures.isEmpty()) {
-            PerfPage page = new PerfPage();
-            page.add("this run", document);
-            page.write(options.html);
+            PerfPage.write(options.html, List.of(PerfRun.of("this run", document)), Map.of());
         }
         if (options.json != null) {
             Json.save("--json", options.json, document);

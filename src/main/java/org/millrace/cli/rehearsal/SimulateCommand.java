@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 import org.millrace.cli.base.Columns;
+import org.millrace.cli.base.Converters;
 import org.millrace.cli.base.Json;
 import org.millrace.cli.base.Subcommand;
 import org.millrace.cli.base.Units;
@@ -31,9 +32,6 @@ import picocli.CommandLine.Parameters;
 public final class SimulateCommand extends Subcommand {
 
     private static final int MAX_RANKS = 1_000_000;
-    private static final String[] PARTS = {"latency", "bandwidth", "proxy", "kernel", "stragglers"};
-    private static final String[] COLORS = {"#4c78a8", "#f58518", "#54a24b", "#b279a2", "#e45756"};
-
     @Parameters(paramLabel = "DIR", description = "What MILLRACE_RECORD was.")
     private Path directory;
 
@@ -59,7 +57,11 @@ public final class SimulateCommand extends Subcommand {
                     + " no link, and so the network of the recording).")
     private @Nullable String link;
 
-    @Option(names = "--html", paramLabel = "FILE", description = "Draw it there too: a page for browsers.")
+    @Option(
+            names = "--html",
+            paramLabel = "FILE",
+            converter = Converters.ResultFile.class,
+            description = "Draw it there too: a page for browsers.")
     private @Nullable Path html;
 
     @Override
@@ -108,58 +110,10 @@ public final class SimulateCommand extends Subcommand {
         totals.forEach(out::println);
         out.flush();
         if (html != null) {
-            Json.save("--html", html, page(all, forecast.basis()));
+            List<String> notes = new ArrayList<>(totals);
+            notes.add("Link: " + (link == null ? "that of the recording" : link) + ". Costs: " + forecast.basis());
+            Json.save("--html", html, new SimulationPage(all, notes).toString());
         }
         return ExitCode.OK;
-    }
-
-    /** Returns a page with bars. The longest operation of each kind and size has a bar of full length. */
-    private String page(List<Forecast.Row> rows, String basis) {
-        StringBuilder page = new StringBuilder("<!DOCTYPE html><meta charset=\"utf-8\"><title>millrace simulate</title>"
-                + "<style>body{font:14px sans-serif}td{padding:2px 8px;white-space:nowrap}i{display:inline-block;"
-                + "height:14px}</style><h1>What operations would take</h1><p>");
-        page.append("Link: ")
-                .append(escape(link == null ? "that of the recording" : link))
-                .append(". ")
-                .append(escape(basis))
-                .append("</p><p>");
-        for (int part = 0; part < PARTS.length; part++) {
-            page.append("<i style=\"width:14px;background:")
-                    .append(COLORS[part])
-                    .append("\"></i> ")
-                    .append(PARTS[part])
-                    .append(" ");
-        }
-        page.append("</p><table>");
-        for (Forecast.Row row : rows) {
-            double longest = rows.stream()
-                    .filter(other -> other.kind().equals(row.kind()))
-                    .mapToDouble(other -> other.time() + other.stragglers())
-                    .max()
-                    .orElse(1);
-            double[] parts = {row.latency(), row.bandwidth(), row.proxy(), row.kernel(), row.stragglers()};
-            page.append("<tr><td>")
-                    .append(escape(row.kind().name()))
-                    .append("<td>")
-                    .append(row.kind().bytes())
-                    .append(" B<td>")
-                    .append(row.ranks())
-                    .append(" ranks<td>")
-                    .append(row.algorithm())
-                    .append("<td>")
-                    .append(Units.micros(row.time() + row.stragglers()))
-                    .append(" us<td>");
-            for (int part = 0; part < parts.length; part++) {
-                page.append(
-                        String.format(Locale.ROOT, "<i title=\"%s %s us\" style=\"width:%.1fpx;background:%s\"></i>",
-                                PARTS[part], Units.micros(parts[part]), 600 * parts[part] / longest, COLORS[part]));
-            }
-            page.append("</tr>\n");
-        }
-        return page.append("</table>\n").toString();
-    }
-
-    private static String escape(String text) {
-        return text.replace("&", "&amp;").replace("<", "&lt;");
     }
 }

@@ -86,11 +86,7 @@ class RecordCommandTest {
         assertEquals(3, simulate.out().lines().filter(line -> line.startsWith("all_reduce ")).count(),
                 () -> "two, and sixteen by two algorithms: " + simulate);
         assertTrue(simulate.out().contains("on 16 ranks: "), simulate::toString);
-        assertEquals(3,
-                Files.readString(page)
-                        .lines()
-                        .filter(line -> line.startsWith("<tr>") || line.contains("<tr>"))
-                        .count());
+        assertEquals(3, Files.readString(page).lines().filter(line -> line.contains("<small>")).count());
         Run refused = Run.of("simulate", at(), "--ranks", "3", "--ranks-per-host", "2");
         assertTrue(refused.status() != 0 && refused.err().contains("--ranks-per-host"), refused::toString);
         Run pairs = Run.of("simulate", at(), "--ranks", "2", "--link", "host0-host1: delay=1ms");
