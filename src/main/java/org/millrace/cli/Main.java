@@ -31,6 +31,7 @@ import org.millrace.cli.rehearsal.ReplayCommand;
 import org.millrace.cli.rehearsal.SimulateCommand;
 import org.millrace.cli.run.RunCommand;
 import org.millrace.config.ConfigurationException;
+import org.millrace.foreign.SystemError;
 import picocli.CommandLine.ExitCode;
 import picocli.CommandLine.ParseResult;
 import picocli.CommandLine.RunLast;
@@ -174,7 +175,7 @@ public final class Main {
         @Nullable
         String complaint() {
             IOException thrown = failure;
-            return thrown == null || "Broken pipe".equals(thrown.getMessage()) ? null
+            return thrown == null || SystemError.BROKEN_PIPE.isReasonOf(thrown) ? null
                     : "the results could not be written: " + thrown.getMessage();
         }
     }

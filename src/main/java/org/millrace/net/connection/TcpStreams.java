@@ -5,6 +5,7 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.net.SocketOption;
+import java.net.SocketTimeoutException;
 import java.net.StandardSocketOptions;
 import java.nio.channels.SocketChannel;
 import java.util.ArrayList;
@@ -14,6 +15,7 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import jdk.net.ExtendedSocketOptions;
 import org.jspecify.annotations.Nullable;
+import org.millrace.foreign.SystemError;
 
 /** The TCP streams of this process to other hosts. Safe from any thread. */
 public final class TcpStreams {
@@ -29,9 +31,6 @@ public final class TcpStreams {
 
     /** Reason for a stream that this class declares lost before the operating system reports an error. */
     public static final String SILENT = "nothing has come from the peer's host for 14 s";
-
-    /** The text of ETIMEDOUT in C, and therefore in Java. */
-    private static final String TIMED_OUT = "Connection timed out";
 
     private static final List<TcpStream> OPEN = new ArrayList<>();
     private static final Map<InetAddress, String> HOSTS = new ConcurrentHashMap<>();
@@ -102,7 +101,7 @@ public final class TcpStreams {
      * error.
      */
     public static String reason(@Nullable IOException cause) {
-        return cause != null && (TIMED_OUT.equals(cause.getMessage()) || SILENT.equals(cause.getMessage()))
+        return cause instanceof SocketTimeoutException || SystemError.TIMED_OUT.isReasonOf(cause)
                 ? "nothing more came back from the peer's host: the host is gone, or the network between is silent"
                 : "the peer's process ended, or the network between failed: see the peer's last log lines";
     }

@@ -3,15 +3,16 @@ package org.millrace.net.socket;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.NoRouteToHostException;
 import java.net.ProtocolException;
 import java.net.StandardProtocolFamily;
 import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.SocketChannel;
-import java.util.Set;
 import javax.net.ssl.SSLException;
 import org.jspecify.annotations.Nullable;
+import org.millrace.foreign.SystemError;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.connection.ConnectionState;
 import org.millrace.net.connection.HandshakeReply.Unanswered;
@@ -30,10 +31,6 @@ public final class OutgoingStream {
             super(message, cause);
         }
     }
-
-    /** The C library's texts for EHOSTUNREACH, ENETUNREACH and ETIMEDOUT, which Java's exceptions contain. */
-    private static final Set<String> NO_WAY =
-            Set.of("No route to host", "Network is unreachable", "Connection timed out");
 
     private final String listener;
     private final String host;
@@ -139,8 +136,9 @@ public final class OutgoingStream {
         String what = "cannot connect to " + listener + ": " + cause.getMessage()
                 + "; is its process alive, does it announce an address that this host can reach (NCCL_SOCKET_IFNAME), "
                 + "and does a firewall let it through?";
-        return NO_WAY.contains(String.valueOf(cause.getMessage())) ? new NoRouteException(what, cause)
-                : new ConnectionException(what, cause);
+        return cause instanceof NoRouteToHostException || SystemError.NETWORK_UNREACHABLE.isReasonOf(cause)
+                || SystemError.TIMED_OUT.isReasonOf(cause) ? new NoRouteException(what, cause)
+                        : new ConnectionException(what, cause);
     }
 
     boolean isAccepted() {

@@ -1,7 +1,6 @@
 package org.millrace.net.socket;
 
 import java.io.IOException;
-import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.NetworkInterface;
@@ -15,6 +14,7 @@ import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 import org.millrace.config.ValueTypes;
+import org.millrace.foreign.SystemError;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.connection.ConnectionState;
@@ -343,7 +343,7 @@ public final class StreamRecovery {
     /** Records a failed attempt to restore a stream. The attempt may end the connection if no stream is left. */
     void failed(int stream, Exception why) {
         long now = System.nanoTime();
-        if (why instanceof ConnectException && "Connection refused".equals(why.getMessage())) {
+        if (SystemError.isRefusal(why)) {
             refusedSince = refusedSince == 0 ? now | 1 : refusedSince;
             if (noneSince != 0 && peers[stream].isThisHost()) {
                 end("its process has ended: no process listens on its port on this host");

@@ -2,6 +2,7 @@ package org.millrace.net.socket;
 
 import java.io.IOException;
 import java.lang.foreign.Arena;
+import java.net.SocketTimeoutException;
 import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
 import java.nio.channels.ClosedChannelException;
@@ -102,7 +103,8 @@ public final class StreamSet extends ConnectionState {
     @Nullable
     IOException silence(int stream) {
         TcpStream known = watched[stream];
-        return recovery != null && known != null && known.isLost() ? new IOException(TcpStreams.SILENT) : null;
+        return recovery != null && known != null && known.isLost() ? new SocketTimeoutException(TcpStreams.SILENT)
+                : null;
     }
 
     /**
