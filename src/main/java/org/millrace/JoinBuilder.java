@@ -6,6 +6,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -399,11 +400,10 @@ public final class JoinBuilder {
 
         static void forget(Path directory) {
             // Besides the meeting place, the directory has the decisions of groups that were shrunk.
-            try (Stream<Path> files = Files.list(directory)) {
-                for (Path each : files.toList()) {
+            try (Stream<Path> files = Files.walk(directory)) {
+                for (Path each : files.sorted(Comparator.reverseOrder()).toList()) {
                     Files.delete(each);
                 }
-                Files.delete(directory);
             } catch (IOException left) {
                 directory.toFile().deleteOnExit();
             }

@@ -110,7 +110,7 @@ class JoinBuilderTest {
     @Test
     void theMeetingPlaceOfLocalRanksIsDeletedWithItsDecisions() throws IOException {
         Path directory = JoinBuilder.LocalRanks.meetingPlace();
-        Files.createFile(directory.resolve("millrace-decision-1-0"));
+        Files.createFile(Files.createDirectory(directory.resolve("millrace-decisions-0")).resolve("1-0"));
         JoinBuilder.LocalRanks.forget(directory);
         assertFalse(Files.exists(directory));
     }

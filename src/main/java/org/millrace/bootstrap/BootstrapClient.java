@@ -21,6 +21,7 @@ import org.millrace.bootstrap.Message.OtherVersion;
 import org.millrace.bootstrap.Message.Proof;
 import org.millrace.bootstrap.Message.Rejected;
 import org.millrace.bootstrap.Rendezvous.ServerAddress;
+import org.millrace.foreign.SystemError;
 import org.millrace.net.socket.SocketOptions;
 import org.millrace.trace.JoinTrace;
 
@@ -268,11 +269,6 @@ final class BootstrapClient {
         }
     }
 
-    /** Returns whether an error shows that the host is reachable and no process listens at the port. */
-    static boolean isRefusal(ConnectException e) {
-        return String.valueOf(e.getMessage()).contains("refused");
-    }
-
     private static SocketChannel open(ServerAddress server, Deadline attempt) throws IOException {
         SocketChannel channel = SocketChannel.open();
         try {
@@ -287,8 +283,7 @@ final class BootstrapClient {
         } catch (ConnectException e) {
             channel.close();
             String why = e.getMessage() + ": no process listens at " + server;
-            // The operating system reports other errors as a ConnectException, too, such as an unreachable network.
-            throw isRefusal(e) ? new RefusedException(why) : new ConnectException(why);
+            throw SystemError.isRefusal(e) ? new RefusedException(why) : new ConnectException(why);
         } catch (IOException | RuntimeException e) {
             channel.close();
             throw e;

@@ -54,6 +54,8 @@ public final class ControlPlane implements AutoCloseable {
     private final JoinOptions options;
     /** Descent of a group that a recovery has made; null for any other group. */
     private Recovery.@Nullable Descent descent;
+    /** Deadline of a recovery that completes this group; null otherwise. */
+    private @Nullable Deadline completion;
     private final AtomicBoolean inCollective = new AtomicBoolean();
     /**
      * This rank's part of a barrier whose wait was interrupted; null if there is none. {@link #inCollective} guards it.
@@ -191,12 +193,12 @@ public final class ControlPlane implements AutoCloseable {
      * contain the name of that call.
      */
     byte[][] gather(Call call, byte[] mine) {
-        return call(call, mine, Deadline.in(options.deadline()).of("MILLRACE_CONNECT_DEADLINE"));
+        return call(call, mine, deadline());
     }
 
     /** Returns when all ranks have called this method. Collective. Waits at most for the deadline of {@link #join}. */
     public void barrier() {
-        call(Call.BARRIER, new byte[0], Deadline.in(options.deadline()).of("MILLRACE_CONNECT_DEADLINE"));
+        call(Call.BARRIER, new byte[0], deadline());
     }
 
     /**
@@ -264,6 +266,22 @@ public final class ControlPlane implements AutoCloseable {
 
     void descendsBy(Recovery.Descent from) {
         descent = from;
+    }
+
+    /** Sets the deadline of the collective calls that complete this group; null once the group is complete. */
+    void completeBy(@Nullable Deadline deadline) {
+        completion = deadline;
+    }
+
+    private Deadline deadline() {
+        Deadline bound = completion;
+        return bound == null ? Deadline.in(options.deadline()).of("MILLRACE_CONNECT_DEADLINE")
+                : bound.orIn(options.deadline());
+    }
+
+    /** Returns the time that ranks have to connect to each other in the set-up of their communicator. */
+    public Duration setUpTime() {
+        return Duration.ofNanos(Math.max(1, deadline().remainingNanos()));
     }
 
     Recovery.@Nullable Descent descent() {

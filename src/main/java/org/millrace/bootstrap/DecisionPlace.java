@@ -3,33 +3,83 @@ package org.millrace.bootstrap;
 import java.io.IOException;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.attribute.BasicFileAttributes;
-import java.util.Objects;
-import org.jspecify.annotations.Nullable;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
 import org.millrace.MillraceException;
 import org.millrace.file.PrivateFile;
+import org.millrace.file.User;
 
 /**
- * Directory in which processes of one host decide. For each number, the first proposal becomes the decision. The files
- * stay after the end of the processes, because a stopped process may resume and ask at any later time.
+ * Place at which processes of one user on one host decide. For each number, the first proposal becomes the decision.
+ * The files stay after the end of the processes, because a stopped process may resume and ask at any later time. They
+ * are in a private subdirectory, which the first decision creates.
  *
  * @param group text that distinguishes this group's decisions from other groups' decisions
  */
 record DecisionPlace(Path directory, String group) {
 
+    private static final Logger LOG = LogManager.getLogger(DecisionPlace.class);
+    private static final int ROOT = 0;
+    /** Bits of a directory's mode: writable for all users, and files can be deleted by their owners only. */
+    private static final int OTHERS_WRITE = 0002;
+    private static final int STICKY = 01000;
+
     /**
-     * Returns a text that is equal for two processes only if they see the same directory; empty if the directory does
-     * not exist.
+     * Directory of the place.
+     *
+     * @param isRequired whether a setting selects the directory. If not, a majority decides if the directory is not
+     *                   usable
      */
-    static String key(@Nullable Path directory) {
-        try {
-            return directory == null ? ""
-                    : Machine.kernel() + Objects
-                            .toString(Files.readAttributes(directory, BasicFileAttributes.class).fileKey(), "");
-        } catch (IOException absent) {
-            return "";
+    record Directory(Path directory, boolean isRequired) {
+
+        /**
+         * Returns a text that is equal for two processes only if they have the same user and see the same directory;
+         * empty if the directory is not usable and not required.
+         *
+         * @throws MillraceException if the directory is not usable, and is required
+         */
+        String key() {
+            try {
+                check(directory);
+                return Machine.kernel() + Files.readAttributes(directory, BasicFileAttributes.class).fileKey()
+                        + User.text(User.ID);
+            } catch (IOException | UnsupportedOperationException e) {
+                MillraceException why = unusable(directory, e);
+                if (isRequired) {
+                    throw why;
+                }
+                LOG.info("After a loss, only a majority of the ranks can continue: {}", why.getMessage());
+                return "";
+            }
         }
+    }
+
+    /** Checks that this user can create and link files in a directory, and that no other user can delete them. */
+    private static void check(Path directory) throws IOException {
+        Integer owner = User.ownerOf(directory.toRealPath());
+        if (owner == null || owner != User.ID && owner != ROOT) {
+            throw new IOException("it does not belong to this user or root");
+        }
+        if (((int) Files.getAttribute(directory, "unix:mode") & (OTHERS_WRITE | STICKY)) == OTHERS_WRITE) {
+            throw new IOException("all users can delete files in it");
+        }
+        Path probe = Files.createTempFile(directory, ".millrace-", ".tmp");
+        Path link = Path.of(probe + ".link");
+        try {
+            Files.createLink(link, probe);
+            Files.delete(link);
+        } finally {
+            Files.delete(probe);
+        }
+    }
+
+    private static MillraceException unusable(Path directory, Exception e) {
+        return new MillraceException("the ranks cannot decide in " + directory + " which of them continue: " + e
+                + "; choose a directory of the ranks' user in which this user can create files and hard links, and other"
+                + " users cannot (MILLRACE_DECISION_DIR)", e);
     }
 
     /**
@@ -38,9 +88,10 @@ record DecisionPlace(Path directory, String group) {
      * @throws MillraceException if the directory is not usable
      */
     byte[] decide(int number, byte[] proposal) {
-        Path decision = file(number);
         try {
-            Path own = Files.createTempFile(directory, ".millrace-decision-", ".tmp");
+            check(directory);
+            Path own = Files.createTempFile(PrivateFile.directory(directory, "millrace-decisions"), ".", ".tmp");
+            Path decision = file(number);
             try {
                 Files.write(own, proposal);
                 // A link is created with its content at once, and never replaces a file.
@@ -55,13 +106,16 @@ record DecisionPlace(Path directory, String group) {
                 Files.deleteIfExists(own);
             }
         } catch (IOException | UnsupportedOperationException e) {
-            throw new MillraceException("the ranks cannot decide in " + directory + " which of them continue: " + e
-                    + "; the directory must exist, be writable and have hard links (MILLRACE_DECISION_DIR)", e);
+            throw unusable(directory, e);
         }
     }
 
-    /** Returns the file of the decision with a number. It exists once the decision is made. */
-    Path file(int number) {
-        return directory.resolve("millrace-decision-" + group + '-' + number);
+    /** Returns whether the decision with a number is made. */
+    boolean isDecided(int number) {
+        return Files.exists(file(number), LinkOption.NOFOLLOW_LINKS);
+    }
+
+    private Path file(int number) {
+        return directory.resolve("millrace-decisions-" + User.text(User.ID)).resolve(group + '-' + number);
     }
 }

@@ -25,10 +25,10 @@ import org.millrace.net.socket.SocketOptions;
  *                       name has no reachable address. They also limit the time to recover lost connections between
  *                       hosts
  * @param listener       listener of the program for events of the communicator
- * @param place          directory in which the ranks decide after a loss which group continues; null if there is none
+ * @param place          place at which the ranks decide after a loss which group continues; null if there is none
  */
 public record JoinOptions(Duration deadline, @Nullable String secret, boolean secretRequired, @Nullable TlsIdentity tls,
-        String run, SocketOptions sockets, CommunicatorListener listener, @Nullable Path place) {
+        String run, SocketOptions sockets, CommunicatorListener listener, DecisionPlace.@Nullable Directory place) {
 
     /** @throws IllegalArgumentException if the deadline is not positive or the secret is empty */
     public JoinOptions {
@@ -53,7 +53,9 @@ public record JoinOptions(Duration deadline, @Nullable String secret, boolean se
         return new JoinOptions(configuration.get(Settings.CONNECT_DEADLINE), secret.isEmpty() ? null : secret,
                 configuration.get(Settings.REQUIRE_SECRET), TlsIdentity.of(configuration), configuration.runId(),
                 NetworkOptions.socket(configuration), listener,
-                configuration.get(Settings.DECISION_DIRECTORY).orElse(null));
+                configuration.get(Settings.DECISION_DIRECTORY)
+                        .map(path -> new DecisionPlace.Directory(path, true))
+                        .orElse(null));
     }
 
     /** Returns the same options with another secret; null for none. */
@@ -69,8 +71,9 @@ public record JoinOptions(Duration deadline, @Nullable String secret, boolean se
 
     /** Returns the same options with the rendezvous's directory, unless a setting selects another directory. */
     JoinOptions withPlace(@Nullable Path directory) {
-        return place != null ? this
-                : new JoinOptions(deadline, secret, secretRequired, tls, run, sockets, listener, directory);
+        return place != null || directory == null ? this
+                : new JoinOptions(deadline, secret, secretRequired, tls, run, sockets, listener,
+                        new DecisionPlace.Directory(directory, false));
     }
 
     /** Returns a text for logs. It contains no secret, only whether a secret is set. */

@@ -1,13 +1,8 @@
 package org.millrace.bootstrap;
 
 import java.io.IOException;
-import java.net.ConnectException;
 import java.net.InetSocketAddress;
-import java.nio.ByteBuffer;
 import java.nio.channels.ServerSocketChannel;
-import java.nio.channels.SocketChannel;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.BitSet;
@@ -28,6 +23,7 @@ import org.millrace.ExcludedException;
 import org.millrace.MillraceException;
 import org.millrace.MismatchException;
 import org.millrace.PeerLostException;
+import org.millrace.bootstrap.Decision.Request;
 import org.millrace.bootstrap.Split.SplitRendezvous;
 import org.millrace.net.connection.ListeningPorts;
 
@@ -79,89 +75,28 @@ public final class Recovery implements AutoCloseable {
     record Descent(String id, int number, int[] origins, String place) {
     }
 
-    /** Kind of a decision. The ordinal of a constant is sent over the network. */
-    enum Kind {
-        AGREE, SHRINK
-    }
-
     /**
-     * @param flag    agreed value; true for a decision about the members
-     * @param members members of the next group, as numbered in the first group
-     * @param meeting invitation to the next group; empty for an agreed value
+     * Messages, and the loss of a coordinator. The ordinal of a constant is sent over the network. The first two are
+     * requests, and also the kinds of a decision.
      */
-    record Decision(Kind kind, boolean flag, BitSet members, byte[] meeting) {
+    enum Mail {
+        AGREE, SHRINK, PROPOSAL, ACCEPTANCE, DECISION, FAILED, WAITING, GONE;
 
-        byte[] encode() {
-            byte[] bits = members.toByteArray();
-            return ByteBuffer.allocate(4 * Integer.BYTES + bits.length + meeting.length)
-                    .putInt(kind.ordinal())
-                    .putInt(flag ? 1 : 0)
-                    .putInt(bits.length)
-                    .put(bits)
-                    .putInt(meeting.length)
-                    .put(meeting)
-                    .array();
-        }
-
-        static Decision decode(byte[] bytes) {
-            RankLetter letter = new RankLetter(0, "a decision", bytes);
-            Decision decision = new Decision(Kind.values()[letter.number("its kind", 0, Kind.values().length - 1)],
-                    letter.number("its value", 0, 1) == 1, BitSet.valueOf(letter.sized("members")),
-                    letter.sized("an invitation"));
-            letter.end();
-            return decision;
+        /** Returns the tag of this message about a decision. */
+        long tag(int number) {
+            return (long) ordinal() << Integer.SIZE | number;
         }
     }
 
-    /**
-     * Request of a rank.
-     *
-     * @param ballot   coordinator of the accepted proposal; -1 if this rank has accepted none
-     * @param proposal accepted proposal; empty if none
-     */
-    record Request(boolean flag, int ballot, byte[] proposal) {
-
-        byte[] encode() {
-            return ByteBuffer.allocate(3 * Integer.BYTES + proposal.length)
-                    .putInt(flag ? 1 : 0)
-                    .putInt(ballot)
-                    .putInt(proposal.length)
-                    .put(proposal)
-                    .array();
-        }
-
-        static Request decode(int rank, byte[] bytes) {
-            RankLetter letter = new RankLetter(rank, "a recovery", bytes);
-            Request request = new Request(letter.number("its value", 0, 1) == 1,
-                    letter.number("its ballot", -1, Integer.MAX_VALUE), letter.sized("a proposal"));
-            letter.end();
-            return request;
-        }
-    }
-
-    /** Message of a coordinator. */
-    private record Answer(long tag, byte[] bytes) {
+    private record Event(Mail mail, byte[] data) {
     }
 
     private static final Logger LOG = LogManager.getLogger(Recovery.class);
-    // Tags of messages. The low bytes are the number of the decision. The tag of a request also contains its kind.
-    static final long REQUEST = 1L << 56;
-    static final int KIND_SHIFT = 48;
-    static final long PROPOSAL = 2L << 56;
-    static final long ACCEPTANCE = 3L << 56;
-    static final long DECISION = 4L << 56;
-    /**
-     * Tag of all messages that tell a member to wait. It contains no number, so that a new message replaces an unread
-     * one.
-     */
-    static final long WAITING = 5L << 56;
-    private static final long FAILED = 6L << 56;
     private static final byte[] NOTHING = {};
-    /** Marks the loss of a coordinator. */
-    private static final Answer GONE = new Answer(0, NOTHING);
+    private static final List<Mail> ANSWERS = List.of(Mail.DECISION, Mail.PROPOSAL, Mail.FAILED, Mail.WAITING);
     /** Bounds of the time between two checks whether a rank still listens. */
     private static final Duration MIN_PAUSE = Duration.ofMillis(20);
-    private static final Duration MAX_PAUSE = Duration.ofSeconds(1);
+    private static final Duration MAX_PAUSE = Duration.ofMillis(500);
     /**
      * Minimum time to wait for a rank after an earlier wait. Ranks notice a failure at different times, and the set-up
      * or the release of a communicator may take seconds where cores are scarce.
@@ -169,7 +104,6 @@ public final class Recovery implements AutoCloseable {
     private static final Duration MIN_WAIT = Duration.ofSeconds(5);
     /** Minimum number of checks within a deadline. */
     private static final int CHECKS = 8;
-    private static final int CHECK_MILLIS = 500;
 
     private final ControlPlane group;
     private final int self;
@@ -195,7 +129,7 @@ public final class Recovery implements AutoCloseable {
     /** Proposal that this rank has accepted for the next decision, and its ballot; -1 if there is none. */
     private int ballot = -1;
     private byte[] accepted = NOTHING;
-    /** Listener of the next group that this rank has proposed; null if this rank has proposed no group. */
+    /** Listener of the next group; null if this rank is not the first of a next group. */
     private @Nullable ServerSocketChannel next;
     /** Control plane of the coordinator; null until it is needed. */
     private volatile @Nullable ControlPlane star;
@@ -208,28 +142,21 @@ public final class Recovery implements AutoCloseable {
         this.listener = listener;
         this.meetings = new SplitRendezvous[group.size()];
         Descent descent = group.descent();
-        byte[] invitation = listener == null ? NOTHING
-                : Split.invitation((InetSocketAddress) listener.getLocalAddress(), Secret.randomHex());
-        byte[] name = (descent == null ? Secret.randomHex() : descent.id).getBytes(StandardCharsets.UTF_8);
-        String itsKey = DecisionPlace.key(options.place());
-        byte[] key = itsKey.getBytes(StandardCharsets.UTF_8);
-        byte[][] letters =
-                group.allGather(ByteBuffer.allocate(invitation.length + 2 * Integer.BYTES + name.length + key.length)
-                        .put(invitation)
-                        .putInt(name.length)
-                        .put(name)
-                        .putInt(key.length)
-                        .put(key)
-                        .array());
+        String itsKey = options.place() == null ? "" : options.place().key();
+        byte[][] letters = group.allGather(new LetterWriter().text(descent == null ? Secret.randomHex() : descent.id)
+                .text(itsKey)
+                .sized(listener == null ? NOTHING : Split.invitation(listener))
+                .bytes());
         String first = "";
-        boolean isShared = key.length > 0;
+        boolean isShared = !itsKey.isEmpty();
         for (int rank = 0; rank < letters.length; rank++) {
             RankLetter letter = new RankLetter(rank, "its recovery", letters[rank]);
-            meetings[rank] =
-                    listener == null ? null : SplitRendezvous.of(letter, rank == self ? listener : null, group);
             String itsName = letter.text("a name");
             first = rank == 0 ? itsName : first;
-            isShared &= Arrays.equals(letter.sized("a place"), key);
+            isShared &= letter.text("a place").equals(itsKey);
+            byte[] invitation = letter.sized("an invitation");
+            meetings[rank] = listener == null ? null
+                    : SplitRendezvous.of(rank, invitation, rank == self ? listener : null, group);
             letter.end();
         }
         id = first;
@@ -240,7 +167,7 @@ public final class Recovery implements AutoCloseable {
             throw new MillraceException("rank " + self + ": the directory of the decisions, " + options.place()
                     + ", is no longer the one of the first group (MILLRACE_DECISION_DIR)");
         }
-        place = placeKey.isEmpty() ? null : new DecisionPlace(Objects.requireNonNull(options.place()), id);
+        place = placeKey.isEmpty() ? null : new DecisionPlace(Objects.requireNonNull(options.place()).directory(), id);
         members.set(0, group.size());
     }
 
@@ -264,37 +191,54 @@ public final class Recovery implements AutoCloseable {
     /**
      * Makes a new group of the living ranks. Collective for them. Called once.
      *
-     * @param allowed  time to wait for a rank that is not gone, and for the completion of the new group. Each further
-     *                 wait takes at most half of this time, or {@link #MIN_WAIT}
+     * @param allowed  time to wait for a rank that is not gone, and again for the completion of the new group, which
+     *                 has at least {@link #MIN_WAIT}. Each further wait takes at most half of this time, or
+     *                 {@link #MIN_WAIT}
      * @param begun    value of {@link System#nanoTime()} from which the time counts
      * @param assemble completes this rank's part of the new group. If it fails, the remaining ranks decide again
      * @return result of {@code assemble}
-     * @throws ExcludedException if other ranks continue without this rank, or may do so
+     * @throws ExcludedException     if other ranks continue without this rank, or may do so
+     * @throws CommunicatorException if the same group was not completed twice. The peer is the rank that caused it, as
+     *                               numbered in this group
      */
     public <T> T shrink(Duration allowed, long begun, Function<ControlPlane, T> assemble) {
         Deadline deadline = Deadline.since(begun, allowed);
         MillraceException failed = null;
         while (true) {
-            Decision decision = decide(Kind.SHRINK, true, deadline);
-            if (decision.kind != Kind.SHRINK) {
+            Decision decision = decide(Mail.SHRINK, true, deadline);
+            if (decision.kind() != Mail.SHRINK) {
                 continue;
             }
-            List<Integer> ranks = members.stream().filter(rank -> decision.members.get(origins[rank])).boxed().toList();
+            List<Integer> ranks =
+                    members.stream().filter(rank -> decision.members().get(origins[rank])).boxed().toList();
             if (failed != null && ranks.size() == members.cardinality()) {
                 throw failed;
             }
             members.clear();
             ranks.forEach(members::set);
             try {
-                return assemble.apply(join(decision, ranks, later(deadline)));
+                ControlPlane made = join(decision, ranks, Deadline.in(atLeastMinimum(allowed)).of("of shrink"));
+                T completed = assemble.apply(made);
+                made.completeBy(null);
+                return completed;
             } catch (MillraceException e) {
                 stopIfInterrupted(e);
                 stopIfClosed();
-                LOG.info("rank {}: the new group of {} ranks was not completed: {}", self, ranks.size(),
-                        e.getMessage());
-                failed = e;
+                failed = incomplete(ranks, e);
+                LOG.info("{}", failed.getMessage());
             }
         }
+    }
+
+    /** Returns the exception of a group that was not completed, with ranks as numbered in the failed group. */
+    private MillraceException incomplete(List<Integer> ranks, MillraceException e) {
+        RemoteFailure failure = RemoteFailure.of(self, e);
+        int peer = failure.peer() < 0 ? CommunicatorException.NO_RANK : ranks.get(failure.peer());
+        return failure.kind()
+                .exception(
+                        "rank " + self + ": the new group of ranks " + ranks + " was not completed"
+                                + (peer < 0 ? ": " : " because of rank " + peer + ": ") + e.getMessage(),
+                        self, peer, null);
     }
 
     /**
@@ -307,10 +251,10 @@ public final class Recovery implements AutoCloseable {
      * @throws MismatchException if other ranks have called shrink. The next call of shrink joins them
      */
     public boolean agree(boolean value) {
-        return decide(Kind.AGREE, value, Deadline.in(options.deadline()).of("MILLRACE_CONNECT_DEADLINE")).flag;
+        return decide(Mail.AGREE, value, Deadline.in(options.deadline()).of("MILLRACE_CONNECT_DEADLINE")).flag();
     }
 
-    private Decision decide(Kind kind, boolean flag, Deadline deadline) {
+    private Decision decide(Mail kind, boolean flag, Deadline deadline) {
         byte[] told = kept;
         while (told == null && coordinator < self) {
             told = members.get(coordinator) ? ask(kind, flag, later(deadline)) : null;
@@ -323,30 +267,34 @@ public final class Recovery implements AutoCloseable {
             told = told == null ? coordinate(kind, flag, later(deadline)) : told;
         } catch (DeadlineException | ExcludedException e) {
             ControlPlane at = star;
-            if (kind == Kind.AGREE && at != null) {
-                int late = e.peer().orElse(CommunicatorException.NO_RANK);
-                byte[] failure = ByteBuffer.allocate(Integer.BYTES).putInt(late).array();
-                IntStream.range(1, at.size()).forEach(to -> at.send(to, FAILED | number, failure));
+            if (kind == Mail.AGREE && at != null) {
+                byte[] failure = new LetterWriter().number(e.peer().orElse(CommunicatorException.NO_RANK)).bytes();
+                IntStream.range(1, at.size()).forEach(to -> at.send(to, Mail.FAILED.tag(number), failure));
             }
             throw e;
         }
         Decision decision = Decision.decode(told);
-        kept = decision.kind == Kind.SHRINK ? told : null;
-        if (kept != null && !decision.members.get(origins[self])) {
+        boolean isShrink = decision.kind() == Mail.SHRINK;
+        kept = isShrink ? told : null;
+        if (isShrink && !decision.members().get(origins[self])) {
             close();
             throw new ExcludedException("rank " + self + ": the other ranks continue without it, because it did not"
                     + " call shrink within their deadline", self);
         }
-        if (kept != null && kind == Kind.AGREE) {
+        if (isShrink && kind == Mail.AGREE) {
             throw new MismatchException("rank " + self + ": it called agree, and other ranks have called shrink", self,
                     CommunicatorException.NO_RANK, null, null);
         }
         kept = null;
-        last = told;
+        last = new Decision(decision.kind(), decision.flag(), decision.members()).encode();
         number++;
         ballot = -1;
         accepted = NOTHING;
         return decision;
+    }
+
+    private static Duration atLeastMinimum(Duration time) {
+        return time.compareTo(MIN_WAIT) < 0 ? MIN_WAIT : time;
     }
 
     /**
@@ -356,7 +304,7 @@ public final class Recovery implements AutoCloseable {
     private static Deadline later(Deadline deadline) {
         Duration half = deadline.allowed().dividedBy(2);
         return deadline.remainingNanos() > half.toNanos() ? deadline
-                : Deadline.in(half.compareTo(MIN_WAIT) < 0 ? MIN_WAIT : half).of(deadline.setting());
+                : Deadline.in(atLeastMinimum(half)).of(deadline.setting());
     }
 
     /** Returns the control plane of the current coordinator. */
@@ -379,35 +327,32 @@ public final class Recovery implements AutoCloseable {
     }
 
     /** Asks the coordinator for the decision. Returns null if the coordinator is gone, or late for a new group. */
-    private byte @Nullable [] ask(Kind kind, boolean flag, Deadline deadline) {
+    private byte @Nullable [] ask(Mail kind, boolean flag, Deadline deadline) {
         try {
             ControlPlane at = star(deadline);
-            at.receive(0, FAILED | number); // removes the failure of an earlier call
-            at.send(0, requestTag(kind, number), new Request(flag, ballot, accepted).encode());
-            Deadline until = deadline;
-            Answer told;
-            while ((told = at.await(() -> next(at), until)) != null) {
-                if (told.tag == (PROPOSAL | number)) {
-                    ballot = coordinator;
-                    accepted = told.bytes;
-                    at.send(0, ACCEPTANCE | number, NOTHING);
-                } else if (told.tag == (FAILED | number) && kind == Kind.AGREE) {
-                    throw failed(new RankLetter(coordinator, "a failure", told.bytes).number());
-                } else if (told == GONE || told.tag == (DECISION | number)) {
-                    break;
+            at.receive(0, Mail.FAILED.tag(number)); // removes the failure of an earlier call
+            at.send(0, kind.tag(number), new Request(flag, ballot, accepted).encode());
+            for (Deadline until = deadline;; until = later(deadline)) {
+                Event event = at.await(() -> next(at), until);
+                stopIfClosed();
+                if (event == null) {
+                    throw new DeadlineException("rank " + self + ": rank " + coordinator + " has not taken part in the"
+                            + " agreement within " + deadline, self, coordinator, null, null);
                 }
-                until = later(deadline);
+                if (event.mail == Mail.PROPOSAL) {
+                    ballot = coordinator;
+                    accepted = event.data;
+                    at.send(0, Mail.ACCEPTANCE.tag(number), NOTHING);
+                } else if (event.mail == Mail.FAILED && kind == Mail.AGREE) {
+                    throw failed(new RankLetter(coordinator, "a failure", event.data).number());
+                } else if (event.mail == Mail.DECISION || event.mail == Mail.GONE) {
+                    return event.mail == Mail.GONE ? null : event.data;
+                }
             }
-            stopIfClosed();
-            if (told == null) {
-                throw new DeadlineException("rank " + self + ": rank " + coordinator + " has not taken part in the"
-                        + " agreement within " + deadline, self, coordinator, null, null);
-            }
-            return told == GONE ? null : told.bytes;
         } catch (MillraceException e) {
             stopIfInterrupted(e);
             stopIfClosed();
-            if (kind == Kind.AGREE && (e instanceof DeadlineException || e instanceof ExcludedException)) {
+            if (kind == Mail.AGREE && (e instanceof DeadlineException || e instanceof ExcludedException)) {
                 throw e;
             }
             LOG.debug("rank {} continues without rank {}", self, coordinator, e);
@@ -416,14 +361,14 @@ public final class Recovery implements AutoCloseable {
     }
 
     /** Returns the next event at the coordinator; null if there is none. */
-    private @Nullable Answer next(ControlPlane at) {
-        for (long tag : new long[] {DECISION | number, PROPOSAL | number, FAILED | number, WAITING}) {
-            byte[] bytes = at.receive(0, tag);
-            if (bytes != null) {
-                return new Answer(tag, bytes);
+    private @Nullable Event next(ControlPlane at) {
+        for (Mail mail : ANSWERS) {
+            byte[] data = at.receive(0, mail.tag(number));
+            if (data != null) {
+                return new Event(mail, data);
             }
         }
-        return at.isGone(0) ? GONE : null;
+        return at.isGone(0) ? new Event(Mail.GONE, NOTHING) : null;
     }
 
     /** Returns the coordinator's exception. {@code late} is the absent rank, or -1 if there is no majority. */
@@ -434,31 +379,17 @@ public final class Recovery implements AutoCloseable {
     }
 
     /** Makes the decision with the members that ask this rank. */
-    private byte[] coordinate(Kind kind, boolean flag, Deadline deadline) {
+    private byte[] coordinate(Mail kind, boolean flag, Deadline deadline) {
         BitSet awaited = (BitSet) members.clone();
         awaited.clear(0, self + 1);
         Request[] requests = new Request[group.size()];
         requests[self] = new Request(flag, ballot, accepted);
         ControlPlane at = awaited.isEmpty() ? null : star(deadline);
-        Duration pause = MIN_PAUSE;
-        boolean isDecided = place != null && Files.exists(place.file(number));
-        while (!awaited.isEmpty() && !deadline.expired() && !isDecided) {
-            at.await(() -> take(at, requestTag(kind, number), awaited, requests), deadline.orIn(pause));
-            stopIfClosed();
-            remove(awaited, this::isGone);
-            IntStream.range(self + 1, requests.length)
-                    .filter(rank -> requests[rank] != null)
-                    .forEach(rank -> at.send(rank - self, WAITING, NOTHING));
-            // An earlier coordinator may have told only some ranks of its decision.
-            IntStream.range(1, last == null ? 1 : at.size())
-                    .filter(to -> Stream.of(Kind.values())
-                            .anyMatch(each -> at.receive(to, requestTag(each, number - 1)) != null))
-                    .forEach(to -> at.send(to, DECISION | number - 1, last));
-            Duration most = deadline.allowed().dividedBy(CHECKS);
-            pause = pause.multipliedBy(2);
-            pause = Stream.of(pause, most, MAX_PAUSE).min(Comparator.naturalOrder()).get();
+        boolean isDecided = place != null && place.isDecided(number);
+        if (at != null && !isDecided) {
+            await(at, kind.tag(number), awaited, requests, deadline);
         }
-        if (kind == Kind.AGREE && !awaited.isEmpty() && !isDecided) {
+        if (kind == Mail.AGREE && !awaited.isEmpty() && !isDecided) {
             throw new DeadlineException("rank " + self + ": ranks " + awaited + " have not taken part in the agreement"
                     + " within " + deadline, self, awaited.nextSetBit(0), null, null);
         }
@@ -470,68 +401,91 @@ public final class Recovery implements AutoCloseable {
                 .mapToObj(rank -> requests[rank])
                 .max(Comparator.comparingInt(Request::ballot))
                 .orElseThrow();
-        byte[] proposal = latest.ballot >= 0 ? latest.proposal
-                : propose(kind, present.stream().allMatch(rank -> requests[rank].flag), present);
+        byte[] proposal = latest.ballot() >= 0 ? latest.proposal()
+                : new Decision(kind, present.stream().allMatch(rank -> requests[rank].flag()), origins(present))
+                        .encode();
         byte[] decision = place == null ? vote(at, present, proposal, later(deadline)) : place.decide(number, proposal);
-        sendAll(at, present, DECISION | number, decision);
-        return decision;
+        BitSet invited = Decision.decode(decision).members();
+        byte[] invitation = invite(Decision.decode(decision));
+        others(present).forEach(rank -> at.send(rank - self, Mail.DECISION.tag(number),
+                invited.get(origins[rank]) ? invitation : decision));
+        return invitation;
     }
 
-    /** Reads the requests that have arrived. Returns null if requests of ranks that are not gone are missing. */
-    private @Nullable BitSet take(ControlPlane at, long tag, BitSet awaited, Request[] requests) {
-        remove(awaited, rank -> {
-            byte[] request = at.receive(rank - self, tag);
-            requests[rank] = request == null ? null : Request.decode(rank, request);
-            return request != null || at.isGone(rank - self);
-        });
-        return awaited.isEmpty() ? awaited : null;
-    }
-
-    private static void remove(BitSet ranks, IntPredicate condition) {
-        for (int rank = ranks.nextSetBit(0); rank >= 0; rank = ranks.nextSetBit(rank + 1)) {
-            if (condition.test(rank)) {
-                ranks.clear(rank);
+    /** Waits for the requests of the awaited ranks. Those that are still awaited afterwards are late. */
+    private void await(ControlPlane at, long tag, BitSet awaited, Request[] requests, Deadline deadline) {
+        Duration most = deadline.allowed().dividedBy(CHECKS);
+        Duration pause = MIN_PAUSE;
+        try (ListenerProbes probes = new ListenerProbes()) {
+            while (!awaited.isEmpty() && !deadline.expired()) {
+                remove(awaited, rank -> probes.isGone(rank, meetings[rank].address()));
+                at.await(() -> {
+                    remove(awaited, rank -> {
+                        byte[] request = at.receive(rank - self, tag);
+                        requests[rank] = request == null ? null : Request.decode(rank, request);
+                        return request != null || at.isGone(rank - self);
+                    });
+                    return awaited.isEmpty() ? awaited : null;
+                }, deadline.orIn(pause));
+                stopIfClosed();
+                IntStream.range(self + 1, requests.length)
+                        .filter(rank -> requests[rank] != null)
+                        .forEach(rank -> at.send(rank - self, Mail.WAITING.tag(number), NOTHING));
+                // An earlier coordinator may have told only some ranks of its decision.
+                IntStream.range(1, last == null ? 1 : at.size())
+                        .filter(to -> at.receive(to, Mail.AGREE.tag(number - 1)) != null
+                                || at.receive(to, Mail.SHRINK.tag(number - 1)) != null)
+                        .forEach(to -> at.send(to, Mail.DECISION.tag(number - 1), last));
+                pause = Stream.of(pause.multipliedBy(2), most, MAX_PAUSE).min(Comparator.naturalOrder()).get();
             }
         }
     }
 
-    private void sendAll(@Nullable ControlPlane at, BitSet ranks, long tag, byte[] data) {
-        ranks.stream().filter(rank -> rank != self).forEach(rank -> at.send(rank - self, tag, data));
+    private static void remove(BitSet ranks, IntPredicate condition) {
+        IntStream.of(ranks.stream().filter(condition).toArray()).forEach(ranks::clear);
     }
 
-    private byte[] propose(Kind kind, boolean flag, BitSet present) {
-        BitSet of = new BitSet();
-        present.stream().forEach(rank -> of.set(origins[rank]));
-        byte[] meeting = NOTHING;
-        if (kind == Kind.SHRINK && present.cardinality() > 1) {
+    private IntStream others(BitSet ranks) {
+        return ranks.stream().filter(rank -> rank != self);
+    }
+
+    private BitSet origins(BitSet ranks) {
+        return ranks.stream().map(rank -> origins[rank]).collect(BitSet::new, BitSet::set, BitSet::or);
+    }
+
+    /**
+     * Returns a decision with an invitation to its group if this rank is the first of the group. Only another decision
+     * can make a group whose first rank is not here.
+     */
+    private byte[] invite(Decision decision) {
+        BitSet of = decision.members();
+        if (decision.kind() == Mail.SHRINK && of.cardinality() > 1 && of.nextSetBit(0) == origins[self]) {
             try {
                 closeNext();
                 next = Rendezvous.bind(new InetSocketAddress(group.address(), 0), "for the next group");
-                meeting = Split.invitation((InetSocketAddress) next.getLocalAddress(), Secret.randomHex());
+                return new Decision(decision.kind(), decision.flag(), of, Split.invitation(next)).encode();
             } catch (IOException e) {
                 throw new MillraceException("rank " + self + " cannot listen for the next group: " + e, e);
             }
         }
-        return new Decision(kind, flag, of, meeting).encode();
+        return decision.encode();
     }
 
     /** Lets a majority of the group accept a proposal, which then is the decision. */
     private byte[] vote(@Nullable ControlPlane at, BitSet present, byte[] proposal, Deadline deadline) {
         BitSet votes = new BitSet();
         votes.set(self);
-        if (isMajority(present)) {
+        if (at != null && isMajority(present)) {
             ballot = self;
             accepted = proposal;
-            sendAll(at, present, PROPOSAL | number, proposal);
-            if (at != null) {
-                at.await(() -> {
-                    present.stream()
-                            .filter(rank -> rank != self && at.receive(rank - self, ACCEPTANCE | number) != null)
-                            .forEach(votes::set);
-                    return isMajority(votes) ? votes : null;
-                }, deadline);
-                stopIfClosed();
-            }
+            others(present).forEach(rank -> at.send(rank - self, Mail.PROPOSAL.tag(number), proposal));
+            at.await(() -> {
+                remove(present, rank -> rank != self && at.isGone(rank - self));
+                others(present).filter(rank -> at.receive(rank - self, Mail.ACCEPTANCE.tag(number)) != null)
+                        .forEach(votes::set);
+                return isMajority(votes) || !isMajority(present) ? votes : null;
+            }, deadline);
+            stopIfClosed();
         }
         if (!isMajority(votes)) {
             throw new ExcludedException("rank " + self + ": " + present.cardinality() + " of " + group.size()
@@ -548,13 +502,12 @@ public final class Recovery implements AutoCloseable {
     /** Joins the group of a decision. */
     private ControlPlane join(Decision decision, List<Integer> ranks, Deadline deadline) {
         int rank = ranks.indexOf(self);
-        SplitRendezvous meeting = null;
-        if (ranks.size() > 1) {
-            RankLetter letter = new RankLetter(ranks.getFirst(), "the next group", decision.meeting);
-            meeting = SplitRendezvous.of(letter, rank == 0 ? next : null, group);
-            letter.end();
-            next = rank == 0 ? null : next;
+        if (ranks.size() > 1 && decision.meeting().length == 0) {
+            throw new PeerLostException("rank " + ranks.getFirst() + " did not invite it", rank, 0, null, null);
         }
+        SplitRendezvous meeting = ranks.size() == 1 ? null
+                : SplitRendezvous.of(ranks.getFirst(), decision.meeting(), rank == 0 ? next : null, group);
+        next = rank == 0 ? null : next;
         closeNext();
         ControlPlane at = star;
         ControlPlane made = ControlPlane.join(meeting, rank, ranks.size(), options, deadline, begun -> {
@@ -565,6 +518,7 @@ public final class Recovery implements AutoCloseable {
         if (at != null) {
             at.onEvent(() -> {});
         }
+        made.completeBy(deadline);
         made.descendsBy(new Descent(id, number, ranks.stream().mapToInt(each -> origins[each]).toArray(), placeKey));
         return made;
     }
@@ -576,22 +530,6 @@ public final class Recovery implements AutoCloseable {
                 .findFirst()
                 .ifPresent(rank -> begun.fail(new PeerLostException("rank " + rank + " is lost during the recovery",
                         ranks.indexOf(self), ranks.indexOf(rank), null, null)));
-    }
-
-    /** Returns whether a rank certainly no longer listens. */
-    private boolean isGone(int rank) {
-        try (SocketChannel channel = SocketChannel.open()) {
-            channel.socket().connect(meetings[rank].address(), CHECK_MILLIS);
-            return false;
-        } catch (ConnectException e) {
-            return BootstrapClient.isRefusal(e);
-        } catch (IOException e) {
-            return false;
-        }
-    }
-
-    private static long requestTag(Kind kind, int number) {
-        return REQUEST | (long) kind.ordinal() << KIND_SHIFT | number;
     }
 
     private void stopIfClosed() {

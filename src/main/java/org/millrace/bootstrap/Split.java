@@ -6,7 +6,6 @@ import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
 import java.nio.ByteBuffer;
 import java.nio.channels.ServerSocketChannel;
-import java.nio.charset.StandardCharsets;
 import java.util.Comparator;
 import java.util.List;
 import java.util.stream.IntStream;
@@ -23,8 +22,6 @@ import org.millrace.net.socket.Interfaces;
  * group listens and sends its address to the other ranks.
  */
 final class Split {
-
-    private static final String INVITATION = "where its new group meets";
 
     private final ControlPlane from;
     private final List<Integer> members;
@@ -63,13 +60,9 @@ final class Split {
         int rank = members.indexOf(from.rank());
         try (ServerSocketChannel listener =
                 rank == 0 ? Rendezvous.bind(new InetSocketAddress(from.address(), 0), "for a split") : null) {
-            String random = Secret.randomHex();
-            byte[] invitation = from.gather(Call.SPLIT,
-                    rank == 0 ? invitation((InetSocketAddress) listener.getLocalAddress(), random)
-                            : new byte[0])[members.getFirst()];
-            RankLetter letter = new RankLetter(members.getFirst(), INVITATION, invitation);
-            SplitRendezvous meeting = SplitRendezvous.of(letter, listener, from);
-            letter.end();
+            byte[] invitation =
+                    from.gather(Call.SPLIT, rank == 0 ? invitation(listener) : new byte[0])[members.getFirst()];
+            SplitRendezvous meeting = SplitRendezvous.of(members.getFirst(), invitation, listener, from);
             return ControlPlane.join(meeting, rank, members.size(), from.options().ofOneRun());
         } catch (IOException e) {
             throw new MillraceException("rank " + from.rank() + " cannot listen for the " + (members.size() - 1)
@@ -77,17 +70,13 @@ final class Split {
         }
     }
 
-    /** Returns the bytes that {@link SplitRendezvous#of} reads. */
-    static byte[] invitation(InetSocketAddress address, String secret) {
-        byte[] host = address.getAddress().getAddress();
-        byte[] words = secret.getBytes(StandardCharsets.UTF_8);
-        return ByteBuffer.allocate(3 * Integer.BYTES + host.length + words.length)
-                .putInt(address.getPort())
-                .putInt(host.length)
-                .put(host)
-                .putInt(words.length)
-                .put(words)
-                .array();
+    /** Returns the bytes that {@link SplitRendezvous#of} reads, with a new secret. */
+    static byte[] invitation(ServerSocketChannel listener) throws IOException {
+        InetSocketAddress address = (InetSocketAddress) listener.getLocalAddress();
+        return new LetterWriter().number(address.getPort())
+                .sized(address.getAddress().getAddress())
+                .text(Secret.randomHex())
+                .bytes();
     }
 
     /**
@@ -99,11 +88,13 @@ final class Split {
     record SplitRendezvous(@Nullable ServerSocketChannel listener, @Nullable InetSocketAddress address,
             @Nullable Secret secret, @Nullable TlsIdentity tls) implements Rendezvous {
 
-        /** Reads an invitation from a letter of a rank of the group {@code from}. */
-        static SplitRendezvous of(RankLetter invitation, @Nullable ServerSocketChannel listener, ControlPlane from) {
+        /** Reads an invitation of a rank of the group {@code from}. */
+        static SplitRendezvous of(int rank, byte[] bytes, @Nullable ServerSocketChannel listener, ControlPlane from) {
+            RankLetter invitation = new RankLetter(rank, "where its new group meets", bytes);
             int port = invitation.number("its port", 1, 0xFFFF);
             byte[] host = invitation.sized("an internet address");
             String secret = invitation.text("a secret");
+            invitation.end();
             try {
                 return new SplitRendezvous(listener,
                         Interfaces.reachable(new InetSocketAddress(InetAddress.getByAddress(host), port),

@@ -106,7 +106,7 @@ final class CommunicatorParts {
             if (shared == null && heap != null) {
                 threads.device.allocateFrom(heap);
             }
-            this.connectors = new Connectors(device, connections, options.connectDeadline(), failure, threads.proxies,
+            this.connectors = new Connectors(device, connections, control.setUpTime(), failure, threads.proxies,
                     threads::count, threads.connectorService, () -> here == null ? 0 : here.dropped(),
                     resources.add(new DirectTraces(number)));
             launched = new LaunchCounts(control, failure);
@@ -175,7 +175,7 @@ final class CommunicatorParts {
      * when its program calls the operation. Such a rank may be late, so the late deadline applies from now on.
      */
     void begin() {
-        connectors.serve(attendance, options.lateDeadline());
+        connectors.serve(attendance, options.lateDeadline(), options.connectDeadline());
     }
 
     /**

@@ -43,7 +43,7 @@ final class Connectors {
 
     private final DeviceCommunicator device;
     private final @Nullable TransportConnections connections;
-    private final Duration connectDeadline;
+    private volatile Duration connectDeadline;
     private volatile Duration arrivalDeadline;
     private volatile @Nullable Attendance attendance;
     private final GroupFailure failure;
@@ -91,12 +91,14 @@ final class Connectors {
      * Sets the object that answers other ranks in each pass of the service's thread. Other ranks' messages wake that
      * thread.
      *
-     * @param deadline maximum time to wait for a peer that has not yet begun a connection. The deadline applies to
-     *                 connections that are requested from now on
+     * @param arrival maximum time to wait for a peer that has not yet begun a connection. Both times apply to
+     *                connections that are requested from now on
+     * @param connect maximum time for both ends to connect after the peer has begun
      */
-    void serve(Attendance ranks, Duration deadline) {
+    void serve(Attendance ranks, Duration arrival, Duration connect) {
         attendance = ranks;
-        arrivalDeadline = deadline;
+        arrivalDeadline = arrival;
+        connectDeadline = connect;
         service.wake();
     }
 

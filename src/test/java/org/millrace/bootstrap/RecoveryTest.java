@@ -3,13 +3,20 @@ package org.millrace.bootstrap;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.SocketTimeoutException;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.BitSet;
 import java.util.List;
 import java.util.Objects;
@@ -28,6 +35,9 @@ import org.millrace.DeadlineException;
 import org.millrace.ExcludedException;
 import org.millrace.MillraceException;
 import org.millrace.MismatchException;
+import org.millrace.bootstrap.Decision.Request;
+import org.millrace.bootstrap.Recovery.Mail;
+import org.millrace.bootstrap.Split.SplitRendezvous;
 
 /** The living ranks agree, whichever ranks are lost before and during the agreement. */
 @Timeout(60)
@@ -128,8 +138,105 @@ class RecoveryTest {
         return Objects.requireNonNull(raw.await(() -> raw.receive(from, tag), Deadline.in(LONG)));
     }
 
-    private static long request(Recovery.Kind kind) {
-        return Recovery.REQUEST | (long) kind.ordinal() << Recovery.KIND_SHIFT;
+    /** Returns the address of a listener that answers no further connection, like an unreachable host. */
+    private static InetSocketAddress unreachable(List<SocketChannel> clients, ServerSocketChannel listener)
+            throws Exception {
+        listener.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 1);
+        InetSocketAddress address = (InetSocketAddress) listener.getLocalAddress();
+        while (true) {
+            SocketChannel client = SocketChannel.open();
+            clients.add(client);
+            try {
+                client.socket().connect(address, 300);
+            } catch (SocketTimeoutException full) {
+                return address;
+            }
+        }
+    }
+
+    /** Checks one after another would take longer than a deadline, and longer than the living rank waits. */
+    @Test
+    void unreachableRanksDoNotExcludeALivingOne() throws Exception {
+        int size = 16;
+        openWithPlace(size);
+        List<SocketChannel> clients = new ArrayList<>();
+        try (ServerSocketChannel hole = ServerSocketChannel.open();
+                ServerSocketChannel first =
+                        ServerSocketChannel.open().bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0))) {
+            SplitRendezvous[] meetings = recoveries.get(0).meetings;
+            Arrays.fill(meetings, 1, size - 1, new SplitRendezvous(null, unreachable(clients, hole), null, null));
+            meetings[1] = new SplitRendezvous(null, (InetSocketAddress) first.getLocalAddress(), null, null);
+            FutureTask<List<Integer>> zero = Ranks.async(() -> shrink(0, Duration.ofSeconds(3)));
+            first.accept().close(); // the checks have begun
+            assertEquals(List.of(1, 2), shrink(size - 1, SHORT));
+            assertEquals(List.of(0, 2), Ranks.get(zero));
+        } finally {
+            for (SocketChannel client : clients) {
+                client.close();
+            }
+        }
+    }
+
+    @Test
+    void aGroupThatIsNotCompletedInTimeNamesTheMissingRank() throws Exception {
+        openWithPlace(3);
+        lose(0);
+        FutureTask<Object> two = Ranks.async(() -> recoveries.get(2).shrink(SHORT, System.nanoTime(), control -> {
+            Ranks.awaitFailure(control);
+            control.close();
+            throw new MillraceException("rank 2 does not take part in the completion");
+        }));
+        DeadlineException late = assertThrows(DeadlineException.class,
+                () -> recoveries.get(1).shrink(SHORT, System.nanoTime(), control -> {
+                    try (control) {
+                        control.barrier();
+                        return control;
+                    }
+                }));
+        assertEquals(2, late.peer().orElseThrow());
+        String said = late.getMessage();
+        assertTrue(said.startsWith("rank 1: the new group of ranks [1, 2] was not completed because of rank 2: "),
+                said);
+        assertThrows(MillraceException.class, () -> Ranks.get(two));
+    }
+
+    @Test
+    void aVoteEndsOnceAMajorityIsImpossible() throws Exception {
+        open(Ranks.freeTcp(), 3, Ranks.TIMEOUT);
+        FutureTask<List<Integer>> zero = Ranks.async(() -> shrink(0, LONG));
+        List<ControlPlane> others = List.of(raw(1, 0), raw(2, 0));
+        byte[] asked = new Request(true, -1, new byte[0]).encode();
+        others.forEach(other -> other.send(0, Mail.SHRINK.tag(0), asked));
+        others.forEach(other -> await(other, 0, Mail.PROPOSAL.tag(0)));
+        others.forEach(ControlPlane::drop);
+        String said = assertThrows(ExcludedException.class, () -> Ranks.get(zero)).getMessage();
+        assertTrue(said.contains("1 of 3 ranks can agree, which is no majority"), said);
+    }
+
+    /** An excluded rank can read the decision. */
+    @Test
+    void theSecretOfANewGroupIsNotWritten() throws Exception {
+        openWithPlace(3);
+        lose(1);
+        assertEquals(List.of(List.of(0, 2), List.of(1, 2)), Ranks.onEach(2, each -> shrink(2 * each, LONG)));
+        List<Path> written = decisions();
+        assertEquals(1, written.size());
+        Decision decision = Decision.decode(Files.readAllBytes(written.getFirst()));
+        assertEquals(2, decision.members().cardinality());
+        assertEquals(0, decision.meeting().length);
+    }
+
+    private List<Path> decisions() throws Exception {
+        try (Stream<Path> files = Files.walk(directory)) {
+            return files.filter(Files::isRegularFile).toList();
+        }
+    }
+
+    @Test
+    void aMajorityDecidesIfTheDirectoryOfTheRendezvousIsNotUsable() throws Exception {
+        Files.setAttribute(directory, "unix:mode", 0777);
+        openWithPlace(2);
+        assertNull(recoveries.get(0).place);
     }
 
     @Test
@@ -138,8 +245,8 @@ class RecoveryTest {
         FutureTask<List<Integer>> zero = Ranks.async(() -> shrink(0, LONG));
         FutureTask<List<Integer>> one = Ranks.async(() -> shrink(1, LONG));
         ControlPlane two = raw(2, 0);
-        two.send(0, request(Recovery.Kind.SHRINK), new Recovery.Request(true, -1, new byte[0]).encode());
-        assertTrue(Recovery.Decision.decode(await(two, 0, Recovery.DECISION)).members().get(2));
+        two.send(0, Mail.SHRINK.tag(0), new Request(true, -1, new byte[0]).encode());
+        assertTrue(Decision.decode(await(two, 0, Mail.DECISION.tag(0))).members().get(2));
         lose(2);
         two.drop();
         assertEquals(List.of(0, 2), Ranks.get(zero));
@@ -152,13 +259,13 @@ class RecoveryTest {
         FutureTask<Boolean> one = Ranks.async(() -> recoveries.get(1).agree(true));
         FutureTask<Boolean> two = Ranks.async(() -> recoveries.get(2).agree(true));
         ControlPlane zero = raw(0, 0);
-        await(zero, 1, request(Recovery.Kind.AGREE));
-        await(zero, 2, request(Recovery.Kind.AGREE));
+        await(zero, 1, Mail.AGREE.tag(0));
+        await(zero, 2, Mail.AGREE.tag(0));
         BitSet all = new BitSet();
         all.set(0, 3);
-        byte[] proposal = new Recovery.Decision(Recovery.Kind.AGREE, false, all, new byte[0]).encode();
-        zero.send(2, Recovery.PROPOSAL, proposal);
-        await(zero, 2, Recovery.ACCEPTANCE);
+        byte[] proposal = new Decision(Mail.AGREE, false, all).encode();
+        zero.send(2, Mail.PROPOSAL.tag(0), proposal);
+        await(zero, 2, Mail.ACCEPTANCE.tag(0));
         // rank 0 and rank 2 are a majority: rank 0 may have decided, and told another rank
         zero.close();
         lose(0);
@@ -222,13 +329,11 @@ class RecoveryTest {
         lose(0);
         BitSet one = new BitSet();
         one.set(1);
-        recoveries.get(1).place.decide(0, new Recovery.Decision(Recovery.Kind.SHRINK, true, one, new byte[0]).encode());
+        recoveries.get(1).place.decide(0, new Decision(Mail.SHRINK, true, one).encode());
         assertThrows(MismatchException.class, () -> recoveries.get(1).agree(true));
         assertThrows(MismatchException.class, () -> recoveries.get(1).agree(true));
         assertEquals(List.of(0, 1), shrink(1, LONG));
-        try (Stream<Path> files = Files.list(directory)) {
-            assertEquals(1, files.filter(file -> file.getFileName().toString().startsWith("millrace-dec")).count());
-        }
+        assertEquals(1, decisions().size());
     }
 
     /** Ranks 0 and 1 see one directory, and rank 2 sees another one, as on another host. */
@@ -320,8 +425,8 @@ class RecoveryTest {
             assertThrows(DeadlineException.class, () -> recoveries.get(1).agree(value));
         }
         zero.await(() -> {
-            byte[] last = zero.receive(1, request(Recovery.Kind.AGREE));
-            return last == null || Recovery.Request.decode(1, last).flag() ? null : last;
+            byte[] last = zero.receive(1, Mail.AGREE.tag(0));
+            return last == null || Request.decode(1, last).flag() ? null : last;
         }, Deadline.in(LONG));
         assertFalse(zero.isGone(1));
         zero.close();
@@ -330,17 +435,17 @@ class RecoveryTest {
     @Test
     void aRankThatMissedADecisionIsAnswered() throws Exception {
         openWithPlace(2);
-        byte[] asked = new Recovery.Request(true, -1, new byte[0]).encode();
+        byte[] asked = new Request(true, -1, new byte[0]).encode();
         FutureTask<Boolean> first = Ranks.async(() -> recoveries.get(0).agree(false));
         ControlPlane one = raw(1, 0);
-        one.send(0, request(Recovery.Kind.AGREE), asked);
-        byte[] decision = await(one, 0, Recovery.DECISION);
+        one.send(0, Mail.AGREE.tag(0), asked);
+        byte[] decision = await(one, 0, Mail.DECISION.tag(0));
         assertFalse(Ranks.get(first));
         FutureTask<Boolean> second = Ranks.async(() -> recoveries.get(0).agree(true));
-        one.send(0, request(Recovery.Kind.AGREE), asked);
-        assertArrayEquals(decision, await(one, 0, Recovery.DECISION));
-        one.send(0, request(Recovery.Kind.AGREE) | 1, asked);
-        await(one, 0, Recovery.DECISION | 1);
+        one.send(0, Mail.AGREE.tag(0), asked);
+        assertArrayEquals(decision, await(one, 0, Mail.DECISION.tag(0)));
+        one.send(0, Mail.AGREE.tag(1), asked);
+        await(one, 0, Mail.DECISION.tag(1));
         assertTrue(Ranks.get(second));
         one.close();
     }
@@ -348,8 +453,7 @@ class RecoveryTest {
     @Test
     void aCoordinatorReadsTheDecisionBeforeItWaits() throws Exception {
         open("file:" + directory.resolve("group"), 2, SHORT);
-        recoveries.get(0).place.decide(0,
-                new Recovery.Decision(Recovery.Kind.AGREE, false, new BitSet(), new byte[0]).encode());
+        recoveries.get(0).place.decide(0, new Decision(Mail.AGREE, false, new BitSet()).encode());
         assertFalse(recoveries.get(0).agree(true));
     }
 

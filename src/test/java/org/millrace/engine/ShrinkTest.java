@@ -32,8 +32,8 @@ class ShrinkTest extends EngineFixture {
     /** The record of a decision stays, because an excluded rank may ask at any later time. */
     @AfterEach
     void deleteDecisions() throws IOException {
-        try (Stream<Path> files = Files.list(directory)) {
-            for (Path each : files.filter(file -> file.getFileName().toString().startsWith("millrace-decision-"))
+        try (Stream<Path> files = Files.walk(directory)) {
+            for (Path each : files.filter(file -> file.getParent().toString().contains("millrace-decisions-"))
                     .toList()) {
                 Files.delete(each);
             }

@@ -1,0 +1,58 @@
+package org.millrace.bootstrap;
+
+import java.util.BitSet;
+import org.millrace.bootstrap.Recovery.Mail;
+
+/**
+ * Decision of a {@link Recovery}.
+ *
+ * @param kind    {@link Mail#AGREE} or {@link Mail#SHRINK}
+ * @param flag    agreed value; true for a decision about the members
+ * @param members members of the next group, as numbered in the first group
+ * @param meeting invitation to the next group, with its secret. The first member sends it to the other members only.
+ *                Empty in proposals and in a {@link DecisionPlace}, which an excluded rank can read
+ */
+record Decision(Mail kind, boolean flag, BitSet members, byte[] meeting) {
+
+    Decision(Mail kind, boolean flag, BitSet members) {
+        this(kind, flag, members, new byte[0]);
+    }
+
+    byte[] encode() {
+        return new LetterWriter().number(kind.ordinal())
+                .number(flag ? 1 : 0)
+                .sized(members.toByteArray())
+                .sized(meeting)
+                .bytes();
+    }
+
+    static Decision decode(byte[] bytes) {
+        RankLetter letter = new RankLetter(0, "a decision", bytes);
+        Decision decision = new Decision(Mail.values()[letter.number("its kind", 0, Mail.SHRINK.ordinal())],
+                letter.number("its value", 0, 1) == 1, BitSet.valueOf(letter.sized("members")),
+                letter.sized("an invitation"));
+        letter.end();
+        return decision;
+    }
+
+    /**
+     * Request of a rank for a decision.
+     *
+     * @param ballot   coordinator of the accepted proposal; -1 if this rank has accepted none
+     * @param proposal accepted proposal; empty if none
+     */
+    record Request(boolean flag, int ballot, byte[] proposal) {
+
+        byte[] encode() {
+            return new LetterWriter().number(flag ? 1 : 0).number(ballot).sized(proposal).bytes();
+        }
+
+        static Request decode(int rank, byte[] bytes) {
+            RankLetter letter = new RankLetter(rank, "a recovery", bytes);
+            Request request = new Request(letter.number("its value", 0, 1) == 1,
+                    letter.number("its ballot", -1, Integer.MAX_VALUE), letter.sized("a proposal"));
+            letter.end();
+            return request;
+        }
+    }
+}

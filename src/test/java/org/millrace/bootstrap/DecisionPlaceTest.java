@@ -1,0 +1,90 @@
+package org.millrace.bootstrap;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.millrace.MillraceException;
+import org.millrace.bootstrap.DecisionPlace.Directory;
+import org.millrace.file.User;
+
+class DecisionPlaceTest {
+
+    private static final int OTHER_USER = 12_345;
+
+    @TempDir
+    Path directory;
+
+    private void assertRefused(Path place, String why) {
+        String said = assertThrows(MillraceException.class, () -> new Directory(place, true).key()).getMessage();
+        assertTrue(said.startsWith("the ranks cannot decide in " + place + " which of them continue: "), said);
+        assertTrue(said.contains(why), said);
+        assertTrue(said.endsWith("(MILLRACE_DECISION_DIR)"), said);
+        assertEquals("", new Directory(place, false).key());
+    }
+
+    private String own() {
+        return "millrace-decisions-" + User.text(User.ID);
+    }
+
+    @Test
+    void aDirectoryWithoutUseIsRefusedEarly() {
+        assertRefused(directory.resolve("missing"), "NoSuchFile");
+        assertRefused(Path.of("/proc/self"), "/proc/self/.millrace-");
+    }
+
+    @Test
+    void aDirectoryInWhichAllUsersCanDeleteIsRefused() throws IOException {
+        Files.setAttribute(directory, "unix:mode", 0777);
+        assertRefused(directory, "all users can delete files in it");
+        Files.setAttribute(directory, "unix:mode", 01777);
+        assertFalse(new Directory(directory, true).key().isEmpty());
+    }
+
+    @Test
+    @Tag("root")
+    void aDirectoryOfAnotherUserIsRefused() throws IOException {
+        Path other = Files.createDirectory(directory.resolve("other"));
+        Files.setAttribute(other, "unix:uid", OTHER_USER);
+        assertRefused(other, "it does not belong to this user or root");
+        Path link = Files.createSymbolicLink(directory.resolve("link"), other);
+        assertRefused(link, "it does not belong to this user or root");
+    }
+
+    @Test
+    void aCheckLeavesNoFile() throws IOException {
+        new Directory(directory, true).key();
+        try (Stream<Path> files = Files.list(directory)) {
+            assertEquals(0, files.count());
+        }
+    }
+
+    @Test
+    void theFirstProposalIsTheDecisionInAPrivateDirectory() throws IOException {
+        DecisionPlace place = new DecisionPlace(directory, "group");
+        assertFalse(place.isDecided(0));
+        assertArrayEquals(new byte[] {1}, place.decide(0, new byte[] {1}));
+        assertArrayEquals(new byte[] {1}, place.decide(0, new byte[] {2}));
+        assertTrue(place.isDecided(0));
+        assertEquals("rwx------",
+                PosixFilePermissions.toString(Files.getPosixFilePermissions(directory.resolve(own()))));
+    }
+
+    @Test
+    void aLinkInsteadOfThePrivateDirectoryIsRefused() throws IOException {
+        Files.createSymbolicLink(directory.resolve(own()), Files.createDirectory(directory.resolve("elsewhere")));
+        String said = assertThrows(MillraceException.class,
+                () -> new DecisionPlace(directory, "group").decide(0, new byte[] {1})).getMessage();
+        assertTrue(said.contains(own() + " is not a directory of this user"), said);
+    }
+}
