@@ -86,7 +86,7 @@ final class CommandRanks implements Ranks {
         try {
             started.add(new CommandRank(rank, command, script, out, err, this));
         } catch (MillraceException failure) {
-            fail(rank, String.valueOf(failure.getMessage()), 1);
+            fail(rank, String.valueOf(failure.getMessage()), 1, true);
         }
     }
 
@@ -102,17 +102,17 @@ final class CommandRanks implements Ranks {
         } else {
             String forced =
                     ending == null || code != ExitStatus.of("KILL") ? "" : " (SIG" + ending + " had been passed on)";
-            fail(number, rank.describe(code) + forced, code);
+            fail(number, rank.describe(code) + forced, code, true);
         }
     }
 
     synchronized void unwritten(CommandRank rank, IOException why) {
-        fail(rank.rank(), "what it writes cannot be passed on: " + why.getMessage(), 1);
+        fail(rank.rank(), "what it writes cannot be passed on: " + why.getMessage(), 1, false);
     }
 
-    private void fail(int rank, String message, int code) {
+    private void fail(int rank, String message, int code, boolean died) {
         status = status == 0 ? code : status;
-        events.accept(new RankEvent.Failed(rank, message, "", true));
+        events.accept(new RankEvent.Failed(rank, message, "", died));
     }
 
     /** Returns the exit status of the first rank that did not end with 0; 0 if all ranks ended with 0. */

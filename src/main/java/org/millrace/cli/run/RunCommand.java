@@ -9,12 +9,10 @@ import java.nio.file.Path;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
@@ -162,31 +160,32 @@ public final class RunCommand extends Subcommand {
     }
 
     /** Lets a run continue after the failure of a rank. Called on the threads of the ranks. */
-    private static final class Survivors {
+    static final class Survivors {
 
         private final PrintWriter err;
-        private final Set<Integer> ended = new HashSet<>();
         private boolean exist;
 
         Survivors(PrintWriter err) {
             this.err = err;
         }
 
-        /** Returns a receiver of events that reports failures itself, and passes each end of a rank on once. */
+        /** Returns a receiver of events that reports failures itself, and passes on only the end of each rank. */
         Consumer<RankEvent> before(Consumer<RankEvent> events) {
             return event -> hear(event, events);
         }
 
         private synchronized void hear(RankEvent event, Consumer<RankEvent> events) {
             if (event instanceof RankEvent.Failed failed) {
-                err.println("millrace: rank " + failed.rank() + ": " + failed.message() + "; the other ranks continue");
+                err.println("millrace: rank " + failed.rank() + ": " + failed.message()
+                        + (failed.died() ? "; the other ranks continue" : "; the rank continues"));
                 err.flush();
+                if (!failed.died()) {
+                    return;
+                }
             } else {
                 exist = true;
             }
-            if (ended.add(event.rank())) {
-                events.accept(new RankEvent.Finished(event.rank()));
-            }
+            events.accept(new RankEvent.Finished(event.rank()));
         }
 
         /** Returns whether a rank has ended without a failure. */

@@ -1,0 +1,58 @@
+package org.millrace.cli.run;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.io.OutputStream;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.millrace.cli.run.RankEvent.Failed;
+import org.millrace.cli.run.RankEvent.Finished;
+
+class SurvivorsTest {
+
+    private final StringWriter printed = new StringWriter();
+    private final RunCommand.Survivors survivors = new RunCommand.Survivors(new PrintWriter(printed));
+    private final List<RankEvent> passed = Collections.synchronizedList(new ArrayList<>());
+
+    @Test
+    void aRankWithUnwritableOutputLivesUntilItEnds() {
+        var events = survivors.before(passed::add);
+        events.accept(new Failed(1, "what it writes cannot be passed on: full", "", false));
+        assertEquals(List.of(), passed);
+        assertFalse(survivors.exist());
+        assertEquals("millrace: rank 1: what it writes cannot be passed on: full; the rank continues",
+                printed.toString().strip());
+        events.accept(new Finished(1));
+        assertEquals(List.of(new Finished(1)), passed);
+        assertTrue(survivors.exist());
+    }
+
+    @Test
+    void unwritableOutputIsNotTheEndOfAProcess() {
+        OutputStream full = new OutputStream() {
+            @Override
+            public void write(int each) throws IOException {
+                throw new IOException("full");
+            }
+        };
+        CommandRanks ranks = new CommandRanks(1, new CommandRanks.Command(List.of("sh", "-c", "echo line; exit 0"),
+                rank -> Map.of(), Duration.ofSeconds(1)), full, full, passed::add);
+        ranks.start();
+        try {
+            assertTrue(ranks.awaitEnd(Duration.ofSeconds(60)));
+        } finally {
+            ranks.stop();
+        }
+        assertEquals(List.of(new Failed(0, "what it writes cannot be passed on: full", "", false), new Finished(0)),
+                List.copyOf(passed));
+    }
+}
