@@ -297,13 +297,17 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
      * of {@code millrace run}. If all ranks are on one host and share a place, the group that decides first at this
      * place continues. Otherwise a strict majority of the ranks continues.
      *
-     * @param deadline time to wait for living ranks; more than 0. A further loss during the call, and each further
-     *                 stopped rank, add at most half of this time, or 5 s
+     * @param deadline time to wait for living ranks, and again to complete the new communicator, at least 5 s; more
+     *                 than 0. A further loss during the call, and each further stopped rank, add at most half of this
+     *                 time, or 5 s
      * @return this rank's new communicator; the caller closes it
      * @throws IllegalArgumentException if the deadline is not more than 0
      * @throws ExcludedException        if other ranks continue without this rank, or may do so
-     * @throws MillraceException        if this communicator is closed, if its device cannot be shrunk, or if the new
-     *                                  group was not completed
+     * @throws AbortedException         if this rank has closed, aborted or shrunk this communicator before. It then
+     *                                  counts as dead, and the other ranks continue without it
+     * @throws DeadlineException        if the same new group was not completed in time twice; the peer is the missing
+     *                                  rank. Other reasons have exceptions of their own
+     * @throws MillraceException        if the device of this communicator cannot be shrunk
      */
     default Communicator shrink(Duration deadline) {
         throw new MillraceException(device().name() + " cannot be shrunk");
@@ -321,7 +325,8 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
      *                           if the living ranks are no majority and have no place to decide
      * @throws MismatchException if other ranks have called {@link #shrink(Duration)}. The next shrink of this rank
      *                           joins them
-     * @throws MillraceException if this communicator is closed, or its device has no agreements
+     * @throws AbortedException  if this rank has closed, aborted or shrunk this communicator before
+     * @throws MillraceException if the device of this communicator has no agreements
      */
     default boolean agree(boolean value) {
         throw new MillraceException(device().name() + " has no agreements");
@@ -370,7 +375,8 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
      * Cancels every operation, sends the reason to the other ranks, and makes the communicator unusable. Returns when
      * no thread accesses an operand. On the other ranks every incomplete operation and every later call fails with an
      * {@link AbortedException}. The exception names this rank, and the class and message of the reason.
-     * {@link Millrace#run} aborts with the exception that a program throws.
+     * {@link Millrace#run} aborts with the exception that a program throws. The other ranks can
+     * {@linkplain #shrink(Duration) continue} without this rank, which cannot shrink this communicator afterwards.
      *
      * @param reason reason of the abort; null for none
      */

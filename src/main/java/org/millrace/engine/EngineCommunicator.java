@@ -377,7 +377,10 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
 
     private void requireRecoverable() {
         if (parts.recovery.isClosed()) {
-            throw new MillraceException(guard.label("the communicator is closed"));
+            throw new AbortedException(
+                    guard.label("the communicator was closed, aborted or shrunk before, so this rank"
+                            + " counts as dead and cannot continue with the others; it can join another group"),
+                    rank(), CommunicatorException.NO_RANK, null, null);
         }
     }
 
@@ -439,8 +442,8 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
 
     @Override
     public void abort(@Nullable Throwable reason) {
-        // A failed operation aborts by itself. The program may then shrink the communicator.
-        try (Recovery _ = reason instanceof CommunicatorException ? null : parts.recovery) {
+        // A failed operation aborts within its call. The program may then shrink the communicator.
+        try (Recovery _ = reason instanceof CommunicatorException && callers.isInCall() ? null : parts.recovery) {
             if (guard.close()) {
                 abortChildren(reason);
                 parts.failure.fail(new AbortedException(rank(), reason));

@@ -62,6 +62,11 @@ public final class CallerCheck {
         return true;
     }
 
+    /** Returns whether the current thread is in a call. */
+    public boolean isInCall() {
+        return USER.getOpaque(this) == Thread.currentThread();
+    }
+
     /** Ends a call, on the thread that began it. */
     public void exit(boolean isOutermost) {
         if (isOutermost) {

@@ -169,6 +169,27 @@ class ShrinkTest extends EngineFixture {
     }
 
     @Test
+    void aRankThatAbortsIsDeadAndCannotShrink() throws Exception {
+        run(2, communicator -> {
+            if (communicator.rank() == 1) {
+                communicator.abort(new CommunicatorException("given up", 1, CommunicatorException.NO_RANK, null, null));
+                String said = assertThrows(AbortedException.class, communicator::shrink).getMessage();
+                assertTrue(said.contains("this rank counts as dead"), said);
+                assertThrows(AbortedException.class, () -> communicator.agree(true));
+                return;
+            }
+            assertThrows(CommunicatorException.class, () -> {
+                while (true) {
+                    communicator.barrier();
+                }
+            });
+            try (Communicator alone = communicator.shrink(LONG)) {
+                assertEquals(1, alone.size());
+            }
+        });
+    }
+
+    @Test
     void aFailedCommunicatorAgrees() throws Exception {
         run(3, communicator -> {
             if (communicator.rank() == 0) {
