@@ -23,7 +23,7 @@ record DecisionPlace(Path directory, String group) {
 
     private static final Logger LOG = LogManager.getLogger(DecisionPlace.class);
     private static final int ROOT = 0;
-    /** Bits of a directory's mode: writable for all users, and files can be deleted by their owners only. */
+    /** Bits of a directory's mode: all users can write, and only the owner of a file can delete it. */
     private static final int OTHERS_WRITE = 0002;
     private static final int STICKY = 01000;
 
@@ -59,12 +59,11 @@ record DecisionPlace(Path directory, String group) {
 
     /** Checks that this user can create and link files in a directory, and that no other user can delete them. */
     private static void check(Path directory) throws IOException {
-        Integer owner = User.ownerOf(directory.toRealPath());
-        if (owner == null || owner != User.ID && owner != ROOT) {
-            throw new IOException("it does not belong to this user or root");
-        }
-        if (((int) Files.getAttribute(directory, "unix:mode") & (OTHERS_WRITE | STICKY)) == OTHERS_WRITE) {
-            throw new IOException("all users can delete files in it");
+        int owner = (int) Files.getAttribute(directory, "unix:uid");
+        int mode = (int) Files.getAttribute(directory, "unix:mode");
+        if (owner != User.ID && owner != ROOT || (mode & (OTHERS_WRITE | STICKY)) == OTHERS_WRITE) {
+            throw new IOException("other users can delete files in it: its owner is user " + User.text(owner)
+                    + ", its mode " + Integer.toOctalString(mode & 07777));
         }
         Path probe = Files.createTempFile(directory, ".millrace-", ".tmp");
         Path link = Path.of(probe + ".link");

@@ -4,7 +4,6 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.channels.ServerSocketChannel;
 import java.time.Duration;
-import java.util.Arrays;
 import java.util.BitSet;
 import java.util.Comparator;
 import java.util.List;
@@ -12,7 +11,6 @@ import java.util.Objects;
 import java.util.function.Function;
 import java.util.function.IntPredicate;
 import java.util.stream.IntStream;
-import java.util.stream.Stream;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
@@ -95,15 +93,13 @@ public final class Recovery implements AutoCloseable {
     private static final byte[] NOTHING = {};
     private static final List<Mail> ANSWERS = List.of(Mail.DECISION, Mail.PROPOSAL, Mail.FAILED, Mail.WAITING);
     /** Bounds of the time between two checks whether a rank still listens. */
-    private static final Duration MIN_PAUSE = Duration.ofMillis(20);
-    private static final Duration MAX_PAUSE = Duration.ofMillis(500);
+    private static final int MIN_PAUSE_MILLIS = 20;
+    private static final int MAX_PAUSE_MILLIS = 500;
     /**
      * Minimum time to wait for a rank after an earlier wait. Ranks notice a failure at different times, and the set-up
      * or the release of a communicator may take seconds where cores are scarce.
      */
     private static final Duration MIN_WAIT = Duration.ofSeconds(5);
-    /** Minimum number of checks within a deadline. */
-    private static final int CHECKS = 8;
 
     private final ControlPlane group;
     private final int self;
@@ -401,9 +397,9 @@ public final class Recovery implements AutoCloseable {
                 .mapToObj(rank -> requests[rank])
                 .max(Comparator.comparingInt(Request::ballot))
                 .orElseThrow();
+        BitSet of = present.stream().map(rank -> origins[rank]).collect(BitSet::new, BitSet::set, BitSet::or);
         byte[] proposal = latest.ballot() >= 0 ? latest.proposal()
-                : new Decision(kind, present.stream().allMatch(rank -> requests[rank].flag()), origins(present))
-                        .encode();
+                : new Decision(kind, present.stream().allMatch(rank -> requests[rank].flag()), of).encode();
         byte[] decision = place == null ? vote(at, present, proposal, later(deadline)) : place.decide(number, proposal);
         BitSet invited = Decision.decode(decision).members();
         byte[] invitation = invite(Decision.decode(decision));
@@ -414,10 +410,9 @@ public final class Recovery implements AutoCloseable {
 
     /** Waits for the requests of the awaited ranks. Those that are still awaited afterwards are late. */
     private void await(ControlPlane at, long tag, BitSet awaited, Request[] requests, Deadline deadline) {
-        Duration most = deadline.allowed().dividedBy(CHECKS);
-        Duration pause = MIN_PAUSE;
+        int pause = MIN_PAUSE_MILLIS;
         try (ListenerProbes probes = new ListenerProbes()) {
-            while (!awaited.isEmpty() && !deadline.expired()) {
+            for (; !awaited.isEmpty() && !deadline.expired(); pause = Math.min(2 * pause, MAX_PAUSE_MILLIS)) {
                 remove(awaited, rank -> probes.isGone(rank, meetings[rank].address()));
                 at.await(() -> {
                     remove(awaited, rank -> {
@@ -426,7 +421,7 @@ public final class Recovery implements AutoCloseable {
                         return request != null || at.isGone(rank - self);
                     });
                     return awaited.isEmpty() ? awaited : null;
-                }, deadline.orIn(pause));
+                }, deadline.orIn(Duration.ofMillis(pause)));
                 stopIfClosed();
                 IntStream.range(self + 1, requests.length)
                         .filter(rank -> requests[rank] != null)
@@ -436,7 +431,6 @@ public final class Recovery implements AutoCloseable {
                         .filter(to -> at.receive(to, Mail.AGREE.tag(number - 1)) != null
                                 || at.receive(to, Mail.SHRINK.tag(number - 1)) != null)
                         .forEach(to -> at.send(to, Mail.DECISION.tag(number - 1), last));
-                pause = Stream.of(pause.multipliedBy(2), most, MAX_PAUSE).min(Comparator.naturalOrder()).get();
             }
         }
     }
@@ -447,10 +441,6 @@ public final class Recovery implements AutoCloseable {
 
     private IntStream others(BitSet ranks) {
         return ranks.stream().filter(rank -> rank != self);
-    }
-
-    private BitSet origins(BitSet ranks) {
-        return ranks.stream().map(rank -> origins[rank]).collect(BitSet::new, BitSet::set, BitSet::or);
     }
 
     /**

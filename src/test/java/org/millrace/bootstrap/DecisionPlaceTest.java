@@ -46,7 +46,8 @@ class DecisionPlaceTest {
     @Test
     void aDirectoryInWhichAllUsersCanDeleteIsRefused() throws IOException {
         Files.setAttribute(directory, "unix:mode", 0777);
-        assertRefused(directory, "all users can delete files in it");
+        assertRefused(directory,
+                "other users can delete files in it: its owner is user " + User.text(User.ID) + ", its mode 777");
         Files.setAttribute(directory, "unix:mode", 01777);
         assertFalse(new Directory(directory, true).key().isEmpty());
     }
@@ -56,9 +57,9 @@ class DecisionPlaceTest {
     void aDirectoryOfAnotherUserIsRefused() throws IOException {
         Path other = Files.createDirectory(directory.resolve("other"));
         Files.setAttribute(other, "unix:uid", OTHER_USER);
-        assertRefused(other, "it does not belong to this user or root");
+        assertRefused(other, "its owner is user " + OTHER_USER);
         Path link = Files.createSymbolicLink(directory.resolve("link"), other);
-        assertRefused(link, "it does not belong to this user or root");
+        assertRefused(link, "its owner is user " + OTHER_USER);
     }
 
     @Test
