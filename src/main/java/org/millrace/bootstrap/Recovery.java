@@ -100,6 +100,8 @@ public final class Recovery implements AutoCloseable {
      * or the release of a communicator may take seconds where cores are scarce.
      */
     private static final Duration MIN_WAIT = Duration.ofSeconds(5);
+    /** Maximum number of attempts to complete the same group. */
+    private static final int MAX_ATTEMPTS = 2;
 
     private final ControlPlane group;
     private final int self;
@@ -200,6 +202,7 @@ public final class Recovery implements AutoCloseable {
     public <T> T shrink(Duration allowed, long begun, Function<ControlPlane, T> assemble) {
         Deadline deadline = Deadline.since(begun, allowed);
         MillraceException failed = null;
+        int attempts = 0;
         while (true) {
             Decision decision = decide(Mail.SHRINK, true, deadline);
             if (decision.kind() != Mail.SHRINK) {
@@ -207,7 +210,8 @@ public final class Recovery implements AutoCloseable {
             }
             List<Integer> ranks =
                     members.stream().filter(rank -> decision.members().get(origins[rank])).boxed().toList();
-            if (failed != null && ranks.size() == members.cardinality()) {
+            attempts = ranks.size() == members.cardinality() ? attempts + 1 : 1;
+            if (failed != null && attempts > MAX_ATTEMPTS) {
                 throw failed;
             }
             members.clear();
