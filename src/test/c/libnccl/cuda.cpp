@@ -167,7 +167,7 @@ struct Memory {
   size_t size;
   int device;
   bool host;
-  int file; /* descriptor of mapped memory; -1 for other memory */
+  int handle; /* of mapped memory; -1 for other memory */
 };
 
 std::mutex memoryLock;
@@ -187,9 +187,9 @@ std::pair<uintptr_t, Memory> find(const void *pointer) {
   return {0, {0, 0, true, -1}};
 }
 
-int add(const void *pointer, size_t size, bool host, int file = -1) {
+int add(const void *pointer, size_t size, bool host, int handle = -1) {
   std::lock_guard<std::mutex> guard(memoryLock);
-  memories[number(pointer)] = {size, currentDevice, host, file};
+  memories[number(pointer)] = {size, currentDevice, host, handle};
   return SUCCESS;
 }
 
@@ -223,7 +223,8 @@ int attribute(int *value, int attribute) {
   case 75: *value = 9; break;                // major number of the compute capability
   case 97: *value = 227 << 10; break;        // shared memory per block, in bytes
   case 102: *value = 1; break;               // virtual memory management
-  default: *value = 0;                       // no GPUDirect, multicast or fabric
+  case 116: *value = 1; break;               // GPUDirect RDMA
+  default: *value = 0;                       // no DMA-BUF, multicast or fabric
   }
   return SUCCESS;
 }
@@ -577,16 +578,20 @@ struct Properties {
   uint64_t flags;
 };
 
-int duplicate(int *copy, int file) {
-  *copy = fcntl(file, F_DUPFD_CLOEXEC, 0);
-  return *copy < 0 ? INVALID_VALUE : SUCCESS;
+/** Changes the number of references to a handle. The program and each mapping have some; the last one closes it. */
+int refer(int handle, int change) {
+  static auto &references = *new std::map<int, int>;
+  std::lock_guard<std::mutex> guard(memoryLock);
+  if (handle < 0 || references[handle] + change < 0) return INVALID_VALUE;
+  if ((references[handle] += change) == 0) close(handle);
+  return SUCCESS;
 }
 
 API cuMemCreate(uint64_t *handle, size_t size, const Properties *properties, unsigned long long) {
   count("cuMemCreate");
   *handle = memfd_create("cuMemCreate", MFD_CLOEXEC);
   bool complete = ftruncate(*handle, size) == 0 && pwrite(*handle, properties, sizeof *properties, size) > 0;
-  return complete ? SUCCESS : OUT_OF_MEMORY;
+  return complete ? refer(*handle, 1) : OUT_OF_MEMORY;
 }
 
 API cuMemGetAllocationPropertiesFromHandle(Properties *properties, uint64_t handle) {
@@ -594,7 +599,7 @@ API cuMemGetAllocationPropertiesFromHandle(Properties *properties, uint64_t hand
   return pread(handle, properties, sizeof *properties, at) == sizeof *properties ? SUCCESS : INVALID_VALUE;
 }
 
-API cuMemRelease(uint64_t handle) { return close(handle) == 0 ? SUCCESS : INVALID_VALUE; }
+API cuMemRelease(uint64_t handle) { return refer(handle, -1); }
 
 API cuMemAddressReserve(void **address, size_t size, size_t, void *, unsigned long long) {
   *address = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -603,36 +608,39 @@ API cuMemAddressReserve(void **address, size_t size, size_t, void *, unsigned lo
 
 API cuMemAddressFree(void *address, size_t size) { return munmap(address, size) == 0 ? SUCCESS : INVALID_VALUE; }
 
-/** A mapping has a handle of its own. */
 API cuMemMap(void *address, size_t size, size_t offset, uint64_t handle, unsigned long long) {
   constexpr int ON_DEVICE = 1;
   Properties properties;
-  int file;
-  if (cuMemGetAllocationPropertiesFromHandle(&properties, handle) != SUCCESS || duplicate(&file, handle) != SUCCESS ||
+  if (cuMemGetAllocationPropertiesFromHandle(&properties, handle) != SUCCESS ||
       mmap(address, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, handle, offset) == MAP_FAILED)
     return INVALID_VALUE;
-  add(address, size, properties.locationType != ON_DEVICE, file);
-  return SUCCESS;
+  add(address, size, properties.locationType != ON_DEVICE, handle);
+  return refer(handle, 1);
 }
 
 API cuMemUnmap(void *address, size_t size) {
-  close(find(address).second.file);
+  Memory memory = find(address).second;
+  if (memory.size != size || memory.handle < 0) return INVALID_VALUE;
   remove(address);
   mmap(address, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-  return SUCCESS;
+  return refer(memory.handle, -1);
 }
 
 API cuMemSetAccess(void *, size_t, const void *, size_t) { return SUCCESS; }
-API cuMemExportToShareableHandle(int *file, uint64_t handle, int, unsigned long long) { return duplicate(file, handle); }
+
+API cuMemExportToShareableHandle(int *file, uint64_t handle, int, unsigned long long) {
+  *file = fcntl(handle, F_DUPFD_CLOEXEC, 0);
+  return *file < 0 ? INVALID_VALUE : SUCCESS;
+}
 
 API cuMemImportFromShareableHandle(uint64_t *handle, void *file, int) {
-  *handle = 0;
-  return duplicate(reinterpret_cast<int *>(handle), number(file));
+  *handle = fcntl(number(file), F_DUPFD_CLOEXEC, 0);
+  return refer(*handle, 1);
 }
 
 API cuMemRetainAllocationHandle(uint64_t *handle, void *address) {
-  *handle = 0;
-  return duplicate(reinterpret_cast<int *>(handle), find(address).second.file);
+  *handle = find(address).second.handle;
+  return refer(*handle, 1);
 }
 
 API cuCtxGetCurrent(void **context) { return store(context, &currentDevice); }

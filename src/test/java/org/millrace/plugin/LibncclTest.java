@@ -25,16 +25,20 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.CCompiler;
+import org.millrace.library.LibraryDirectories;
+import org.millrace.nccl.NcclLibrary;
 import org.millrace.net.ucx.Ucx;
 import org.opentest4j.TestAbortedException;
 
 /**
  * An unmodified libnccl on a machine without a GPU, with its own proxy and with the plugin. CUDA and NCCL's kernels run
- * on CPU threads; see {@code src/test/c/libnccl}. The property {@code millrace.nccl} names the library.
+ * on CPU threads; see {@code src/test/c/libnccl}. The property {@code millrace.nccl} names the library. Without the
+ * property an installed Python package has it.
  */
 @Tag("nccl")
 class LibncclTest {
 
+    private static final String VERSION = "2.30.7";
     private static final Path SOURCES = Path.of("src", "test", "c", "libnccl");
     private static final Path BUILT = Path.of("target", "libnccl");
     private static final String ALL_TYPES = "0,1,2,3,4,5,6,7,8,9,10,11";
@@ -50,7 +54,7 @@ class LibncclTest {
     private static final long SEED = Long.getLong("millrace.nccl.seed", 1);
     private static final int ROUNDS = Integer.getInteger("millrace.nccl.rounds", 25);
     private static final long DEADLINE_SECONDS = 180 + ROUNDS;
-    private static final Map<String, String> OWN = Map.of("NCCL_NET_PLUGIN", "none");
+    private static final Map<String, String> OWN = Map.of("NCCL_NET_PLUGIN", "none", "NCCL_DEBUG", "WARN");
     /** Last line of a rank. */
     private static final Pattern TOTALS =
             Pattern.compile("rank \\d+: (\\d+) operations, (\\d+) elements, (\\d+) wrong");
@@ -74,9 +78,21 @@ class LibncclTest {
             return TOTALS.matcher(output).results().mapToLong(rank -> Long.parseLong(rank.group(group))).sum();
         }
 
+        /**
+         * Asserts that nothing warned. With NCCL_IB_DISABLE=1 libnccl calls its wrapper of InfiniBand nevertheless,
+         * which warns.
+         */
+        void assertNoWarning() {
+            assertEquals(List.of(),
+                    output.lines()
+                            .filter(line -> line.contains("NCCL WARN") && !line.contains("(wrap_ibv_alloc_pd)"))
+                            .toList());
+        }
+
         /** Asserts that each rank has compared the given number of operations, and that all elements were right. */
         void assertRight(int ranks, int operations) {
             assertEquals(0, exit, output);
+            assertNoWarning();
             assertEquals(ranks, output.lines()
                     .filter(line -> line.matches("rank \\d+: " + operations + " operations, \\d+ elements, 0 wrong"))
                     .count(), output);
@@ -124,6 +140,7 @@ class LibncclTest {
         /** Asserts that the given number of ranks ended, and that they compared elements that were all right. */
         void assertRight(int ranks) {
             assertEquals(0, exit, output);
+            assertEquals(0, count("Cuda failure"), output);
             assertEquals(0, count(" 0 elements, "), output);
             assertEquals(ranks, count(" elements, 0 wrong"), output);
         }
@@ -131,9 +148,10 @@ class LibncclTest {
 
     @BeforeAll
     static void build() throws Exception {
-        String path = System.getProperty("millrace.nccl");
-        assumeTrue(path != null, "no libnccl: -Dmillrace.nccl names the libnccl.so.2 of NCCL 2.30.7");
-        nccl = Path.of(path).toRealPath();
+        Path library = library();
+        assumeTrue(library != null, "no libnccl of NCCL " + VERSION
+                + ": -Dmillrace.nccl=PATH names its libnccl.so.2, or pip install nvidia-nccl-cu13==" + VERSION);
+        nccl = library.toRealPath();
         Files.createDirectories(BUILT);
         try {
             compile();
@@ -141,6 +159,20 @@ class LibncclTest {
             fail("the tests of libnccl need compilers: " + noCompiler.getMessage(), noCompiler);
         }
         jar = WholeJar.write(BUILT.resolve("classes.jar").toAbsolutePath());
+    }
+
+    /** Returns the library that the property names, or the one of a Python package; null without both. */
+    private static Path library() {
+        String named = System.getProperty("millrace.nccl");
+        return named != null ? Path.of(named)
+                : LibraryDirectories.list(Path.of("/"), System::getenv, List.of("nvidia/nccl/lib"))
+                        .stream()
+                        .filter(directory -> directory.endsWith("nvidia/nccl/lib"))
+                        .map(directory -> directory.resolve("libnccl.so.2"))
+                        .filter(file -> Files.exists(file)
+                                && NcclLibrary.load(file.toString()).versionText().equals(VERSION))
+                        .findFirst()
+                        .orElse(null);
     }
 
     private static void compile() throws Exception {
@@ -271,8 +303,9 @@ class LibncclTest {
         one.assertRight(1, (3 * 2 + 8) * 10 * 2);
         assertEquals(List.of(Set.of("OneRankReduce")), one.kernels(), one.output());
         for (String protocol : List.of("LL", "LL128", "Simple")) {
-            Outcome outcome = run(Map.of("NCCL_NET_PLUGIN", "none", "NCCL_PROTO", protocol), 3, 3, "1000,300001",
-                    FLOATS, SUM, "allGatherV");
+            Map<String, String> environment = new TreeMap<>(OWN);
+            environment.put("NCCL_PROTO", protocol);
+            Outcome outcome = run(environment, 3, 3, "1000,300001", FLOATS, SUM, "allGatherV");
             outcome.assertRight(3, 2);
             assertEquals(Collections.nCopies(3, Set.of("AllGatherV/Ring/" + protocol)), outcome.kernels(),
                     outcome.output());
@@ -293,7 +326,8 @@ class LibncclTest {
                     "4 | 2 | 2 | MILLRACE_NET=ucx", "5 | 3 | 2 | MILLRACE_TAKEOVER=0", "6 | 8 | 4 | NCCL_MAX_CTAS=1",
                     "7 | 2 | 2 | NCCL_PROTO=LL128 NCCL_CUMEM_ENABLE=1",
                     "8 | 3 | 3 | NCCL_PROTO=Simple MILLRACE_NET=socket",
-                    "9 | 3 | 1 | NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1"})
+                    "9 | 3 | 1 | NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1",
+                    "10 | 2 | 2 | MILLRACE_NET=shm MILLRACE_DEVICE_SLOTS=1"})
     void randomOperations(int number, int ranks, int hosts, String settings) throws Exception {
         Ucx.assumeUsable(settings.equals("MILLRACE_NET=ucx") ? "ucx" : "");
         Map<String, String> environment = environment(SMALL);
@@ -302,9 +336,17 @@ class LibncclTest {
             environment.putAll(plugin("MILLRACE_TAKEOVER=1"));
             environment.putAll(environment(settings.split(" ")));
         }
+        boolean deviceSlots = environment.containsKey("MILLRACE_DEVICE_SLOTS");
+        if (deviceSlots) { // The plugin copies with the stub of the driver.
+            environment.put("LD_LIBRARY_PATH", HostProgram.compileStub("cuda.c", "libcuda.so.1").toString());
+        }
         Outcome outcome =
                 run(environment, ranks, hosts, "random", Long.toString(SEED + number), Integer.toString(ROUNDS));
         outcome.assertRight(ranks);
+        outcome.assertNoWarning();
+        if (deviceSlots) {
+            outcome.assertEachRankLogged(ranks, "Channel .* via NET/Millrace/0/GDRDMA");
+        }
         if (!settings.equals("own")) {
             outcome.assertPlugin(ranks, environment);
         }
@@ -321,8 +363,15 @@ class LibncclTest {
             "kill, 3, socket, 2"})
     void life(String scenario, int ranks, String network, int survivors) throws Exception {
         Map<String, String> environment = plugin("MILLRACE_TAKEOVER=1", SMALL, "MILLRACE_NET=" + network);
+        boolean inOrder = scenario.equals("order");
+        if (inOrder) { // The scenario creates 18 communicators, whose connections take most of its time.
+            environment.put("NCCL_MAX_NCHANNELS", "2");
+        }
         Outcome outcome = run(environment, ranks, ranks, "life", scenario);
         outcome.assertRight(survivors);
+        if (inOrder) {
+            outcome.assertNoWarning();
+        }
         outcome.assertPlugin(ranks, environment);
     }
 
