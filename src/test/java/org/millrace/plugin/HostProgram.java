@@ -29,7 +29,7 @@ public final class HostProgram {
     private static final Path BUILT = Path.of("target", "plugin-host");
     private static final Path CLASSES = Path.of("target", "classes");
     /** Jar of the classes under test and their dependencies. A class archive accepts no folder. */
-    private static final Path JAR = BUILT.resolve("classes.jar").toAbsolutePath();
+    private static final Path JAR = BUILT.resolve("classes" + PlantedFault.NAME + ".jar").toAbsolutePath();
     /** Class archive of a takeover. Without the archive, a third of the JVM's start would be the loading of classes. */
     private static final Path ARCHIVE = BUILT.resolve("classes.jsa").toAbsolutePath();
     private static final long DEADLINE_SECONDS = 120;
@@ -106,6 +106,9 @@ public final class HostProgram {
 
     public static HostProgram compile(String name, String... definitions) throws Exception {
         jar();
+        if (!PlantedFault.NAME.isEmpty()) { // The archive has the classes without the fault.
+            return compileAlone(name, definitions);
+        }
         HostProgram takeover = compileAlone("takeover_host", "-DNET_VERSION=12");
         build(ARCHIVE, CLASSES, fresh -> takeover.archive(fresh));
         return compileAlone(name, definitions).with("MILLRACE_JAVA_OPTS",

@@ -25,13 +25,14 @@ public final class WholeJar {
 
     static Path make(Path jar) throws IOException, InterruptedException {
         HostProgram.library(); // compiles the classes if necessary
+        Path faulty = PlantedFault.NAME.isEmpty() ? null : PlantedFault.compile(PlantedFault.NAME);
         try (JarOutputStream out = new JarOutputStream(Files.newOutputStream(jar), manifest())) {
             for (String entry : System.getProperty("java.class.path").split(":")) {
                 if (Path.of(entry).endsWith("target/classes")) {
-                    addAll(out, Path.of(entry));
+                    addAll(out, Path.of(entry), faulty);
                 } else if (entry.contains("log4j-api") || entry.contains("picocli")) {
                     try (var zip = FileSystems.newFileSystem(Path.of(entry))) {
-                        addAll(out, zip.getPath("/"));
+                        addAll(out, zip.getPath("/"), null);
                     }
                 }
             }
@@ -47,14 +48,16 @@ public final class WholeJar {
         return manifest;
     }
 
-    private static void addAll(JarOutputStream out, Path root) throws IOException {
+    /** Adds the files of a folder. A file that the folder {@code instead} has, too, is taken from there. */
+    private static void addAll(JarOutputStream out, Path root, Path instead) throws IOException {
         try (Stream<Path> files = Files.walk(root)) {
             for (Path file : (Iterable<Path>) files.filter(Files::isRegularFile)::iterator) {
                 String name = root.relativize(file).toString();
                 if (!name.equals("module-info.class")
                         && (!name.startsWith("META-INF/") || name.matches("META-INF/(native|services)/.*"))) {
                     out.putNextEntry(new ZipEntry(name));
-                    Files.copy(file, out);
+                    Files.copy(instead != null && Files.exists(instead.resolve(name)) ? instead.resolve(name) : file,
+                            out);
                 }
             }
         }
