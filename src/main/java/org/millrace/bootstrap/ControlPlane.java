@@ -52,6 +52,8 @@ public final class ControlPlane implements AutoCloseable {
     /** Loop of this rank; null in a group of one, which has no peers. */
     private final @Nullable ControlLoop loop;
     private final JoinOptions options;
+    /** Rendezvous of the group, as in the traces of all its ranks. */
+    private String where = "";
     /** Descent of a group that a recovery has made; null for any other group. */
     private Recovery.@Nullable Descent descent;
     /** Deadline of a recovery that completes this group; null otherwise. */
@@ -126,10 +128,21 @@ public final class ControlPlane implements AutoCloseable {
         return plane;
     }
 
+    /**
+     * Shows in the process's trace that this rank sets up its communicator, and the ranks that its collective calls
+     * wait for, until the result is closed.
+     */
+    public JoinTrace traceSetUp() {
+        JoinTrace setUp = loop == null ? JoinTrace.NONE : JoinTrace.open(rank(), size(), where);
+        group.trace(setUp);
+        return setUp;
+    }
+
     private ControlPlane complete(Rendezvous rendezvous, Deadline deadline, Consumer<ControlPlane> begun) {
         try {
             begun.accept(this);
-            group.awaitComplete(deadline, rendezvous.toString());
+            where = rendezvous.toString();
+            group.awaitComplete(deadline, where);
             return this;
         } catch (MillraceException e) {
             tellOthers(e);

@@ -39,8 +39,8 @@ final class GroupState {
     }
 
     private final RankIdentity self;
-    /** Trace that shows the absent ranks. */
-    private final JoinTrace trace;
+    /** Trace that shows the absent ranks, or the ranks that a collective call waits for. */
+    private volatile JoinTrace trace;
     private final @Nullable RankIdentity[] present;
     private final boolean[] left;
     private final GroupCalls collectives;
@@ -54,6 +54,8 @@ final class GroupState {
 
     private volatile @Nullable RemoteFailure failure;
     private volatile Runnable onEvent = () -> {};
+    /** Contribution of this rank whose call waits for other ranks; null if no call waits. */
+    private @Nullable Contribution called;
     private @Nullable RemoteFailure ownFailure;
     private @Nullable String refusal;
     private boolean closed;
@@ -113,11 +115,27 @@ final class GroupState {
     }
 
     private void traceAbsent() {
-        trace.missing(absent().collect(BitSet::new, BitSet::set, BitSet::or));
+        traceMissing(absent());
+    }
+
+    private void traceMissing(IntStream missing) {
+        trace.missing(missing.collect(BitSet::new, BitSet::set, BitSet::or));
+    }
+
+    /** Sets the trace of this rank's set-up. The other ranks' calls wait for this rank until its next call. */
+    void trace(JoinTrace setUp) {
+        trace = setUp;
+        setUp.activity("sets up its communicator");
+        traceMissing(IntStream.of(self.rank()));
     }
 
     void contributed(Contribution part) throws ProtocolException {
-        update(part.rank(), () -> collectives.add(part));
+        update(part.rank(), () -> {
+            collectives.add(part);
+            if (called != null) {
+                traceMissing(collectives.missing(called.sequence()));
+            }
+        });
     }
 
     void arrived(PeerMessage message) throws ProtocolException {
@@ -313,6 +331,8 @@ final class GroupState {
         String what = name(own.collective(), sequence);
         lock.lock();
         try {
+            called = own;
+            traceMissing(collectives.missing(sequence));
             while (collectives.missing(sequence).findAny().isPresent()) {
                 stopIfFailed(what);
                 stopIfDeparted(collectives.missing(sequence), what);
@@ -341,6 +361,8 @@ final class GroupState {
             result[self.rank()] = own.data().clone();
             return result;
         } finally {
+            called = null;
+            traceMissing(IntStream.of(self.rank()));
             lock.unlock();
         }
     }

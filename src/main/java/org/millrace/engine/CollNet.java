@@ -226,7 +226,7 @@ final class CollNet {
 
                 @Override
                 public Pending<CollectiveNetwork> connect(byte[][] handles, int rank) {
-                    return FullMesh.begin(network, here, handles, rank, KEY + number)
+                    return FullMesh.begin(network, here, handles, rank, KEY + number, 0)
                             .map(made -> new MeshNetwork(rank, network, List.of(made), null));
                 }
 

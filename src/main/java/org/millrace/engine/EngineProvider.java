@@ -16,6 +16,7 @@ import org.millrace.library.BundledLibrary;
 import org.millrace.net.link.Fault;
 import org.millrace.net.link.LinkNetwork;
 import org.millrace.proxy.SliceLists.PieceCheck;
+import org.millrace.trace.JoinTrace;
 
 /** Provider of communicators on the emulated device. */
 public final class EngineProvider implements CommunicatorProvider {
@@ -47,7 +48,12 @@ public final class EngineProvider implements CommunicatorProvider {
      */
     static EngineCommunicator assemble(ControlPlane control, Configuration configuration,
             @Nullable EngineThreads shared) {
-        CommunicatorParts parts = new CommunicatorParts(control, configuration, shared);
+        try (JoinTrace _ = control.traceSetUp()) {
+            return assemble(new CommunicatorParts(control, configuration, shared), control);
+        }
+    }
+
+    private static EngineCommunicator assemble(CommunicatorParts parts, ControlPlane control) {
         try {
             EngineCommunicator communicator = new EngineCommunicator(parts);
             parts.connectors.await();

@@ -25,6 +25,7 @@ import org.millrace.net.Listener;
 import org.millrace.net.Network;
 import org.millrace.net.connection.FullMesh;
 import org.millrace.rehearsal.Recording;
+import org.millrace.trace.JoinTrace;
 
 /**
  * Rank of a group that uses GIN (GPU-initiated networking) on the emulated device. It joins the other ranks and
@@ -68,6 +69,7 @@ public final class GinRank implements AutoCloseable {
             control = resources.add(ControlPlane.join(rendezvous, rank, size,
                     JoinOptions.of(configuration, CommunicatorListener.STANDARD_ERROR)));
             ControlPlane joined = control;
+            JoinTrace setUp = resources.add(control.traceSetUp());
             Agreement agreement = Agreement.reach(control, configuration);
             EngineOptions options = EngineOptions.decide(configuration, agreement);
             Recording.open(configuration, LogManager.getLogger(GinRank.class)::warn);
@@ -76,11 +78,12 @@ public final class GinRank implements AutoCloseable {
             Network network = resources.add(Networks.open(configuration, agreement));
             FullMesh mesh;
             try (Listener here = network.listen()) {
-                mesh = FullMesh.connect(network, here, control.allGather(here.address()), rank, KEY,
+                mesh = FullMesh.connect(network, here, control.allGather(here.address()), rank, KEY, number,
                         options.connectDeadline(),
                         () -> joined.failure() == null ? null : new GinException(joined.failure().message()));
                 control.barrier(); // No rank may begin, and perhaps end, before its peers' connections are made.
             }
+            setUp.close();
             GinCommunicator communicator = new GinCommunicator(number, rank, mesh.senders(), mesh.receivers(),
                     GinOptions.defaults().withCheck(options.check()), failure -> joined.fail(failure));
             GinAgent agent = new GinAgent("gin-" + rank);

@@ -124,7 +124,7 @@ final class CollNetPlugin {
         List<FullMesh> meshes = new ArrayList<>();
         try {
             for (int each = 0; each < count; each++) {
-                FullMesh mesh = FullMesh.connect(here.network(), here.listener(), addresses, rank, key + each,
+                FullMesh mesh = FullMesh.connect(here.network(), here.listener(), addresses, rank, key + each, 0,
                         deadline(), () -> null);
                 meshes.add(mesh);
             }

@@ -17,6 +17,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.millrace.file.ProcessIdentity;
 import org.millrace.trace.Hang;
+import org.millrace.trace.JoinTrace;
 import org.millrace.trace.OwnTrace;
 import org.millrace.trace.TraceReader;
 import org.millrace.trace.Verdict;
@@ -95,5 +96,29 @@ class HangingJoinTest {
             await(rendezvous, "Rank 1 ", "connects to rank 0 at 127.0.0.1:" + silent.getLocalPort());
             one.cancel(true);
         }
+    }
+
+    @Test
+    void aRankThatIsLateInItsSetUpIsNamed() throws Exception {
+        String rendezvous = Ranks.freeTcp();
+        FutureTask<ControlPlane> zero = joining(rendezvous, 0, 2);
+        try (ControlPlane one = ControlPlane.join(rendezvous, 1, 2, Ranks.TIMEOUT);
+                ControlPlane other = Ranks.get(zero);
+                JoinTrace _ = other.traceSetUp();
+                JoinTrace _ = one.traceSetUp()) {
+            FutureTask<byte[][]> waiting = Ranks.async(() -> other.allGather(new byte[1]));
+            await(rendezvous, "Rank 1 has not joined: rank 0 waits at " + rendezvous + "; rank 1 (pid ",
+                    ", running) sets up its communicator");
+            one.allGather(new byte[1]);
+            Ranks.get(waiting);
+            FutureTask<Void> barrier = Ranks.async(() -> {
+                one.barrier();
+                return null;
+            });
+            await(rendezvous, "Rank 0 has not joined: rank 1 waits at " + rendezvous + "; rank 0 (pid ", "sets up");
+            other.barrier();
+            Ranks.get(barrier);
+        }
+        assertTrue(verdicts(rendezvous).isEmpty(), () -> "the set-up has ended");
     }
 }

@@ -46,8 +46,8 @@ class DepartedPeerTest {
                 ExecutorService other = Executors.newSingleThreadExecutor()) {
             byte[][] addresses = {here.address(), there.address()};
             Future<FullMesh> peers =
-                    other.submit(() -> FullMesh.connect(ofPeer, there, addresses, 1, 5, TIMEOUT, () -> null));
-            FullMesh own = FullMesh.connect(network, here, addresses, 0, 5, TIMEOUT, () -> null);
+                    other.submit(() -> FullMesh.connect(ofPeer, there, addresses, 1, 5, 0, TIMEOUT, () -> null));
+            FullMesh own = FullMesh.connect(network, here, addresses, 0, 5, 0, TIMEOUT, () -> null);
             AtomicBoolean left = new AtomicBoolean();
             own.senders()[1] = new Forwarding.Sender(own.senders()[1]) {
                 @Override

@@ -63,8 +63,8 @@ class HostileFramesTest {
                 ExecutorService other = Executors.newSingleThreadExecutor()) {
             byte[][] addresses = {here.address(), there.address()};
             Future<FullMesh> hostile = other
-                    .submit(() -> FullMesh.connect(networks.getLast(), there, addresses, 1, 5, TIMEOUT, () -> null));
-            FullMesh own = FullMesh.connect(networks.getFirst(), here, addresses, 0, 5, TIMEOUT, () -> null);
+                    .submit(() -> FullMesh.connect(networks.getLast(), there, addresses, 1, 5, 0, TIMEOUT, () -> null));
+            FullMesh own = FullMesh.connect(networks.getFirst(), here, addresses, 0, 5, 0, TIMEOUT, () -> null);
             mesh = new MeshNetwork(0, networks.getFirst(), List.of(own), null);
             int request = when.equals("after") ? ask8() : MeshNetwork.NO_REQUEST;
             FrameHeader header = new FrameHeader();

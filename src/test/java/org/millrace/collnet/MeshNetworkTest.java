@@ -74,7 +74,7 @@ class MeshNetworkTest {
                     List<FullMesh> own = new ArrayList<>();
                     for (int each = 0; each < aggregators; each++) {
                         FullMesh mesh = FullMesh.connect(networks.get(self), listeners.get(self), addresses, self, each,
-                                TIMEOUT, () -> null);
+                                0, TIMEOUT, () -> null);
                         for (int peer = 0; late && self == ranks - 1 && peer < ranks - 1; peer++) {
                             mesh.senders()[peer] = new LateSender(mesh.senders()[peer]);
                         }

@@ -60,7 +60,7 @@ public final class CountingCollectives implements CollectiveNetworkProvider {
 
             @Override
             public Pending<CollectiveNetwork> connect(byte[][] handles, int rank) {
-                Pending<FullMesh> connections = FullMesh.begin(network, here, handles, rank, number);
+                Pending<FullMesh> connections = FullMesh.begin(network, here, handles, rank, number, 0);
                 return new Pending<>() {
                     @Override
                     public CollectiveNetwork poll() {

@@ -74,7 +74,7 @@ class GinFailureTest {
                 Network network = Networks.open(configuration, Agreement.reach(control, configuration));
                 Listener here = network.listen()) {
             EngineTrace.number(control);
-            FullMesh.connect(network, here, control.allGather(here.address()), 1, 0x47494EL, Duration.ofSeconds(20),
+            FullMesh.connect(network, here, control.allGather(here.address()), 1, 0x47494EL, 0, Duration.ofSeconds(20),
                     () -> null);
             control.barrier();
             waits.await();

@@ -28,19 +28,21 @@ public record FullMesh(@Nullable FrameSender[] senders, @Nullable FrameReceiver[
      * Establishes all connections of this rank at once. Every rank calls it. Blocks until all connections are
      * established.
      *
-     * @param network   the network that connects
-     * @param here      this rank's listener; may be closed afterwards
-     * @param addresses addresses of all ranks' listeners, ordered by rank
-     * @param rank      this rank
-     * @param key       distinguishes these connections from others of the same listener; equal on all ranks
-     * @param deadline  maximum time until all connections are established
-     * @param abort     returns a reason to give up, or null; polled repeatedly
+     * @param network      the network that connects
+     * @param here         this rank's listener; may be closed afterwards
+     * @param addresses    addresses of all ranks' listeners, ordered by rank
+     * @param rank         this rank
+     * @param key          distinguishes these connections from others of the same listener; equal on all ranks
+     * @param communicator hash of the communicator for the process's trace; 0 if unknown
+     * @param deadline     maximum time until all connections are established
+     * @param abort        returns a reason to give up, or null; polled repeatedly
      * @return the connections
      * @throws ConnectionException if the connections were not established in time; the message names the missing ranks
      */
     public static FullMesh connect(Network network, Listener here, byte[][] addresses, int rank, long key,
-            Duration deadline, Supplier<? extends @Nullable Throwable> abort) {
-        try (PendingMesh pending = new PendingMesh(network, here, addresses, rank, key)) {
+            long communicator, Duration deadline, Supplier<? extends @Nullable Throwable> abort) {
+        PendingMesh mesh = new PendingMesh(network, here, addresses, rank, key);
+        try (Pending<FullMesh> pending = new TracedPending<>(mesh, communicator, rank)) {
             long end = System.nanoTime() + deadline.toNanos();
             boolean late = false;
             FullMesh made = pending.poll();
@@ -50,7 +52,7 @@ public record FullMesh(@Nullable FrameSender[] senders, @Nullable FrameReceiver[
                     throw new ConnectionException("rank " + rank + " stops connecting: " + reason.getMessage(), reason);
                 }
                 if (late) {
-                    throw new ConnectionException("rank " + rank + ": no connection with rank " + pending.missing()
+                    throw new ConnectionException("rank " + rank + ": no connection with rank " + mesh.missing()
                             + " within " + deadline.toMillis() + " ms");
                 }
                 Waiting.pause(POLL_NANOS);
@@ -67,15 +69,17 @@ public record FullMesh(@Nullable FrameSender[] senders, @Nullable FrameReceiver[
      * Begins to establish all connections of this rank at once. Every rank calls it. The parameters have the same
      * meaning as in {@link #connect}.
      *
-     * @param network   the network that connects
-     * @param here      this rank's listener; must stay open until all connections are established
-     * @param addresses addresses of all ranks' listeners, ordered by rank
-     * @param rank      this rank
-     * @param key       distinguishes these connections from others of the same listener; equal on all ranks
+     * @param network      the network that connects
+     * @param here         this rank's listener; must stay open until all connections are established
+     * @param addresses    addresses of all ranks' listeners, ordered by rank
+     * @param rank         this rank
+     * @param key          distinguishes these connections from others of the same listener; equal on all ranks
+     * @param communicator hash of the communicator for the process's trace; 0 if unknown
      * @return the pending connections
      */
-    public static Pending<FullMesh> begin(Network network, Listener here, byte[][] addresses, int rank, long key) {
-        return new PendingMesh(network, here, addresses, rank, key);
+    public static Pending<FullMesh> begin(Network network, Listener here, byte[][] addresses, int rank, long key,
+            long communicator) {
+        return new TracedPending<>(new PendingMesh(network, here, addresses, rank, key), communicator, rank);
     }
 
     /** Closes all established connections. */
@@ -164,6 +168,17 @@ public record FullMesh(@Nullable FrameSender[] senders, @Nullable FrameReceiver[
             }
             over |= complete;
             return complete ? mesh : null;
+        }
+
+        /** Describes the first missing connection. */
+        @Override
+        public String describe() {
+            int peer = 0;
+            while (peer == rank || mesh.senders[peer] != null && mesh.receivers[peer] != null) {
+                peer++;
+            }
+            return "of the connections with all ranks, those with rank " + missing() + " are missing: "
+                    + (mesh.senders[peer] == null ? connecting[peer] : accepting[peer]).describe();
         }
 
         String missing() {

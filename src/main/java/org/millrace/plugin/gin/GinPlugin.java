@@ -199,7 +199,7 @@ public final class GinPlugin {
         Configuration settings = Configuration.ofPlugin(environment);
         Duration deadline = settings.ifSet(Settings.CONNECT_DEADLINE).orElse(CONNECT_DEADLINE);
         return FullMesh.connect(listening.endpoint.network(), listening.endpoint.listener(), addresses, rank, key,
-                deadline, () -> null);
+                listening.losses.communicator(), deadline, () -> null);
     }
 
     public void ginCreateContext(int version, long group, int signals, int counters, int contexts, int queueDepth,

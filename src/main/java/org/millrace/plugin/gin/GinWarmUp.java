@@ -207,8 +207,8 @@ final class GinWarmUp implements Runnable {
             Network network = endpoint.network();
             Listener listener = endpoint.listener();
             byte[][] addresses = {listener.address(), listener.address()};
-            FullMesh data = FullMesh.connect(network, listener, addresses, number, key, enough, () -> null);
-            FullMesh control = FullMesh.connect(network, listener, addresses, number, key + 1, enough, () -> null);
+            FullMesh data = FullMesh.connect(network, listener, addresses, number, key, 0, enough, () -> null);
+            FullMesh control = FullMesh.connect(network, listener, addresses, number, key + 1, 0, enough, () -> null);
             group = new GinGroup(number, network, device, data, control, resources.options(), null);
         }
 

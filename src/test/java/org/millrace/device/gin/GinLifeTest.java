@@ -145,11 +145,11 @@ class GinLifeTest {
             }
             Listener here = group.listeners[0];
             ConnectionException late = assertThrows(ConnectionException.class, () -> FullMesh.connect(group.networks[0],
-                    here, addresses, 0, 99, Duration.ofMillis(50), () -> null));
+                    here, addresses, 0, 99, 0, Duration.ofMillis(50), () -> null));
             assertEquals("rank 0: no connection with rank 1, 2 within 50 ms", late.getMessage());
             ConnectionException aborted =
                     assertThrows(ConnectionException.class, () -> FullMesh.connect(group.networks[0], here, addresses,
-                            0, 98, Duration.ofSeconds(20), () -> new IllegalStateException("the user left")));
+                            0, 98, 0, Duration.ofSeconds(20), () -> new IllegalStateException("the user left")));
             assertEquals("rank 0 stops connecting: the user left", aborted.getMessage());
         }
     }

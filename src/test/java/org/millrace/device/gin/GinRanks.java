@@ -74,7 +74,7 @@ final class GinRanks implements AutoCloseable {
         GinCommunicator[] made = new GinCommunicator[ranks];
         int key = communicators.size();
         run(rank -> {
-            FullMesh mesh = FullMesh.connect(networks[rank], listeners[rank], addresses, rank, key,
+            FullMesh mesh = FullMesh.connect(networks[rank], listeners[rank], addresses, rank, key, 0,
                     Duration.ofSeconds(20), () -> null);
             made[rank] = new GinCommunicator(0, rank, mesh.senders(), mesh.receivers(), options, failure -> {});
             agents[rank % agents.length].add(made[rank]);

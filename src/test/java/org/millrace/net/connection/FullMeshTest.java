@@ -72,7 +72,7 @@ class FullMeshTest {
         Network network = answering(Network.class, Hopeless<FrameSender>::new);
         Listener listener = answering(Listener.class, Missing::new);
         ConnectionException failed = assertThrows(ConnectionException.class,
-                () -> FullMesh.connect(network, listener, new byte[2][], 0, 1, DEADLINE, () -> null));
+                () -> FullMesh.connect(network, listener, new byte[2][], 0, 1, 0, DEADLINE, () -> null));
         assertTrue(failed.getMessage().contains(CAUSE), failed::getMessage);
     }
 }

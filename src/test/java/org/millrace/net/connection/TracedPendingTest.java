@@ -112,6 +112,24 @@ class TracedPendingTest {
     }
 
     @Test
+    void theMissingConnectionOfAMeshIsNamed() throws Exception {
+        try (NetEndpoint endpoint = endpoint(false);
+                ServerSocket silent = new ServerSocket(0, 10, InetAddress.getLoopbackAddress())) {
+            byte[] own = endpoint.listener().address();
+            byte[] other =
+                    SilentListener.address(new InetSocketAddress(silent.getInetAddress(), silent.getLocalPort()));
+            try (Pending<FullMesh> mesh = FullMesh.begin(endpoint.network(), endpoint.listener(),
+                    new byte[][] {own, other}, 0, 77, COMMUNICATOR)) {
+                TracedJoin join = awaitText(mesh,
+                        "of the connections with all ranks, those with rank 1 are missing: socket connection ");
+                assertTrue(join.activity().contains("port " + silent.getLocalPort() + " of 127.0.0.1"), join::toString);
+                assertEquals(List.of(COMMUNICATOR, 0, 0), List.of(join.hash(), join.rank(), join.size()));
+            }
+            assertEquals(List.of(), open(), "given up");
+        }
+    }
+
+    @Test
     void aConnectionThatFailsIsNotTracedAnyLonger() throws Exception {
         var failing = new Pending<FrameSender>() {
             private boolean fails;

@@ -111,9 +111,9 @@ class GinHostsTest {
         }
         try {
             together(rank -> {
-                FullMesh data = FullMesh.connect(networks[rank], listeners[rank], addresses, rank, 1,
+                FullMesh data = FullMesh.connect(networks[rank], listeners[rank], addresses, rank, 1, 0,
                         Duration.ofSeconds(30), () -> null);
-                FullMesh control = FullMesh.connect(networks[rank], listeners[rank], addresses, rank, 2,
+                FullMesh control = FullMesh.connect(networks[rank], listeners[rank], addresses, rank, 2, 0,
                         Duration.ofSeconds(30), () -> null);
                 Path directory = hosts == 2 && rank >= 2 ? elsewhere : ShmOptions.defaults().directory();
                 groups[rank] = new GinGroup(rank, networks[rank], in(directory, hardware[rank]), data, control,

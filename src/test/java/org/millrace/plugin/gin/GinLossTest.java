@@ -71,7 +71,7 @@ class GinLossTest {
         FullMesh[] meshes = new FullMesh[2];
         try {
             GinRankPair.together(rank -> meshes[rank] =
-                    FullMesh.connect(networks[rank], listeners[rank], addresses, rank, 1, TIMEOUT, () -> null));
+                    FullMesh.connect(networks[rank], listeners[rank], addresses, rank, 1, 0, TIMEOUT, () -> null));
             use.of(meshes);
         } finally {
             for (int rank = 0; rank < 2; rank++) {
@@ -115,7 +115,7 @@ class GinLossTest {
             FullMesh[] meshes = new FullMesh[2];
             GinRankPair.together(rank -> {
                 meshes[rank] =
-                        FullMesh.connect(network, rank == 0 ? one : other, addresses, rank, 1, TIMEOUT, () -> null);
+                        FullMesh.connect(network, rank == 0 ? one : other, addresses, rank, 1, 0, TIMEOUT, () -> null);
                 ranks[rank] = new GinExchange(rank, meshes[rank], TIMEOUT);
             });
             for (int round = 0; round < 4; round++) {
@@ -150,7 +150,7 @@ class GinLossTest {
                 addresses[1] = gone.address();
             }
             ConnectionException lost = assertThrows(ConnectionException.class,
-                    () -> FullMesh.connect(here, listener, addresses, 0, 1, Duration.ofSeconds(3), () -> null));
+                    () -> FullMesh.connect(here, listener, addresses, 0, 1, 0, Duration.ofSeconds(3), () -> null));
             assertTrue(lost.getMessage().matches("(?s)rank 0( cannot connect to|: no connection with) rank 1.*"),
                     lost.getMessage());
         }
@@ -202,10 +202,10 @@ class GinLossTest {
                     assertThrows(CudaException.class,
                             () -> plugin.ginConnect(0, pointers.address(), 2, 0, 0, listening, out.address()));
                 } else {
-                    meshes[0] =
-                            FullMesh.connect(network, listener, addresses, 1, theirs.key().high(), TIMEOUT, () -> null);
-                    meshes[1] =
-                            FullMesh.connect(network, listener, addresses, 1, theirs.key().low(), TIMEOUT, () -> null);
+                    meshes[0] = FullMesh.connect(network, listener, addresses, 1, theirs.key().high(), 0, TIMEOUT,
+                            () -> null);
+                    meshes[1] = FullMesh.connect(network, listener, addresses, 1, theirs.key().low(), 0, TIMEOUT,
+                            () -> null);
                 }
             });
             for (FullMesh mesh : meshes) {
@@ -232,9 +232,9 @@ class GinLossTest {
         try (Arena arena = Arena.ofShared()) {
             GinRankPair.together(rank -> {
                 FullMesh data =
-                        FullMesh.connect(networks[rank], listeners[rank], addresses, rank, 1, TIMEOUT, () -> null);
+                        FullMesh.connect(networks[rank], listeners[rank], addresses, rank, 1, 0, TIMEOUT, () -> null);
                 FullMesh control =
-                        FullMesh.connect(networks[rank], listeners[rank], addresses, rank, 2, TIMEOUT, () -> null);
+                        FullMesh.connect(networks[rank], listeners[rank], addresses, rank, 2, 0, TIMEOUT, () -> null);
                 InvocationHandler elsewhere =
                         (hardware, method, arguments) -> method.getName().equals("sharedDirectory") && rank == 1 ? sub
                                 : method.invoke(hosts[rank], arguments);

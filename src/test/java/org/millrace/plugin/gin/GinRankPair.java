@@ -50,9 +50,9 @@ final class GinRankPair implements AutoCloseable {
         }
         byte[][] addresses = {listeners[0].address(), listeners[1].address()};
         together(rank -> {
-            FullMesh data = FullMesh.connect(networks[rank], listeners[rank], addresses, rank, 1,
+            FullMesh data = FullMesh.connect(networks[rank], listeners[rank], addresses, rank, 1, 0,
                     Duration.ofSeconds(30), () -> null);
-            FullMesh control = FullMesh.connect(networks[rank], listeners[rank], addresses, rank, 2,
+            FullMesh control = FullMesh.connect(networks[rank], listeners[rank], addresses, rank, 2, 0,
                     Duration.ofSeconds(30), () -> null);
             groups[rank] =
                     new GinGroup(rank, networks[rank], hardware[rank], data, control, GinOptions.defaults(), losses());
