@@ -1,11 +1,6 @@
 package org.millrace.gin;
 
-import org.millrace.config.Settings.PayloadCheck;
 import org.millrace.net.FrameHeader;
-import org.millrace.net.FrameReceiver;
-import org.millrace.net.FrameSender;
-import org.millrace.net.check.CheckedReceiver;
-import org.millrace.net.check.CheckedSender;
 import org.millrace.net.check.FrameCheck;
 
 /**
@@ -16,24 +11,15 @@ final class GinCheck extends FrameCheck {
 
     private final String direction;
 
-    private GinCheck(LocalRank rank, String direction, int frames) {
+    /**
+     * Creates the check of a connection.
+     *
+     * @param frames maximum number of frames in flight. A receiver has 1: it accepts a frame only after the previous
+     *               frame's payload was checked, because both payloads may be written to the same bytes
+     */
+    GinCheck(LocalRank rank, String direction, int frames) {
         super(rank.options().check(), GinHeader.CHECKED, frames);
         this.direction = "rank " + rank.rank() + direction;
-    }
-
-    /** Returns the given sender, or a sender that also checks payloads. */
-    static FrameSender of(LocalRank rank, int peer, FrameSender sender) {
-        return rank.options().check() == PayloadCheck.OFF ? sender
-                : new CheckedSender(sender, new GinCheck(rank, " -> rank " + peer, rank.options().depth()));
-    }
-
-    /**
-     * Returns the given receiver, or a receiver that also checks payloads. The checking receiver accepts a frame only
-     * after the previous frame's payload was checked, because both payloads may be written to the same bytes.
-     */
-    static FrameReceiver of(LocalRank rank, int peer, FrameReceiver receiver) {
-        return rank.options().check() == PayloadCheck.OFF ? receiver
-                : new CheckedReceiver(receiver, new GinCheck(rank, " <- rank " + peer, 1));
     }
 
     @Override

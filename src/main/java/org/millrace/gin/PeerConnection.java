@@ -33,13 +33,14 @@ final class PeerConnection extends GinPeer {
      */
     public PeerConnection(LocalRank rank, int peer, FrameSender sender, FrameReceiver receiver) {
         super(rank, peer);
-        this.sender = GinCheck.of(rank, peer, sender);
+        this.sender = new GinCheck(rank, " -> rank " + peer, rank.options().depth()).of(sender);
         frames = new OutboundFrames(this.sender, rank.options().depth());
         framePath = new FramePath(rank, frames, null);
         directPath = new DirectPath(rank, peer, frames);
         getPath = new GetPath(rank, frames);
         bytesPath = framePath;
-        inbound = new FrameDispatcher(rank, peer, GinCheck.of(rank, peer, receiver), getPath, answers);
+        inbound = new FrameDispatcher(rank, peer, new GinCheck(rank, " <- rank " + peer, 1).of(receiver), getPath,
+                answers);
         OutboundFrame hello = frames.next();
         GinHeader.hello(hello.header, rank.rank(), rank.ranks(), rank.options().chunkBytes());
         frames.add();

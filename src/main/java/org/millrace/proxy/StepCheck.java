@@ -4,10 +4,6 @@ import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
 import org.millrace.config.Settings.PayloadCheck;
 import org.millrace.net.FrameHeader;
-import org.millrace.net.FrameReceiver;
-import org.millrace.net.FrameSender;
-import org.millrace.net.check.CheckedReceiver;
-import org.millrace.net.check.CheckedSender;
 import org.millrace.net.check.FrameCheck;
 
 /** The check of the payloads of steps between two proxies. */
@@ -17,31 +13,16 @@ public final class StepCheck extends FrameCheck {
     private final Object name;
     private final boolean announced;
 
-    private StepCheck(PayloadCheck action, Object name, boolean announced) {
+    /**
+     * Creates the check of a connection between a {@link SendProxy} and a {@link ReceiveProxy}.
+     *
+     * @param name      object with the connection's name as text, which only messages use
+     * @param announced true if the operations are announced; headers then contain the operations
+     */
+    public StepCheck(PayloadCheck action, Object name, boolean announced) {
         super(action, StepHeader.PROTOCOL, ConnectionLayout.SLOTS);
         this.name = name;
         this.announced = announced;
-    }
-
-    /**
-     * {@return the sender for a {@link SendProxy}: the given sender, or a sender that also checks payloads}
-     *
-     * @param name      object with the connection's name as text, which only messages use
-     * @param announced true if the operations are announced; headers then contain the operations
-     */
-    public static FrameSender of(PayloadCheck action, Object name, boolean announced, FrameSender sender) {
-        return action == PayloadCheck.OFF ? sender : new CheckedSender(sender, new StepCheck(action, name, announced));
-    }
-
-    /**
-     * {@return the receiver for a {@link ReceiveProxy}: the given receiver, or a receiver that also checks payloads}
-     *
-     * @param name      object with the connection's name as text, which only messages use
-     * @param announced true if the operations are announced; headers then contain the operations
-     */
-    public static FrameReceiver of(PayloadCheck action, Object name, boolean announced, FrameReceiver receiver) {
-        return action == PayloadCheck.OFF ? receiver
-                : new CheckedReceiver(receiver, new StepCheck(action, name, announced));
     }
 
     /**

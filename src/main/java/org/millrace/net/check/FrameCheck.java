@@ -6,6 +6,8 @@ import org.millrace.MillraceException;
 import org.millrace.config.Settings;
 import org.millrace.config.Settings.PayloadCheck;
 import org.millrace.net.FrameHeader;
+import org.millrace.net.FrameReceiver;
+import org.millrace.net.FrameSender;
 
 /**
  * The check of one connection's payloads: where its frames carry their checksums, and the reaction to a changed
@@ -32,7 +34,7 @@ public abstract class FrameCheck {
     /**
      * Creates the check of a connection.
      *
-     * @param action reaction to a changed payload: {@code FAIL} or {@code REPORT}
+     * @param action reaction to a changed payload; {@code OFF} disables the check
      * @param word   index of the header's word; the sum is in the word's high half
      * @param frames maximum number of the connection's frames in flight in one direction
      */
@@ -41,6 +43,16 @@ public abstract class FrameCheck {
         this.word = word;
         this.frames = frames;
         arrivedChanged = new long[frames];
+    }
+
+    /** {@return the given sender, or a sender that also checks payloads} */
+    public final FrameSender of(FrameSender sender) {
+        return action == PayloadCheck.OFF ? sender : new CheckedSender(sender, this);
+    }
+
+    /** {@return the given receiver, or a receiver that also checks payloads} */
+    public final FrameReceiver of(FrameReceiver receiver) {
+        return action == PayloadCheck.OFF ? receiver : new CheckedReceiver(receiver, this);
     }
 
     /**

@@ -62,19 +62,18 @@ public final class FallbackPath implements DataPath {
     @Override
     public DataPath.Connection sending(FrameSender sender, Network network, DataPath.Owner owner,
             DataPath.ConnectionNumber number, @Nullable IntFunction<Pending<FrameSender>> more) {
-        FrameSender checked = MessageCheck.of(check, sender);
+        FrameSender checked = new MessageCheck(check, sender).of(sender);
         return more == null ? new FallbackConnection.Sender(checked, network)
                 : new TaggedSender(checked, network, STREAMS,
-                        stream -> more.apply(stream).map(each -> MessageCheck.of(check, each)));
+                        stream -> more.apply(stream).map(each -> new MessageCheck(check, each).of(each)));
     }
 
     @Override
     public DataPath.Connection receiving(FrameReceiver receiver, Network network, DataPath.Owner owner,
             DataPath.ConnectionNumber number, List<Pending<FrameReceiver>> more) {
-        FrameReceiver checked = MessageCheck.of(check, receiver);
-        return maxRecvs > 1
-                ? new TaggedReceiver(checked, network, maxRecvs,
-                        more.stream().map(each -> each.map(stream -> MessageCheck.of(check, stream))).toList())
+        FrameReceiver checked = new MessageCheck(check, receiver).of(receiver);
+        return maxRecvs > 1 ? new TaggedReceiver(checked, network, maxRecvs,
+                more.stream().map(each -> each.map(stream -> new MessageCheck(check, stream).of(stream))).toList())
                 : new FallbackConnection.Receiver(checked, network,
                         unpack == null ? null : unpack.connection(network, true));
     }

@@ -63,7 +63,7 @@ final class TakeoverReceiver extends TakeoverConnection {
     @Override
     AbstractProxy start(SlotBuffers buffers, MemoryRegion lines, @Nullable Staging device) {
         ConnectionName name = ConnectionName.of(receiver.toString());
-        FrameReceiver checked = StepCheck.of(check(), checkName(), false, receiver);
+        FrameReceiver checked = new StepCheck(check(), checkName(), false).of(receiver);
         if (unpack == null) {
             return ReceiveProxy.byMemory(name, buffers, lines, 0,
                     device == null ? checked : new StagedReceiver(checked, device), this::stopped);

@@ -66,7 +66,7 @@ final class TakeoverSender extends TakeoverConnection {
     @Override
     AbstractProxy start(SlotBuffers buffers, MemoryRegion lines, @Nullable Staging device) {
         ConnectionName name = ConnectionName.of(sender.toString());
-        FrameSender checked = StepCheck.of(check(), checkName(), false, sender);
+        FrameSender checked = new StepCheck(check(), checkName(), false).of(sender);
         return SendProxy.byMemory(name, buffers, 0, device == null ? checked : new StagedSender(checked, device),
                 this::stopped);
     }
