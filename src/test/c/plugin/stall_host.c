@@ -3,7 +3,7 @@
  * process. Kernels run one operation after the other over these connections, as NCCL's kernels do in a ring. Usage:
  * LIBRARY WAY RANKS CHANNELS VICTIM OPERATION PATTERN. WAY is the victim's behavior at that operation:
  * - launch: the victim does not launch the operation.
- * - stop, kill: the victim's process is stopped or killed.
+ * - stop, kill: the victim's process is stopped or killed; stopped before it connects if OPERATION is 0.
  * - consume: the victim launches the operation, but the kernel never begins.
  * - disagree: the victim's operation has one chunk more. After the next operation no rank launches another.
  * - wire: the victim does nothing special. The network has a fault, which the environment configures.
@@ -125,6 +125,8 @@ static void run(const char *path, int next, int previous) {
   SUCCEEDS(net_init(rank.net, &rank.ctx));
   SUCCEEDS(profiler->init(&context, COMMUNICATOR, &mask, "", ranks, ranks, self, logger));
   REQUIRE(mask == (ncclProfileColl | ncclProfileP2p), "mask %d", mask);
+  if (here(0) && is("stop"))
+    raise(SIGSTOP);
   connect_ring(&rank, next, previous, 0);
   __atomic_add_fetch(&shared->ready, 1, __ATOMIC_ACQ_REL);
   while (shared->ready < ranks)

@@ -40,7 +40,7 @@ final class GroupReading implements Hang.Reading {
     private long listed = UNLISTED;
     /** Communicators of this process when the directory was last listed. */
     private Set<Long> listedFor = Set.of();
-    /** Communicators of each ended process, by its trace. */
+    /** Communicators and joins of each ended process, by its trace. */
     private final Map<Path, Set<Long>> ended = new HashMap<>();
 
     /** @param own trace of this process */
@@ -104,6 +104,11 @@ final class GroupReading implements Hang.Reading {
         process.communicators().forEach(each -> all.add(each.hash()));
         process.connections().forEach(each -> all.add(each.identity().communicator()));
         process.gin().forEach(each -> all.add(each.communicator()));
+        // A group that is being joined has no number. Equal hash codes of two groups cause only a superfluous reading.
+        process.joins()
+                .stream()
+                .filter(each -> each.size() != 0)
+                .forEach(each -> all.add((long) each.where().hashCode()));
         return all;
     }
 }

@@ -71,7 +71,7 @@ public final class Hang extends HangingGroup {
             }
         }
         verdicts.addAll(JoiningGroup.connections(processes, states, quiet, verdicts));
-        verdicts.addAll(JoiningGroup.verdicts(processes, states, quiet));
+        verdicts.addAll(JoiningGroup.verdicts(processes, states, quiet, verdicts));
         for (TracedProcess process : processes) {
             if (process.alive()) {
                 verdicts.addAll(unreported(process, states.apply(process), verdicts, quiet));
@@ -123,15 +123,16 @@ public final class Hang extends HangingGroup {
         NcclHang nccl = new NcclHang(links, quiet);
         boolean stalled = kernels.areReported() ? engine.isStalled() : nccl.waitsInOperations();
         if (waiting.isEmpty() && !failed && !stalled && queue == null) {
-            return null;
+            Duration connecting = connecting();
+            return connecting.compareTo(quiet) < 0 ? null : stopped(waiting, connecting);
         }
         boolean lost = failed || waiting.stream().anyMatch(link -> link.sign() == Sign.FAILED);
         Silence silence = Silence.longest(links.members(), lost, quiet);
         if (silence != null) {
             return silence.verdict(links.hash(), operation(silence.of()), now(), pids());
         }
-        verdict = firstOf(() -> stopped(waiting), () -> new Disagreement(links, quiet).disagreement(waiting),
-                () -> failedConnection(waiting));
+        verdict = firstOf(() -> stopped(waiting, still(waiting)),
+                () -> new Disagreement(links, quiet).disagreement(waiting), () -> failedConnection(waiting));
         if (failed) { // The kernels of a failed communicator have ended, so no kernel takes arrived data any longer.
             return verdict == null ? failedRank() : verdict;
         }
@@ -230,13 +231,24 @@ public final class Hang extends HangingGroup {
                         + ")";
     }
 
-    private @Nullable Verdict stopped(List<Link> waiting) {
+    /** Returns the longest time that a rank has waited for a connection of the communicator that is not made. */
+    private Duration connecting() {
+        return Duration.ofNanos(links.members()
+                .stream()
+                .flatMap(member -> JoiningGroup.connecting(member.process()))
+                .filter(each -> each.hash() == links.hash())
+                .mapToLong(each -> now() - each.since())
+                .max()
+                .orElse(0));
+    }
+
+    private @Nullable Verdict stopped(List<Link> waiting, Duration still) {
         for (TracedRank member : links.members()) {
             if (member.state().isStopped()) {
                 Link link = linkOf(member, waiting);
                 TracedRank peer = otherEnd(link, member);
                 return verdict(Cause.STOPPED, member, peer, link, missedIn(member),
-                        peer == null ? "the others wait for it" : peer.shortly() + " waits for it", still(waiting));
+                        peer == null ? "the others wait for it" : peer.shortly() + " waits for it", still);
             }
         }
         return null;

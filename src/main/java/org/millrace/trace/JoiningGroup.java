@@ -11,6 +11,7 @@ import java.util.StringJoiner;
 import java.util.TreeMap;
 import java.util.function.Function;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.millrace.trace.TracedRank.ProcessState;
 import org.millrace.trace.Verdict.Cause;
@@ -23,13 +24,16 @@ final class JoiningGroup {
 
     private JoiningGroup() {}
 
-    /** Returns a verdict for each incomplete group whose latest join was at least {@code quiet} ago. */
+    /**
+     * Returns a verdict for each incomplete group whose latest join was at least {@code quiet} ago. Leaves out groups
+     * that wait for a connection of another verdict.
+     */
     static List<Verdict> verdicts(List<TracedProcess> processes, Function<TracedProcess, ProcessState> states,
-            Duration quiet) {
+            Duration quiet, List<Verdict> told) {
         Map<List<Object>, Map<TracedJoin, TracedRank>> groups = new LinkedHashMap<>();
         for (TracedProcess process : processes) {
             for (TracedJoin join : process.joins()) {
-                if (process.alive() && join.state() == TracedState.OPEN && join.size() != 0) {
+                if (join.state() == TracedState.OPEN && join.size() != 0) {
                     groups.computeIfAbsent(List.of(join.where(), join.size()),
                             _ -> new TreeMap<>(
                                     Comparator.comparingInt(TracedJoin::rank).thenComparingLong(TracedJoin::since)))
@@ -37,11 +41,27 @@ final class JoiningGroup {
                 }
             }
         }
+        groups.values().forEach(JoiningGroup::removeEarlier);
         return groups.values()
                 .stream()
+                .filter(group -> !group.isEmpty())
                 .map(JoiningGroup::verdict)
-                .filter(verdict -> verdict != null && verdict.still().compareTo(quiet) >= 0)
+                .filter(verdict -> verdict != null && verdict.still().compareTo(quiet) >= 0 && told.stream()
+                        .noneMatch(each -> each.cause() == Cause.NOT_CONNECTED && each.concerns(verdict.members())))
                 .toList();
+    }
+
+    /** Removes dead ranks that have been replaced, or that died before the living ranks began to join. */
+    private static void removeEarlier(Map<TracedJoin, TracedRank> group) {
+        List<TracedRank> living = group.values().stream().filter(each -> each.state() != ProcessState.DEAD).toList();
+        long begun = living.stream().mapToLong(each -> each.process().epochNanos()).min().orElse(Long.MAX_VALUE);
+        group.values()
+                .removeIf(each -> each.state() == ProcessState.DEAD && (each.process().heartbeat() < begun
+                        || living.stream().anyMatch(other -> other.rank() == each.rank())));
+    }
+
+    private static boolean runs(TracedRank rank) {
+        return rank.state() != ProcessState.DEAD && !rank.state().isStopped();
     }
 
     /** Returns the verdict about a group, by its ranks with a trace; null if the group has just become complete. */
@@ -58,7 +78,11 @@ final class JoiningGroup {
         }
         BitSet joined = (BitSet) missing.clone();
         joined.flip(0, first.size());
-        TracedJoin outside = group.keySet().stream().filter(each -> missing.get(each.rank())).findFirst().orElse(null);
+        TracedJoin outside = group.keySet()
+                .stream()
+                .filter(each -> missing.get(each.rank()))
+                .min(Comparator.comparing(each -> runs(group.get(each)))) // false comes first
+                .orElse(null);
         TracedRank culprit = outside == null ? null : group.get(outside);
         String activity = outside == null ? "" : culprit.words() + " " + outside.activity();
         String sentence = joined.isEmpty() ? activity + " (group at " + first.where() + ")"
@@ -75,9 +99,12 @@ final class JoiningGroup {
         TracedRank of = group.get(first); // another host has another clock, so its last heartbeat is used instead
         long still = (of.isHere() ? of.process().read() : of.process().heartbeat())
                 - group.keySet().stream().mapToLong(TracedJoin::since).max().orElseThrow();
-        return new Verdict(Cause.NOT_JOINED, 0, culprit, joined.isEmpty() || of == culprit ? null : of, null, null,
-                Verdict.capital(sentence) + (claims.isEmpty() ? "" : "; processes with the same rank: " + claims), null,
-                first.withMissing(missing), first.since(), Duration.ofNanos(still),
+        boolean stopped = culprit != null && culprit.state().isStopped();
+        return new Verdict(stopped ? Cause.STOPPED : Cause.NOT_JOINED, 0, culprit,
+                joined.isEmpty() || of == culprit ? null : of, null, null,
+                (stopped ? sentence : Verdict.capital(sentence))
+                        + (claims.isEmpty() ? "" : "; processes with the same rank: " + claims),
+                null, first.withMissing(missing), first.since(), Duration.ofNanos(still),
                 group.values().stream().map(each -> each.process().identity().pid()).collect(Collectors.toSet()));
     }
 
@@ -91,11 +118,7 @@ final class JoiningGroup {
         Map<List<Object>, Verdict> oldest = new LinkedHashMap<>();
         processes.stream()
                 .filter(TracedProcess::alive)
-                .flatMap(process -> process.joins()
-                        .stream()
-                        .filter(each -> each.state() == TracedState.OPEN && each.size() == 0
-                                && each.isPolled(process.heartbeat()))
-                        .sorted(Comparator.comparingLong(TracedJoin::since))
+                .flatMap(process -> connecting(process).sorted(Comparator.comparingLong(TracedJoin::since))
                         .map(each -> connection(process, states.apply(process), each)))
                 .filter(verdict -> verdict.still().compareTo(quiet) >= 0 && told.stream()
                         .noneMatch(other -> other.cause() != Cause.ENDED && other.hash() == verdict.hash()
@@ -103,6 +126,14 @@ final class JoiningGroup {
                 .forEach(verdict -> oldest.putIfAbsent(List.of(verdict.members(), verdict.hash(), verdict.rank()),
                         verdict));
         return List.copyOf(oldest.values());
+    }
+
+    /** Returns the connections that a process is making. */
+    static Stream<TracedJoin> connecting(TracedProcess process) {
+        return process.joins()
+                .stream()
+                .filter(each -> each.state() == TracedState.OPEN && each.size() == 0
+                        && each.isPolled(process.heartbeat()));
     }
 
     private static Verdict connection(TracedProcess process, ProcessState state, TracedJoin join) {

@@ -2,50 +2,82 @@ package org.millrace.engine;
 
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.millrace.cli.Run;
+import org.millrace.trace.TraceReader;
 
 /** A process that hangs in its first join has a trace, and the command line explains the hang. */
 @Tag("slow")
+@Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class HangingJoinProcessTest {
 
-    @Test
-    @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
-    void theCommandLineNamesTheMissingRankZero(@TempDir Path directory) throws Exception {
-        Path output = directory.resolve("output");
-        Process rank = new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+    @TempDir
+    private Path directory;
+    private final List<Process> ranks = new ArrayList<>();
+
+    private Path output() {
+        return directory.resolve("output");
+    }
+
+    private Process start(int rank, int size) throws IOException {
+        Process started = new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "--enable-native-access=ALL-UNNAMED", "-cp",
-                System.getProperty("java.class.path"), AllReduceRank.class.getName(), directory.toString(), "1", "2",
-                "MILLRACE_TRACE_DIRECTORY=" + directory, "MILLRACE_CONNECT_DEADLINE=300s", "MILLRACE_STALL_REPORT=1s")
-                .redirectErrorStream(true)
-                .redirectOutput(output.toFile())
+                System.getProperty("java.class.path"), AllReduceRank.class.getName(), directory.toString(), "" + rank,
+                "" + size, "MILLRACE_TRACE_DIRECTORY=" + directory, "MILLRACE_CONNECT_DEADLINE=300s",
+                "MILLRACE_STALL_REPORT=1s").redirectErrorStream(true)
+                .redirectOutput(ProcessBuilder.Redirect.appendTo(output().toFile()))
                 .start();
-        try {
-            Run why = Run.of("why", "--directory", directory.toString());
-            while (why.status() != 3) {
-                assertTrue(rank.isAlive(), Files.readString(output) + why);
-                Thread.sleep(100);
-                why = Run.of("why", "--directory", directory.toString());
-            }
-            String words = "Rank 1 (pid " + rank.pid() + " on ";
-            assertTrue(
-                    why.out().startsWith(words) && why.out().contains(", running) cannot join: rank 0 has not written ")
-                            && why.out().matches("(?s).*Nothing has moved for \\d+\\.\\d s\\.\n"),
-                    why::toString);
-            Run ps = Run.of("ps", "--directory", directory.toString());
-            while (!ps.out().contains("nothing moves: " + words)) {
-                assertTrue(rank.isAlive() && ps.out().contains(" running "), "the rank reports the hang: " + ps);
-                Thread.sleep(100);
-                ps = Run.of("ps", "--directory", directory.toString());
-            }
-        } finally {
+        ranks.add(started);
+        return started;
+    }
+
+    @AfterEach
+    void end() throws InterruptedException {
+        for (Process rank : ranks) {
             rank.destroyForcibly().waitFor();
         }
+    }
+
+    /** Runs a command until its output contains a text. */
+    private String await(String command, String text) throws IOException {
+        Run run = Run.of(command, "--directory", directory.toString());
+        while (!run.out().contains(text)) {
+            assertTrue(ranks.getFirst().isAlive(), Files.readString(output()) + run);
+            run = Run.of(command, "--directory", directory.toString());
+        }
+        return run.out();
+    }
+
+    @Test
+    void theCommandLineNamesTheMissingRankZero() throws Exception {
+        String words = "Rank 1 (pid " + start(1, 2).pid() + " on ";
+        String why = await("why", words);
+        assertTrue(why.startsWith(words) && why.contains(", running) cannot join: rank 0 has not written ")
+                && why.matches("(?s).*Nothing has moved for \\d+\\.\\d s\\.\n"), why);
+        await("ps", "nothing moves: " + words);
+    }
+
+    @Test
+    void aRankThatIsKilledInItsJoinIsReportedAsDead() throws Exception {
+        start(1, 3);
+        Process killed = start(2, 3);
+        while (TraceReader.readAll(directory, (file, problem) -> {})
+                .stream()
+                .noneMatch(each -> each.identity().pid() == killed.pid() && !each.joins().isEmpty())) {
+            assertTrue(killed.isAlive(), Files.readString(output()));
+        }
+        killed.destroyForcibly().waitFor();
+        String why = await("why", "Rank 2 (pid " + killed.pid() + " on ");
+        assertTrue(why.contains(", dead)"), why);
     }
 }

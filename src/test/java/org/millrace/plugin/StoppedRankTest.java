@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.trace.Hang;
 import org.millrace.trace.TraceReader;
 import org.millrace.trace.TracedProcess;
@@ -29,8 +29,6 @@ class StoppedRankTest {
 
     private static final int RANKS = 3;
     private static final int VICTIM = 1;
-    private static final int OPERATION = 5;
-    private static final Duration STOPPED = Duration.ofSeconds(15);
 
     @TempDir
     private Path directory;
@@ -55,27 +53,28 @@ class StoppedRankTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"shm", "socket", "ucx"})
-    void aStoppedRankIsReportedAndTheJobContinues(String network) throws Exception {
+    @CsvSource({"shm, 5, 0;2, 15", "socket, 5, 0;2, 15", "ucx, 5, 0;2, 15", "shm, 0, 2, 2", "socket, 0, 2, 2"})
+    void aStoppedRankIsReportedAndTheJobContinues(String network, int operation, String reporters, int seconds)
+            throws Exception {
         ranks = HostProgram.compile("stall_host", "-DNET_VERSION=11")
                 .withNetwork(network)
                 .with("MILLRACE_TRACE_DIRECTORY", directory.toString())
-                .start(directory.resolve("output"), HostProgram.library(), "stop", RANKS, 1, VICTIM, OPERATION, "ring");
+                .start(directory.resolve("output"), HostProgram.library(), "stop", RANKS, 1, VICTIM, operation, "ring");
         try {
             String pid = awaitLine("rank " + VICTIM + " is pid (\\d+)\n");
             String words = "Rank " + VICTIM + " \\(pid " + pid + " on [^ ]+\\) is stopped \\(SIGCONT continues it\\)";
-            for (int rank : new int[] {0, 2}) {
+            for (String rank : reporters.split(";")) {
                 awaitLine("millrace: rank " + rank + ", pid \\d+ on [^ ]+: nothing moves\\. (" + words + ")");
             }
             List<Verdict> verdicts = List.of();
-            while (verdicts.isEmpty() || verdicts.getFirst().still().compareTo(STOPPED) < 0) {
+            while (verdicts.isEmpty() || verdicts.getFirst().still().toSeconds() < seconds) {
                 assertTrue(ranks.isAlive());
                 verdicts = Hang.verdicts(this::read, Duration.ofSeconds(1));
             }
             assertEquals(List.of(Cause.STOPPED), verdicts.stream().map(Verdict::cause).toList(), verdicts::toString);
             assertEquals(pid, verdicts.getFirst().json().get("pid").toString());
             assertEquals(0, new ProcessBuilder("kill", "-CONT", pid).start().waitFor());
-            while (!read().stream().allMatch(each -> each.communicators().getFirst().enqueued() > OPERATION + 20)) {
+            while (!read().stream().allMatch(each -> each.communicators().getFirst().enqueued() > operation + 20)) {
                 assertTrue(ranks.isAlive());
             }
             assertTrue(read().stream().noneMatch(TracedProcess::failed), output());

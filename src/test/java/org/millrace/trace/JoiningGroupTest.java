@@ -12,7 +12,10 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.file.ProcessIdentity;
+import org.millrace.trace.TracedRank.ProcessState;
 
 /** Ranks that wait in a join are explained by their traces. */
 class JoiningGroupTest {
@@ -92,6 +95,50 @@ class JoiningGroupTest {
         String zero = "rank 0 (pid " + ProcessIdentity.CURRENT.pid() + " on " + ProcessIdentity.HOST + ")";
         assertTrue(verdict.sentence().contains("; processes with the same rank: " + zero + ", " + zero),
                 verdict::sentence);
+    }
+
+    /** Returns verdicts for the given state of a process; all other processes run. */
+    private static List<Verdict> verdicts(ProcessTrace other, ProcessTrace changed, ProcessState state)
+            throws IOException {
+        TracedProcess halted = TraceReader.read(changed.path());
+        return Hang.verdicts(List.of(TraceReader.read(other.path()), halted), Duration.ZERO,
+                each -> each == halted ? state : ProcessState.RUNNING);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"DEAD, not joined, 'Rank 1 has not joined: rank 0 waits at WHERE; rank 1 (PID, dead) connects'",
+            "STOPPED, stopped, 'Rank 1 (PID) is stopped (SIGCONT continues it): rank 1 has not joined: rank 0 waits'"})
+    void aRankThatIsDeadOrStoppedInItsJoinIsNamed(ProcessState state, String cause, String begin) throws IOException {
+        ProcessTrace first = trace;
+        join(0, 3, 1, 2);
+        open();
+        join(1, 3, 0, 1, 2).activity("connects to rank 0");
+        join(2, 3, 0, 1, 2).activity("connects to rank 0");
+        List<Verdict> verdicts = verdicts(first, trace, state);
+        assertEquals(1, verdicts.size(), verdicts::toString);
+        String pid = "pid " + ProcessIdentity.CURRENT.pid() + " on " + ProcessIdentity.HOST;
+        String expected = begin.replace("WHERE", WHERE)
+                .replace("PID", pid)
+                .replace("Rank 1 has", "Ranks 1 to 2 have")
+                .replace("rank 1 has", "ranks 1 to 2 have");
+        assertTrue(verdicts.getFirst().sentence().startsWith(expected), () -> verdicts + expected);
+        assertEquals(List.of(cause, 1L, ProcessIdentity.CURRENT.pid()),
+                List.of(verdicts.getFirst().json().get("verdict"), verdicts.getFirst().json().get("rank"),
+                        verdicts.getFirst().json().get("pid")));
+    }
+
+    @Test
+    void aDeadRankThatWasReplacedOrOfAnEarlierAttemptIsNotNamed() throws IOException {
+        join(1, 2, 0, 1);
+        ProcessTrace dead = trace;
+        open();
+        JoinTrace zero = join(0, 2, 1);
+        assertTrue(!verdicts(trace, dead, ProcessState.DEAD).getFirst().sentence().contains("dead"), "earlier");
+        zero.close();
+        assertEquals(List.of(), verdicts(trace, dead, ProcessState.DEAD), "no rank waits");
+        join(1, 2, 0, 1);
+        dead.beat();
+        assertTrue(!verdicts(trace, dead, ProcessState.DEAD).getFirst().sentence().contains("dead"), "replaced");
     }
 
     @Test

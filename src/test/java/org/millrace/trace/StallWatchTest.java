@@ -115,6 +115,18 @@ class StallWatchTest {
         assertEquals(all, files(new GroupReading(directory, own.path()).read()));
     }
 
+    @Test
+    void theTraceOfAProcessThatDiedInItsJoinIsReadAgain(@TempDir Path directory) throws IOException {
+        ProcessIdentity here = ProcessIdentity.CURRENT;
+        ProcessIdentity dead = new ProcessIdentity(here.pid(), here.startTicks() + 1, here.namespace());
+        ProcessTrace own = new ProcessTrace(TraceFile.create(directory), true);
+        own.join(0, 0, 2, System.nanoTime(), "tcp:10.0.0.1:29500", "");
+        Path ended = Files.copy(own.path(), directory.resolve(new FileName(1, dead, FileName.TRACE).toString()));
+        GroupReading reading = new GroupReading(directory, own.path());
+        assertEquals(Set.of(own.path(), ended), files(reading.read()));
+        assertEquals(Set.of(own.path(), ended), files(reading.read()));
+    }
+
     /** The test sets the directory's date, so that an unchanged date shows that the directory is not listed again. */
     @Test
     void anUnchangedDirectoryIsNotListedAgain(@TempDir Path directory) throws IOException {
