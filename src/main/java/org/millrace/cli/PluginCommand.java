@@ -1,21 +1,19 @@
 package org.millrace.cli;
 
 import java.io.IOException;
-import java.io.InputStream;
 import java.io.PrintWriter;
 import java.io.UncheckedIOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.List;
-import java.util.Objects;
 import java.util.concurrent.Callable;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.cli.base.CommandGroup;
+import org.millrace.cli.base.Resource;
 import org.millrace.plugin.PluginInstaller;
 import org.millrace.plugin.StartupCache;
 import picocli.CommandLine.Command;
@@ -128,14 +126,10 @@ final class PluginCommand extends CommandGroup {
 
         /** Writes all files, each in one atomic step. Returns the files. */
         static List<Path> install(Path home, CommandSpec root) throws IOException {
-            try (InputStream script = Objects.requireNonNull(Launcher.class.getResourceAsStream(SCRIPT), SCRIPT)) {
-                return List.of(
-                        write(home.resolve("bin/millrace"), new String(script.readAllBytes(), StandardCharsets.UTF_8),
-                                "rwxr-xr-x"),
-                        write(home.resolve("share/bash-completion/completions/millrace"),
-                                CompletionCommand.script(root), "rw-r--r--"),
-                        write(home.resolve("share/man/man1/millrace.1"), ManCommand.page(root), "rw-r--r--"));
-            }
+            return List.of(write(home.resolve("bin/millrace"), Resource.text(Launcher.class, SCRIPT), "rwxr-xr-x"),
+                    write(home.resolve("share/bash-completion/completions/millrace"), CompletionCommand.script(root),
+                            "rw-r--r--"),
+                    write(home.resolve("share/man/man1/millrace.1"), ManCommand.page(root), "rw-r--r--"));
         }
 
         private static Path write(Path file, String text, String permissions) throws IOException {

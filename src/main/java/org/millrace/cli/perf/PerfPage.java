@@ -1,17 +1,13 @@
 package org.millrace.cli.perf;
 
-import java.io.IOException;
-import java.io.InputStream;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.stream.Collectors;
-import org.millrace.MillraceException;
 import org.millrace.cli.base.Json;
+import org.millrace.cli.base.Resource;
 
 /**
  * An HTML page of measurements. It shows time and bandwidth by size, with a line for each run, and all values in a
@@ -58,16 +54,9 @@ final class PerfPage {
         // Without "<", no text in the data can end the script element that contains the data.
         String json = Json.write(data).replace("<", "\\u003c");
         Json.save("--html", file,
-                resource("chart.html").replace("/*STYLE*/", resource(UPLOT + "uPlot.min.css"))
-                        .replace("/*UPLOT*/", resource(UPLOT + "uPlot.iife.min.js"))
+                Resource.text(PerfPage.class, "chart.html")
+                        .replace("/*STYLE*/", Resource.text(PerfPage.class, UPLOT + "uPlot.min.css"))
+                        .replace("/*UPLOT*/", Resource.text(PerfPage.class, UPLOT + "uPlot.iife.min.js"))
                         .replace("/*DATA*/", json));
-    }
-
-    private static String resource(String name) {
-        try (InputStream in = Objects.requireNonNull(PerfPage.class.getResourceAsStream(name), name)) {
-            return new String(in.readAllBytes(), StandardCharsets.UTF_8);
-        } catch (IOException failure) {
-            throw new MillraceException("this build lacks " + name + ": " + failure, failure);
-        }
     }
 }

@@ -15,7 +15,6 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
 import java.util.stream.IntStream;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.millrace.Communicator;
 import org.millrace.DeviceStream;
@@ -33,6 +32,7 @@ import org.millrace.cli.run.RunDeadline;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 import org.millrace.net.link.LinkNetwork;
+import org.millrace.plugin.StartupCache;
 import org.millrace.rehearsal.RecordedRun.Call;
 import org.millrace.rehearsal.RecordedRun;
 import org.millrace.rehearsal.RecordingReader;
@@ -153,7 +153,7 @@ public final class ReplayCommand extends Subcommand {
             return ExitCode.OK;
         } finally {
             if (kept == null) {
-                delete(recording);
+                StartupCache.delete(recording);
             }
         }
     }
@@ -193,15 +193,6 @@ public final class ReplayCommand extends Subcommand {
         arguments.addAll(List.of("--worker-rank", String.valueOf(rank), "--worker-rendezvous", rendezvous,
                 "--worker-recording", recording.toString()));
         return arguments;
-    }
-
-    private static void delete(Path recording) throws IOException {
-        try (Stream<Path> files = Files.list(recording)) {
-            for (Path file : files.toList()) {
-                Files.delete(file);
-            }
-        }
-        Files.delete(recording);
     }
 
     private void print(RecordedRun run, ReplayPlan plan, ReplayPlan replay) {

@@ -3,6 +3,7 @@ package org.millrace.cli.rehearsal;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
+import org.millrace.cli.base.Resource;
 import org.millrace.cli.base.Units;
 import org.millrace.rehearsal.Forecast;
 import org.millrace.rehearsal.RecordedRun.Kind;
@@ -14,35 +15,6 @@ import org.millrace.rehearsal.RecordedRun.Kind;
 final class SimulationPage {
 
     private static final String[] PARTS = {"latency", "bandwidth", "proxy", "kernel", "stragglers"};
-    /** Beginning of the page. On a narrow screen, a bar is below its label. */
-    private static final String HEAD =
-            """
-                    <!DOCTYPE html>
-                    <html lang="en">
-                    <meta charset="utf-8">
-                    <meta name="viewport" content="width=device-width">
-                    <title>millrace simulate</title>
-                    <style>
-                    :root { color-scheme: light dark; font: 15px/1.45 system-ui, sans-serif }
-                    body { max-width: 75rem; margin: 1.5rem auto; padding: 0 1rem }
-                    h1 { font-size: 1.5rem } h2 { font-size: 1.1rem; margin: 1.2rem 0 .2rem } small, .soft { opacity: .75 }
-                    .row { display: grid; grid-template-columns: 11rem 6rem 1fr; column-gap: .8rem; margin: .5rem 0 }
-                    .time { text-align: right; font-variant-numeric: tabular-nums }
-                    .bar { display: flex; height: 1.3rem; background: linear-gradient(to right, #8888 1px, #0000 1px) 0 / %s%% }
-                    .axis { position: sticky; top: 0; background: Canvas; margin: 0 }
-                    .axis .bar { font-size: .8rem } .axis b { flex: 1; padding-left: 4px; font-weight: normal }
-                    small { grid-column: 3 } .key { display: inline-block; width: 1em; height: 1em; vertical-align: -.15em }
-                    .latency { background: #4c78a8 } .bandwidth { background: #f58518 } .proxy { background: #54a24b }
-                    .kernel { background: #b279a2 } .stragglers { background: #e45756 }
-                    @media (max-width: 50rem) {
-                    .row { grid-template-columns: 1fr auto } .bar, small { grid-column: 1 / 3 } .axis span { display: none }
-                    }
-                    </style>
-                    <h1>Simulated time of one operation</h1>
-                    <p>Each bar is the time from the begin of the last rank to the end of the last rank, and the average wait for
-                    the last rank (stragglers). All bars have the same axis, so their lengths can be compared.</p>
-                    """;
-
     private final StringBuilder page = new StringBuilder();
     private final double axis;
 
@@ -52,7 +24,8 @@ final class SimulationPage {
         double step = step(longest);
         int ticks = (int) Math.max(1, Math.ceil(longest / step));
         axis = ticks * step;
-        page.append(String.format(Locale.ROOT, HEAD, 100.0 / ticks)).append("<p>");
+        page.append(String.format(Locale.ROOT, Resource.text(SimulationPage.class, "simulation.html"), 100.0 / ticks))
+                .append("<p>");
         for (String part : PARTS) {
             page.append("<span class=\"key ").append(part).append("\"></span> ").append(part).append(" &nbsp; ");
         }

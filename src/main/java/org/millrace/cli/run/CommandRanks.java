@@ -19,6 +19,7 @@ import java.util.function.IntFunction;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.cli.base.ExitStatus;
+import org.millrace.cli.base.Resource;
 
 /** Ranks that run a command on this host. */
 final class CommandRanks implements Ranks {
@@ -43,7 +44,7 @@ final class CommandRanks implements Ranks {
     private final RankOutput out;
     private final RankOutput err;
     private final Consumer<RankEvent> events;
-    private final String script = script();
+    private final String script = Resource.text(CommandRanks.class, "rank.sh");
     private final List<CommandRank> started = new ArrayList<>();
     private @Nullable Signals signals;
     private boolean stopped;
@@ -58,14 +59,6 @@ final class CommandRanks implements Ranks {
         this.out = new RankOutput(out);
         this.err = new RankOutput(err);
         this.events = events;
-    }
-
-    private static String script() {
-        try (InputStream text = CommandRanks.class.getResourceAsStream("rank.sh")) {
-            return new String(text.readAllBytes(), StandardCharsets.US_ASCII);
-        } catch (IOException unreadable) {
-            throw new MillraceException("rank.sh is missing in the jar", unreadable);
-        }
     }
 
     @Override
