@@ -289,15 +289,17 @@ final class GroupState {
                 stopIfFailed(what);
                 stopIfDeparted(absent(), what);
                 if (deadline.expired()) {
-                    String missing = present[self.rank()] == null ? present[0] + " has not admitted it"
+                    boolean isAbsent = present[self.rank()] == null;
+                    String missing = isAbsent ? present[0] + " has not admitted it"
                             : list("has not joined", "have not joined", absent());
                     throw new DeadlineException(
                             what + ": " + missing + " within " + deadline
-                                    + (refusal == null
-                                            ? "; start every rank with the same rendezvous, or allow more time"
-                                                    + " (MILLRACE_CONNECT_DEADLINE)"
-                                            : "; refused meanwhile: " + refusal),
-                            self.rank(), absent().findFirst().getAsInt(), null, null);
+                                    + (refusal != null ? "; refused meanwhile: " + refusal
+                                            : deadline.setting().isEmpty()
+                                                    ? "; start every rank with the same rendezvous, or allow more time"
+                                                            + " (MILLRACE_CONNECT_DEADLINE)"
+                                                    : "; allow more time"),
+                            self.rank(), isAbsent ? 0 : absent().findFirst().getAsInt(), null, null);
                 }
                 await(deadline, what);
             }

@@ -217,7 +217,8 @@ public final class Recovery implements AutoCloseable {
             members.clear();
             ranks.forEach(members::set);
             try {
-                ControlPlane made = join(decision, ranks, Deadline.in(atLeastMinimum(allowed)).of("of shrink"));
+                ControlPlane made =
+                        join(decision, ranks, Deadline.in(atLeastMinimum(allowed)).of("deadline of shrink"));
                 T completed = assemble.apply(made);
                 made.completeBy(null);
                 return completed;

@@ -10,6 +10,7 @@ import java.net.ProtocolException;
 import java.time.Duration;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.millrace.DeadlineException;
 import org.millrace.MillraceException;
 import org.millrace.bootstrap.Message.Call;
 import org.millrace.bootstrap.Message.Contribution;
@@ -57,9 +58,12 @@ class GroupStateTest {
     void aRankIsNotThereBeforeItIsLetIn() throws Exception {
         GroupState two = new GroupState(new RankIdentity(1, 11, "b"), 2);
         two.present(new RankIdentity(0, 10, "a"));
-        String message = assertThrows(MillraceException.class, () -> two.awaitComplete(Deadline.in(AT_ONCE), "here"))
-                .getMessage();
-        assertTrue(message.contains("rank 0 (pid 10 on a) has not admitted it within 0 s"), message);
+        DeadlineException late = assertThrows(DeadlineException.class,
+                () -> two.awaitComplete(Deadline.in(AT_ONCE).of("deadline of shrink"), "here"));
+        assertTrue(late.getMessage()
+                .endsWith("rank 0 (pid 10 on a) has not admitted it within 0 s (deadline of shrink); allow more time"),
+                late.getMessage());
+        assertEquals(0, late.peer().orElseThrow());
     }
 
     @Test
