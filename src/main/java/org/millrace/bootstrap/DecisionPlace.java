@@ -23,9 +23,6 @@ record DecisionPlace(Path directory, String group) {
 
     private static final Logger LOG = LogManager.getLogger(DecisionPlace.class);
     private static final int ROOT = 0;
-    /** Bits of a directory's mode: all users can write, and only the owner of a file can delete it. */
-    private static final int OTHERS_WRITE = 0002;
-    private static final int STICKY = 01000;
 
     /**
      * Directory of the place.
@@ -61,7 +58,8 @@ record DecisionPlace(Path directory, String group) {
     private static void check(Path directory) throws IOException {
         int owner = (int) Files.getAttribute(directory, "unix:uid");
         int mode = (int) Files.getAttribute(directory, "unix:mode");
-        if (owner != User.ID && owner != ROOT || (mode & (OTHERS_WRITE | STICKY)) == OTHERS_WRITE) {
+        // In a directory with mode 1002, all users can create files, and only their owners can delete them.
+        if (owner != User.ID && owner != ROOT || (mode & 01002) == 0002) {
             throw new IOException("other users can delete files in it: its owner is user " + User.text(owner)
                     + ", its mode " + Integer.toOctalString(mode & 07777));
         }
@@ -97,9 +95,6 @@ record DecisionPlace(Path directory, String group) {
                 Files.createLink(decision, own);
                 return proposal;
             } catch (FileAlreadyExistsException decided) {
-                if (!PrivateFile.isOurFile(decision)) {
-                    throw new IOException(decision + " is not a file of this user", decided);
-                }
                 return Files.readAllBytes(decision);
             } finally {
                 Files.deleteIfExists(own);

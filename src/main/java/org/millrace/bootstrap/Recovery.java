@@ -140,26 +140,26 @@ public final class Recovery implements AutoCloseable {
         this.listener = listener;
         this.meetings = new SplitRendezvous[group.size()];
         Descent descent = group.descent();
+        Descent from = descent != null ? descent
+                : new Descent(Secret.randomHex(), 0, IntStream.range(0, group.size()).toArray(), "");
         String itsKey = options.place() == null ? "" : options.place().key();
-        byte[][] letters = group.allGather(new LetterWriter().text(descent == null ? Secret.randomHex() : descent.id)
+        byte[][] letters = group.allGather(new LetterWriter().text(from.id)
                 .text(itsKey)
                 .sized(listener == null ? NOTHING : Split.invitation(listener))
                 .bytes());
-        String first = "";
+        id = new RankLetter(0, "its recovery", letters[0]).text("a name");
         boolean isShared = !itsKey.isEmpty();
         for (int rank = 0; rank < letters.length; rank++) {
             RankLetter letter = new RankLetter(rank, "its recovery", letters[rank]);
-            String itsName = letter.text("a name");
-            first = rank == 0 ? itsName : first;
+            letter.text("a name");
             isShared &= letter.text("a place").equals(itsKey);
             byte[] invitation = letter.sized("an invitation");
             meetings[rank] = listener == null ? null
                     : SplitRendezvous.of(rank, invitation, rank == self ? listener : null, group);
             letter.end();
         }
-        id = first;
-        number = descent == null ? 0 : descent.number;
-        origins = descent == null ? IntStream.range(0, group.size()).toArray() : descent.origins;
+        number = from.number;
+        origins = from.origins;
         placeKey = descent != null ? descent.place : isShared ? itsKey : "";
         if (!placeKey.isEmpty() && !(isShared && placeKey.equals(itsKey))) {
             throw new MillraceException("rank " + self + ": the directory of the decisions, " + options.place()
@@ -171,18 +171,17 @@ public final class Recovery implements AutoCloseable {
 
     /** Opens the recovery of a group. Collective. */
     public static Recovery open(ControlPlane group) {
-        ServerSocketChannel listener = null;
         try {
-            if (group.size() > 1) {
-                listener = Rendezvous.bind(new InetSocketAddress(group.address(), 0), "for a recovery");
+            ServerSocketChannel listener = group.size() == 1 ? null
+                    : Rendezvous.bind(new InetSocketAddress(group.address(), 0), "for a recovery");
+            try {
+                return new Recovery(group, listener);
+            } catch (IOException | RuntimeException e) {
+                close(listener);
+                throw e;
             }
-            return new Recovery(group, listener);
-        } catch (IOException | RuntimeException e) {
-            if (listener != null) {
-                ListeningPorts.close(listener);
-            }
-            throw e instanceof RuntimeException unchecked ? unchecked
-                    : new MillraceException("rank " + group.rank() + " cannot listen for a recovery: " + e, e);
+        } catch (IOException e) {
+            throw new MillraceException("rank " + group.rank() + " cannot listen for a recovery: " + e, e);
         }
     }
 
@@ -456,7 +455,7 @@ public final class Recovery implements AutoCloseable {
         BitSet of = decision.members();
         if (decision.kind() == Mail.SHRINK && of.cardinality() > 1 && of.nextSetBit(0) == origins[self]) {
             try {
-                closeNext();
+                close(next);
                 next = Rendezvous.bind(new InetSocketAddress(group.address(), 0), "for the next group");
                 return new Decision(decision.kind(), decision.flag(), of, Split.invitation(next)).encode();
             } catch (IOException e) {
@@ -502,8 +501,10 @@ public final class Recovery implements AutoCloseable {
         }
         SplitRendezvous meeting = ranks.size() == 1 ? null
                 : SplitRendezvous.of(ranks.getFirst(), decision.meeting(), rank == 0 ? next : null, group);
-        next = rank == 0 ? null : next;
-        closeNext();
+        if (rank != 0) {
+            close(next);
+        }
+        next = null;
         ControlPlane at = star;
         ControlPlane made = ControlPlane.join(meeting, rank, ranks.size(), options, deadline, begun -> {
             if (rank == 0) {
@@ -541,10 +542,9 @@ public final class Recovery implements AutoCloseable {
         }
     }
 
-    private void closeNext() {
-        if (next != null) {
-            ListeningPorts.close(next);
-            next = null;
+    private static void close(@Nullable ServerSocketChannel listener) {
+        if (listener != null) {
+            ListeningPorts.close(listener);
         }
     }
 
@@ -563,9 +563,7 @@ public final class Recovery implements AutoCloseable {
         } else if (at != null) {
             at.close(); // sends the decision first
         }
-        closeNext();
-        if (listener != null) {
-            ListeningPorts.close(listener);
-        }
+        close(next);
+        close(listener);
     }
 }

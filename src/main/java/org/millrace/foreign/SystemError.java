@@ -15,8 +15,6 @@ public enum SystemError {
     NETWORK_UNREACHABLE(101, "Network is unreachable"),
     TIMED_OUT(110, "Connection timed out");
 
-    private static final int MAX_BYTES = 1024;
-
     private final String text;
 
     SystemError(int number, String english) {
@@ -28,7 +26,7 @@ public enum SystemError {
     @SuppressWarnings("restricted") // the C library ends the text with a zero
     private static String decode(long address) {
         byte[] bytes = MemorySegment.ofAddress(address)
-                .reinterpret(MAX_BYTES)
+                .reinterpret(Integer.MAX_VALUE)
                 .getString(0, StandardCharsets.ISO_8859_1)
                 .getBytes(StandardCharsets.ISO_8859_1);
         return new String(bytes, Charset.forName(System.getProperty("sun.jnu.encoding")));

@@ -291,7 +291,7 @@ class RecoveryTest {
         open(hasPlace ? "file:" + directory.resolve("group") : Ranks.freeTcp(), 5, Ranks.TIMEOUT);
         lose(0);
         List<Integer> living = List.of(1, 2, 4);
-        Duration members = Duration.ofMillis(800);
+        Duration members = Duration.ofSeconds(2);
         assertEquals(List.of(List.of(0, 3), List.of(1, 3), List.of(2, 3)),
                 Ranks.onEach(3, each -> shrink(living.get(each), each == 0 ? members.multipliedBy(2) : members)));
         assertThrows(ExcludedException.class, () -> shrink(3, LONG));
