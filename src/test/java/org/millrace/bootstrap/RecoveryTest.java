@@ -22,6 +22,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.FutureTask;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
@@ -200,6 +201,29 @@ class RecoveryTest {
         assertTrue(said.startsWith("rank 1: the new group of ranks [1, 2] was not completed because of rank 2: "),
                 said);
         assertThrows(MillraceException.class, () -> Ranks.get(two));
+    }
+
+    @Test
+    void aGroupThatIsNotCompletedAtFirstIsTriedAgain() throws Exception {
+        openWithPlace(3);
+        lose(1);
+        AtomicBoolean hasFailed = new AtomicBoolean();
+        assertEquals(List.of(List.of(0, 2), List.of(1, 2)), Ranks.onEach(2, each -> {
+            try (ControlPlane made = recoveries.get(2 * each).shrink(LONG, System.nanoTime(), control -> {
+                try {
+                    if (each == 1 && hasFailed.compareAndSet(false, true)) {
+                        throw new MillraceException("rank 2 cannot complete the group");
+                    }
+                    control.barrier();
+                    return control;
+                } catch (MillraceException e) {
+                    control.close();
+                    throw e;
+                }
+            })) {
+                return shape(made);
+            }
+        }));
     }
 
     @Test
