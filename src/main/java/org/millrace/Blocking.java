@@ -164,6 +164,10 @@ final class Blocking {
     static CompletionStage<Void> exchange(Communicator communicator, IntFunction<@Nullable Operand> send,
             IntFunction<@Nullable Operand> receive, DeviceStream stream) {
         int ranks = communicator.size();
+        for (int peer = 0; peer < ranks; peer++) {
+            OperandCall.check(communicator, Operation.SEND_RECEIVE, "send", send.apply(peer), false);
+            OperandCall.check(communicator, Operation.SEND_RECEIVE, "receive", receive.apply(peer), true);
+        }
         List<CompletableFuture<Void>> parts = new ArrayList<>();
         communicator.group(() -> {
             for (int distance = 0; distance < ranks; distance++) {

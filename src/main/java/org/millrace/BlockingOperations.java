@@ -136,6 +136,8 @@ sealed interface BlockingOperations permits Communicator {
         Blocking.requireRank((Communicator) this, "sendReceive, from", from);
         Objects.requireNonNull(send, "sendReceive: the operand send is null");
         Objects.requireNonNull(receive, "sendReceive: the operand receive is null");
+        OperandCall.check((Communicator) this, Operation.SEND_RECEIVE, "send", send, false);
+        OperandCall.check((Communicator) this, Operation.SEND_RECEIVE, "receive", receive, true);
         Blocking.run(this, stream -> ((Communicator) this).group(() -> {
             ((Communicator) this).send(send, to, stream);
             ((Communicator) this).receive(receive, from, stream);

@@ -18,10 +18,12 @@ import org.jspecify.annotations.Nullable;
  * nothing. All ranks call the same operations in the same order.
  *
  * <p>
- * The first error makes the communicator unusable. Every later call reports the same error, with the rank and the peer.
- * When an operation is reported as failed, no thread of this process accesses its operands. A peer that reads operands
- * in place, and a network card that stores directly, may still access the operands. Their access ends when
- * {@link #close}, {@link #abort()} or {@link Registration#close} returns.
+ * A call of an operation that the device lacks throws a {@link MillraceException}, and so does a call after an error or
+ * after {@link #close}. Wrong arguments cause the exceptions that {@link #allReduce} lists. The first error makes the
+ * communicator unusable. Every later call reports the same error, with the rank and the peer. When an operation is
+ * reported as failed, no thread of this process accesses its operands. A peer that reads operands in place, and a
+ * network card that stores directly, may still access the operands. Their access ends when {@link #close},
+ * {@link #abort()} or {@link Registration#close} returns.
  *
  * <p>
  * One thread at a time may use a communicator. A call during another thread's call throws an
@@ -38,6 +40,17 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
 
     /** {@return the device on which this rank's operations run} */
     Device device();
+
+    /**
+     * {@return a stream for asynchronous operations of a program that needs only one} Each call returns the same stream
+     * of {@link #device()}. The communicator creates the stream at the first call and closes it. Operations without a
+     * stream use other streams, and can overtake operations of this stream.
+     *
+     * @throws MillraceException if the communicator has failed or is closed, or has no such stream
+     */
+    default DeviceStream stream() {
+        throw new MillraceException(device().name() + " has no stream of its own: use Device.newStream()");
+    }
 
     /**
      * Reduces {@code count} elements of every rank and stores the result on every rank.
@@ -72,8 +85,6 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
      * @param count   number of elements of each rank; zero is allowed
      * @param type    element type
      * @param stream  stream of the operation
-     * @throws IllegalArgumentException for the reasons listed at {@link #allReduce}
-     * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default void allGather(MemorySegment send, MemorySegment receive, long count, DataType type, DeviceStream stream) {
         throw lacks(Operation.ALL_GATHER);
@@ -88,8 +99,6 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
      * @param type    element type
      * @param op      the reduction
      * @param stream  stream of the operation
-     * @throws IllegalArgumentException for the reasons listed at {@link #allReduce}
-     * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default void reduceScatter(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op,
             DeviceStream stream) {
@@ -106,7 +115,6 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
      * @param root    the rank that owns the elements
      * @param stream  stream of the operation
      * @throws IllegalArgumentException for the reasons listed at {@link #allReduce}, or if the rank does not exist
-     * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default void broadcast(@Nullable MemorySegment send, MemorySegment receive, long count, DataType type, int root,
             DeviceStream stream) {
@@ -125,7 +133,6 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
      * @param root    the rank of the result
      * @param stream  stream of the operation
      * @throws IllegalArgumentException for the reasons listed at {@link #allReduce}, or if the rank does not exist
-     * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default void reduce(MemorySegment send, @Nullable MemorySegment receive, long count, DataType type, ReduceOp op,
             int root, DeviceStream stream) {
@@ -140,8 +147,6 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
      * @param count   number of elements from each rank to each; zero is allowed
      * @param type    element type
      * @param stream  stream of the operation
-     * @throws IllegalArgumentException for the reasons listed at {@link #allReduce}
-     * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default void allToAll(MemorySegment send, MemorySegment receive, long count, DataType type, DeviceStream stream) {
         throw lacks(Operation.ALL_TO_ALL);
@@ -159,7 +164,6 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
      * @param root    the rank that receives the elements
      * @param stream  stream of the operation
      * @throws IllegalArgumentException for the reasons listed at {@link #allReduce}, or if the rank does not exist
-     * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default void gather(MemorySegment send, @Nullable MemorySegment receive, long count, DataType type, int root,
             DeviceStream stream) {
@@ -178,7 +182,6 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
      * @param root    the rank that owns the elements
      * @param stream  stream of the operation
      * @throws IllegalArgumentException for the reasons listed at {@link #allReduce}, or if the rank does not exist
-     * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default void scatter(@Nullable MemorySegment send, MemorySegment receive, long count, DataType type, int root,
             DeviceStream stream) {
@@ -195,7 +198,6 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
      * @param peer   the rank that receives the elements
      * @param stream stream of the operation
      * @throws IllegalArgumentException for the reasons listed at {@link #allReduce}, or if the rank does not exist
-     * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default void send(MemorySegment buffer, long count, DataType type, int peer, DeviceStream stream) {
         throw lacks(Operation.SEND_RECEIVE);
@@ -210,7 +212,6 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
      * @param peer   the rank that sends the elements
      * @param stream stream of the operation
      * @throws IllegalArgumentException for the reasons listed at {@link #allReduce}, or if the rank does not exist
-     * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default void receive(MemorySegment buffer, long count, DataType type, int peer, DeviceStream stream) {
         throw lacks(Operation.SEND_RECEIVE);

@@ -26,6 +26,10 @@ final class HostReduction {
             throw new IllegalArgumentException("rank " + communicator.rank() + ": " + values
                     + " lies on the device, and a ReduceFunction runs on the host: copy it there");
         }
+        if (values.memories().stream().anyMatch(MemorySegment::isReadOnly)) {
+            throw new IllegalArgumentException("rank " + communicator.rank() + ": " + values
+                    + " is read-only, and a ReduceFunction stores its result there");
+        }
         this.communicator = communicator;
         this.values = values;
         this.function = function;

@@ -384,7 +384,9 @@ public final class Operand {
     }
 
     boolean isSame(@Nullable Operand other) {
-        return other != null && memories.equals(other.memories) && (booleans == null || other.booleans == booleans);
+        // Segments are equal if they begin at the same place, whatever their sizes.
+        return other != null && memories.equals(other.memories) && bytes() == other.bytes()
+                && (booleans == null || other.booleans == booleans);
     }
 
     /**

@@ -6,6 +6,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 import org.millrace.operation.Completions;
+import org.millrace.operation.CopiedSegments;
+import org.millrace.operation.HeapAddress;
 import org.millrace.operation.OperationGroup;
 import org.millrace.operation.StagingDevice;
 import org.millrace.operation.StagingMemory;
@@ -22,9 +24,6 @@ final class OperandCall {
     interface Issue {
         void on(@Nullable MemorySegment send, @Nullable MemorySegment receive, long count, DataType type);
     }
-
-    /** A thread that never starts. A segment that is accessible by this thread is accessible by every thread. */
-    private static final Thread ANY_THREAD = new Thread(() -> {});
 
     private final Communicator communicator;
     private final Operation operation;
@@ -71,8 +70,8 @@ final class OperandCall {
     private CompletionStage<Void> enqueue(Issue issue) {
         Operand some = Objects.requireNonNull(send == null ? receive : send);
         long count = count();
-        check("send", send, false);
-        check("receive", receive, true);
+        check(communicator, operation, "send", send, false);
+        check(communicator, operation, "receive", receive, true);
         boolean recorded = OperationGroup.isRecorded();
         CompletableFuture<Void> stage = Completions.newStage();
         try {
@@ -126,17 +125,14 @@ final class OperandCall {
         return elements / parts;
     }
 
-    /** Checks the memory for errors that would otherwise appear on the device's thread. */
-    private void check(String role, @Nullable Operand operand, boolean written) {
-        if (operand == null || !operand.isOfHost()) {
+    /** Checks the memory for errors that would otherwise appear on the device's thread, or after a part was sent. */
+    static void check(Communicator communicator, Operation operation, String role, @Nullable Operand operand,
+            boolean written) {
+        if (operand == null) {
             return;
         }
         for (MemorySegment memory : operand.memories()) {
-            String problem = written && memory.isReadOnly() ? "is read-only"
-                    : !memory.scope().isAlive() ? "lies in an arena that is closed"
-                            : memory.isAccessibleBy(ANY_THREAD) ? null
-                                    : "lies in a confined arena, which the device's thread may not touch: use"
-                                            + " Arena.ofShared()";
+            String problem = CopiedSegments.problem(memory, written);
             if (problem != null) {
                 throw new IllegalArgumentException("rank " + communicator.rank() + ", " + operation.label() + ", "
                         + role + ": " + operand + " " + problem);
@@ -145,8 +141,11 @@ final class OperandCall {
     }
 
     private @Nullable MemorySegment memoryToSend(boolean recorded) {
-        if (send == null || isUsedInPlace(send, recorded)) {
-            return send == null ? null : send.memory();
+        if (send == null) {
+            return null;
+        }
+        if (isUsedInPlace(send, false, recorded)) {
+            return addressed(send);
         }
         sendLease = lease(send.bytes());
         call(send.loading());
@@ -159,12 +158,15 @@ final class OperandCall {
     }
 
     private @Nullable MemorySegment memoryToReceive(@Nullable MemorySegment sent, boolean recorded) {
-        if (receive == null || isUsedInPlace(receive, recorded)) {
-            return receive == null ? null : receive.memory();
+        if (receive == null) {
+            return null;
         }
         if (receive.isSame(send)) {
-            // The operation is in place, so the staging memory of the sent elements also receives the result.
+            // The operation is in place, so the memory of the sent elements also receives the result.
             return sent;
+        }
+        if (isUsedInPlace(receive, true, recorded)) {
+            return addressed(receive);
         }
         receiveLease = lease(receive.bytes());
         return receiveLease.memory();
@@ -192,9 +194,12 @@ final class OperandCall {
         }
     }
 
-    private boolean isUsedInPlace(Operand operand, boolean recorded) {
-        if (!operand.isOfHost()
-                || operand.isPlain() && communicator.device().reaches(operand.memory(), operand.type())) {
+    private boolean isUsedInPlace(Operand operand, boolean written, boolean recorded) {
+        if (!operand.isOfHost()) {
+            return true;
+        }
+        if (operand.isPlain() && communicator.device().reaches(operand.memory(), operand.type())
+                && (operand.memory().isNative() || !recorded && isApart(operand, written))) {
             return true;
         }
         if (recorded) {
@@ -202,6 +207,25 @@ final class OperandCall {
                     + " made, and not when it is launched: take memory from Device.allocate");
         }
         return false;
+    }
+
+    /**
+     * Returns whether memory on the heap is apart from the other operand, and from the memory of earlier operations of
+     * the group that also write to it. If not, a copy makes the result independent of the order of access.
+     */
+    private boolean isApart(Operand operand, boolean written) {
+        boolean overlaps = send != null && receive != null && !receive.isSame(send)
+                && send.memories()
+                        .stream()
+                        .anyMatch(one -> receive.memories()
+                                .stream()
+                                .anyMatch(other -> one.asOverlappingSlice(other).isPresent()));
+        return !overlaps && OperationGroup.mayUse(operand.memory(), written || operand.isSame(receive));
+    }
+
+    /** Returns the memory of an operand that is used in place, with an address in the work of a kernel. */
+    private static MemorySegment addressed(Operand operand) {
+        return operand.memory().isNative() ? operand.memory() : HeapAddress.of(operand.memory());
     }
 
     /**

@@ -15,7 +15,12 @@ import org.jspecify.annotations.Nullable;
  * Arrays and other host operands are copied in the order of the stream. They are read when the stream reaches the
  * operation. They hold the result when the stage is complete, or when {@link DeviceStream#synchronize} has returned. In
  * a group, they hold the result after the whole group is complete. In a {@link Plan}, operands must lie in memory that
- * the device uses in place. The call throws an exception for wrong arguments. A failure of the operation completes the
+ * the device uses in place.
+ *
+ * <p>
+ * A call throws an {@link IllegalArgumentException}, and sends nothing, if the operands differ in type, if their sizes
+ * do not fit, or for a reason listed at {@link Communicator#allReduce}. A call throws a {@link MillraceException} if
+ * the communicator has failed or is closed, or its device lacks the operation. A failure of the operation completes the
  * stage exceptionally.
  */
 sealed interface TypedOperations permits Communicator {
@@ -28,9 +33,6 @@ sealed interface TypedOperations permits Communicator {
      * @param op      the reduction
      * @param stream  stream of the operation
      * @return a stage that completes with the operation, when the result is available; exceptionally on failure
-     * @throws IllegalArgumentException if the operands differ in type, if their sizes do not fit, or for a reason
-     *                                  listed at {@link Communicator#allReduce}
-     * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default CompletionStage<Void> allReduce(Operand send, Operand receive, ReduceOp op, DeviceStream stream) {
         return OperandCall.enqueue((Communicator) this, Operation.ALL_REDUCE,
@@ -46,9 +48,6 @@ sealed interface TypedOperations permits Communicator {
      * @param op     the reduction
      * @param stream stream of the operation
      * @return a stage that completes with the operation, when the result is available; exceptionally on failure
-     * @throws IllegalArgumentException if the operands differ in type, if their sizes do not fit, or for a reason
-     *                                  listed at {@link Communicator#allReduce}
-     * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default CompletionStage<Void> allReduce(Operand values, ReduceOp op, DeviceStream stream) {
         return allReduce(values, values, op, stream);
@@ -61,9 +60,6 @@ sealed interface TypedOperations permits Communicator {
      * @param receive room for {@code size()} times as many elements, ordered by rank
      * @param stream  stream of the operation
      * @return a stage that completes with the operation, when the result is available; exceptionally on failure
-     * @throws IllegalArgumentException if the operands differ in type, if their sizes do not fit, or for a reason
-     *                                  listed at {@link Communicator#allGather}
-     * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default CompletionStage<Void> allGather(Operand send, Operand receive, DeviceStream stream) {
         return OperandCall.enqueue((Communicator) this, Operation.ALL_GATHER,
@@ -80,9 +76,6 @@ sealed interface TypedOperations permits Communicator {
      * @param op      the reduction
      * @param stream  stream of the operation
      * @return a stage that completes with the operation, when the result is available; exceptionally on failure
-     * @throws IllegalArgumentException if the operands differ in type, if their sizes do not fit, or for a reason
-     *                                  listed at {@link Communicator#reduceScatter}
-     * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default CompletionStage<Void> reduceScatter(Operand send, Operand receive, ReduceOp op, DeviceStream stream) {
         return OperandCall.enqueue((Communicator) this, Operation.REDUCE_SCATTER,
@@ -98,9 +91,6 @@ sealed interface TypedOperations permits Communicator {
      * @param root   the rank that owns the elements
      * @param stream stream of the operation
      * @return a stage that completes with the operation, when the result is available; exceptionally on failure
-     * @throws IllegalArgumentException if the operands differ in type, if their sizes do not fit, or for a reason
-     *                                  listed at {@link Communicator#broadcast}
-     * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default CompletionStage<Void> broadcast(Operand values, int root, DeviceStream stream) {
         Operand all = OperandCall.required(Operation.BROADCAST, "values", values);
@@ -119,9 +109,6 @@ sealed interface TypedOperations permits Communicator {
      * @param root    the rank of the result
      * @param stream  stream of the operation
      * @return a stage that completes with the operation, when the result is available; exceptionally on failure
-     * @throws IllegalArgumentException if the operands differ in type, if their sizes do not fit, or for a reason
-     *                                  listed at {@link Communicator#reduce}
-     * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default CompletionStage<Void> reduce(Operand send, @Nullable Operand receive, ReduceOp op, int root,
             DeviceStream stream) {
@@ -142,9 +129,6 @@ sealed interface TypedOperations permits Communicator {
      * @param root    the rank of the result
      * @param stream  stream of the operation
      * @return a stage that completes with the operation, when the result is available; exceptionally on failure
-     * @throws IllegalArgumentException if the operands differ in type, if their sizes do not fit, or for a reason
-     *                                  listed at {@link Communicator#gather}
-     * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default CompletionStage<Void> gather(Operand send, @Nullable Operand receive, int root, DeviceStream stream) {
         Communicator communicator = (Communicator) this;
@@ -163,9 +147,6 @@ sealed interface TypedOperations permits Communicator {
      * @param root    the rank that sends
      * @param stream  stream of the operation
      * @return a stage that completes with the operation, when the result is available; exceptionally on failure
-     * @throws IllegalArgumentException if the operands differ in type, if their sizes do not fit, or for a reason
-     *                                  listed at {@link Communicator#scatter}
-     * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default CompletionStage<Void> scatter(@Nullable Operand send, Operand receive, int root, DeviceStream stream) {
         Communicator communicator = (Communicator) this;
@@ -183,9 +164,6 @@ sealed interface TypedOperations permits Communicator {
      * @param receive room for {@code size()} parts, ordered by sending rank; must not overlap {@code send}
      * @param stream  stream of the operation
      * @return a stage that completes with the operation, when the result is available; exceptionally on failure
-     * @throws IllegalArgumentException if the operands differ in type, if their sizes do not fit, or for a reason
-     *                                  listed at {@link Communicator#allToAll}
-     * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default CompletionStage<Void> allToAll(Operand send, Operand receive, DeviceStream stream) {
         return OperandCall.enqueue((Communicator) this, Operation.ALL_TO_ALL,
@@ -201,9 +179,6 @@ sealed interface TypedOperations permits Communicator {
      * @param peer   the rank that receives the elements
      * @param stream stream of the operation
      * @return a stage that completes with the operation, when the result is available; exceptionally on failure
-     * @throws IllegalArgumentException if the operands differ in type, if their sizes do not fit, or for a reason
-     *                                  listed at {@link Communicator#send}
-     * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default CompletionStage<Void> send(Operand values, int peer, DeviceStream stream) {
         return OperandCall.enqueue((Communicator) this, Operation.SEND_RECEIVE,
@@ -218,9 +193,6 @@ sealed interface TypedOperations permits Communicator {
      * @param peer   the rank that sends the elements
      * @param stream stream of the operation
      * @return a stage that completes with the operation, when the result is available; exceptionally on failure
-     * @throws IllegalArgumentException if the operands differ in type, if their sizes do not fit, or for a reason
-     *                                  listed at {@link Communicator#receive}
-     * @throws MillraceException        if the communicator has failed or is closed, or its device lacks the operation
      */
     default CompletionStage<Void> receive(Operand values, int peer, DeviceStream stream) {
         return OperandCall.enqueue((Communicator) this, Operation.SEND_RECEIVE, null,

@@ -12,7 +12,6 @@ import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.config.Settings;
-import org.millrace.element.CopiedSegments;
 import org.millrace.ffi.cudart.cudaPointerAttributes;
 import org.millrace.ffi.cudart.cudart_h;
 import org.millrace.library.LibraryDirectories;
@@ -145,7 +144,9 @@ public final class CudaRuntime {
             throw new IllegalArgumentException("a copy of " + source.byteSize() + " bytes into " + target.byteSize()
                     + ": the sizes must be equal (slice the larger)");
         }
-        CopiedSegments.checkWritable(target);
+        if (target.isReadOnly()) {
+            throw new IllegalArgumentException("copy: the destination is read-only");
+        }
         return source.byteSize();
     }
 

@@ -25,9 +25,10 @@ record BlockMemory(MemorySegment input, MemorySegment output, int elementBytes, 
 
     public static BlockMemory reduced(MemorySegment input, MemorySegment output, DataType type, ReduceOp op,
             int ranks) {
-        ElementKernel own = ElementKernel.of(type, op, ranks);
+        boolean onHeap = !input.isNative() || !output.isNative();
+        ElementKernel own = ElementKernel.of(type, op, ranks).staged(onHeap);
         return new BlockMemory(input, output, type.bytes(), own,
-                own.hasPreOp() ? ElementKernel.of(type, ReduceOp.SUM, ranks) : own, false, false);
+                own.hasPreOp() ? ElementKernel.of(type, ReduceOp.SUM, ranks).staged(onHeap) : own, false, false);
     }
 
     /** Returns memory for an operation that does not change the elements. The elements are moved as bytes. */

@@ -18,8 +18,8 @@ import org.millrace.agent.HelpedAgent;
 import org.millrace.agent.IdleProfile;
 import org.millrace.agent.IdleStrategy;
 import org.millrace.device.StreamTask.Work;
-import org.millrace.element.CopiedSegments;
 import org.millrace.net.shm.SharedHeap;
+import org.millrace.operation.CopiedSegments;
 import org.millrace.operation.StagingDevice;
 import org.millrace.operation.StagingMemory;
 
@@ -31,6 +31,11 @@ import org.millrace.operation.StagingMemory;
 public final class EmulatedDevice implements Device, StagingDevice, Agent {
 
     private static final long ALIGNMENT = 64;
+    /**
+     * Minimum size of memory on the heap that operations use in place, in bytes. Smaller memory is copied, so that the
+     * kernels of repeated operations can be launched again.
+     */
+    private static final long LEAST_HEAP_BYTES = 1 << 20;
 
     private final String name;
     private final int rank;
@@ -133,7 +138,7 @@ public final class EmulatedDevice implements Device, StagingDevice, Agent {
 
     @Override
     public boolean reaches(MemorySegment host, DataType type) {
-        return host.isNative() && host.address() % type.bytes() == 0;
+        return host.isNative() ? host.address() % type.bytes() == 0 : host.byteSize() >= LEAST_HEAP_BYTES;
     }
 
     @Override

@@ -2,6 +2,7 @@ package org.millrace.device;
 
 import java.lang.foreign.MemorySegment;
 import org.millrace.MillraceException;
+import org.millrace.operation.HeapAddress;
 
 /**
  * The memory that the work of a kernel refers to by address. This class maps each address to its segment, as a device
@@ -35,7 +36,7 @@ final class KernelMemory {
             next = next == segments.length ? 0 : next;
             MemorySegment segment = segments[next++];
             if (segment.address() == address && segment.byteSize() >= bytes) {
-                return segment;
+                return HeapAddress.resolve(segment);
             }
         }
         throw new MillraceException("a kernel's work is damaged: there are no " + bytes + " bytes for it at 0x"

@@ -1,5 +1,6 @@
 package org.millrace.element;
 
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
@@ -68,6 +69,15 @@ public record ElementKernel(int elementBytes, @Nullable Loop pre, Loop op, @Null
         ElementKernel kernel = of(type, op, 1);
         boolean manyNans = type.isFloating() && type.bytes() > 1;
         return manyNans ? new ElementKernel(type.bytes(), null, kernel.op, Loops.of(type, Step.ONE_NAN), 0) : kernel;
+    }
+
+    /** Returns this kernel if {@code onHeap} is false, otherwise a kernel that is fast with memory on the heap. */
+    public ElementKernel staged(boolean onHeap) {
+        return onHeap ? new ElementKernel(elementBytes, staged(pre), staged(op), staged(post), scalar) : this;
+    }
+
+    private @Nullable Loop staged(@Nullable Loop loop) {
+        return loop == null ? null : new HeapLoop(loop, elementBytes);
     }
 
     private static ElementKernel plain(DataType type, Step step) {
@@ -139,5 +149,29 @@ public record ElementKernel(int elementBytes, @Nullable Loop pre, Loop op, @Null
 
     private int block(long bytesLeft) {
         return (int) Math.min(bytesLeft, Loop.BLOCK_BYTES) / elementBytes;
+    }
+
+    /**
+     * Runs a loop on copies of its operands in native memory of this thread. A loop that saw native memory and arrays
+     * of several types would become slower for all callers, because HotSpot could no longer compile it for one type.
+     * The copies stay in the first-level cache.
+     */
+    private record HeapLoop(Loop loop, int elementBytes) implements Loop {
+
+        private static final ThreadLocal<MemorySegment> STAGE =
+                ThreadLocal.withInitial(() -> Arena.ofAuto().allocate(2 * BLOCK_BYTES, Long.BYTES));
+
+        @Override
+        public void run(MemorySegment x, long xAt, MemorySegment y, long yAt, MemorySegment out, long at, int count,
+                long scalar) {
+            MemorySegment stage = STAGE.get();
+            long bytes = (long) count * elementBytes;
+            MemorySegment.copy(x, xAt, stage, 0, bytes);
+            if (!y.isNative()) {
+                MemorySegment.copy(y, yAt, stage, BLOCK_BYTES, bytes);
+            }
+            loop.run(stage, 0, y.isNative() ? y : stage, y.isNative() ? yAt : BLOCK_BYTES, stage, 0, count, scalar);
+            MemorySegment.copy(stage, 0, out, at, bytes);
+        }
     }
 }

@@ -17,6 +17,7 @@ import org.millrace.element.ElementKernel;
 import org.millrace.engine.PlannedOperation.Collective;
 import org.millrace.engine.PlannedOperation.PlannedCollective;
 import org.millrace.engine.Registrations.UserRegions;
+import org.millrace.operation.HeapAddress;
 import org.millrace.proxy.spi.OperationSignature;
 
 /**
@@ -72,7 +73,8 @@ final class CollectivePlanner {
                 FunctionNumber.argument(op), CollectiveWork.PROFILED);
         function.plan(number, work, device);
         UserRegions regions = UserRegions.NONE;
-        boolean inSlots = function.staysInSlots(number, work, ranks);
+        boolean inSlots =
+                function.staysInSlots(number, work, ranks) || HeapAddress.isOf(send) || HeapAddress.isOf(receive);
         if (!inSlots && function.inPlace() != InPlace.NEVER && registrations.mayHold(bytes / parts, protocol)) {
             regions = regions(function, number, work, receive, operation.receiveCount(bytes, ranks), bytes / parts);
         }

@@ -32,6 +32,7 @@ import org.millrace.bootstrap.Recovery;
 import org.millrace.bootstrap.RemoteFailure;
 import org.millrace.device.DeviceCommunicator;
 import org.millrace.device.EmulatedKernel;
+import org.millrace.device.EmulatedStream;
 import org.millrace.device.FunctionTable;
 import org.millrace.device.WorkLauncher;
 import org.millrace.element.Operands;
@@ -66,6 +67,7 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
     private final Routes routes;
     private final CallGuard guard;
     private final CallerCheck callers;
+    private @Nullable EmulatedStream stream;
 
     EngineCommunicator(CommunicatorParts parts) {
         this.parts = parts;
@@ -106,6 +108,13 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
     @Override
     public Device device() {
         return parts.threads.device;
+    }
+
+    @Override
+    public synchronized DeviceStream stream() {
+        guard.checkOpen();
+        stream = stream == null ? parts.threads.device.newStream() : stream;
+        return stream;
     }
 
     @Override
@@ -514,6 +523,9 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
     }
 
     private void tearDown() {
+        if (stream != null) {
+            stream.closeWhenDone();
+        }
         if (launcher.drain()) {
             parts.tearDown();
         } else {

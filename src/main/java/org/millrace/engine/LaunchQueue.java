@@ -21,6 +21,7 @@ import org.millrace.engine.PlannedOperation.Collective;
 import org.millrace.engine.PlannedOperation.PlannedCollective;
 import org.millrace.engine.PlannedOperation.PlannedTransfer;
 import org.millrace.engine.PlannedOperation.SendOrReceive;
+import org.millrace.operation.HeapAddress;
 import org.millrace.operation.OperationGroup;
 
 /**
@@ -131,7 +132,10 @@ final class LaunchQueue implements OperationGroup.Part {
             PlannedCollective planned = planner.plan(asked);
             once.collective(planned.work(), planned.function(), planned, asked.send(), asked.receive());
             kernel = new PlannedKernel(who, once.finish(communicator.address(), false), List.of(planned));
-            recent.keep(asked, kernel);
+            if (!HeapAddress.isOf(asked.send()) && !HeapAddress.isOf(asked.receive())) {
+                // A range of the heap is not used again, and would keep the program's array reachable.
+                recent.keep(asked, kernel);
+            }
         }
         launcher.launch(kernel, stream);
     }

@@ -66,6 +66,7 @@ final class GpuCommunicator implements Communicator, CallerCheck.Checked {
     private final AtomicBoolean closed = new AtomicBoolean();
     private final GraphPlans plans;
     private final CallerCheck callers;
+    private @Nullable DeviceStream stream;
 
     private GpuCommunicator(GpuRank member, GpuDevice device, Duration stall, Duration late, Duration patience) {
         this.member = member;
@@ -108,6 +109,13 @@ final class GpuCommunicator implements Communicator, CallerCheck.Checked {
     @Override
     public Device device() {
         return device;
+    }
+
+    @Override
+    public synchronized DeviceStream stream() {
+        checkOpen();
+        stream = stream == null ? device.newStream() : stream;
+        return stream;
     }
 
     @Override
@@ -363,6 +371,9 @@ final class GpuCommunicator implements Communicator, CallerCheck.Checked {
         } catch (MillraceException late) {
             LOG.warn("rank {}: {}", rank(), late.getMessage());
         } finally {
+            if (stream != null) {
+                stream.close();
+            }
             device.unshare(failure);
             member.control().close();
         }

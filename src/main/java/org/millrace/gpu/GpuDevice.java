@@ -26,8 +26,8 @@ import org.millrace.cuda.CudaStream;
 import org.millrace.cuda.DeviceMemory;
 import org.millrace.cuda.DeviceSegments;
 import org.millrace.cuda.PinnedMemory;
-import org.millrace.element.CopiedSegments;
 import org.millrace.operation.Completions;
+import org.millrace.operation.CopiedSegments;
 import org.millrace.operation.StagingDevice;
 import org.millrace.operation.StagingMemory;
 
@@ -378,8 +378,8 @@ final class GpuDevice implements Device, StagingDevice {
                 throw new IllegalArgumentException("copy between " + host.byteSize() + " bytes of the host and "
                         + onDevice.byteSize() + " of the device: both must be of one size");
             }
-            CopiedSegments.checkAccess("host's segment", host);
-            CopiedSegments.checkWritable(toDevice ? onDevice : host);
+            CopiedSegments.check("host's segment", host, !toDevice);
+            CopiedSegments.check("device's segment", onDevice, toDevice);
             prepare();
             StagingMemory.Lease lease = pinned.take(PIECE_BYTES);
             for (long at = 0; at < host.byteSize(); at += PIECE_BYTES) {

@@ -1,5 +1,6 @@
 package org.millrace.operation;
 
+import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -46,6 +47,11 @@ public final class OperationGroup {
     /** Reasons of failed launches. The key is the owner of the part. */
     private final Map<Object, Throwable> failures = new HashMap<>();
     private final List<Runnable> afterwards = new ArrayList<>();
+    /** Memory on the heap that operations of the group use in place. */
+    private final List<Used> used = new ArrayList<>();
+
+    private record Used(MemorySegment memory, boolean written) {
+    }
 
     private OperationGroup() {}
 
@@ -101,6 +107,17 @@ public final class OperationGroup {
         } else {
             group.afterwards.add(() -> action.accept(group.failures.get(owner)));
         }
+    }
+
+    /**
+     * Adds memory on the heap that an operation of the calling thread's open group uses in place. Returns false if an
+     * earlier operation of the group uses the memory, too, and one of both writes to it.
+     */
+    public static boolean mayUse(MemorySegment memory, boolean written) {
+        OperationGroup group = OPEN.get();
+        return group == null || group.used.stream()
+                .noneMatch(each -> (written || each.written) && each.memory.asOverlappingSlice(memory).isPresent())
+                && group.used.add(new Used(memory, written));
     }
 
     /**

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -319,6 +320,26 @@ class TypedOperationsTest extends EngineFixture {
             }
         });
         assertThrows(IllegalStateException.class, () -> ((StagingDevice) device[0]).staging().take(400));
+    }
+
+    @Test
+    void aCommunicatorHasOneStreamOfItsOwnUntilItIsClosed() throws Exception {
+        ranks(2, (communicator, stream) -> {
+            int[] values = {1};
+            DeviceStream own = communicator.stream();
+            communicator.allReduce(Operand.of(values), ReduceOp.SUM, own);
+            await(communicator.allReduce(Operand.of(values), ReduceOp.SUM, communicator.stream()));
+            assertArrayEquals(new int[] {4}, values);
+            assertSame(own, communicator.stream());
+            try (Communicator other = communicator.split(0, 0).orElseThrow()) {
+                await(other.barrier(other.stream()));
+            }
+            await(communicator.barrier(own));
+            assertThrows(MillraceException.class, () -> {
+                communicator.close();
+                communicator.stream();
+            });
+        });
     }
 
     @Test
