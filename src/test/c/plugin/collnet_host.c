@@ -11,7 +11,6 @@
 #define _GNU_SOURCE
 #include "versions.h"
 
-#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -106,7 +105,7 @@ static int is(const char *name) {
 static void meet(const struct rank *rank, int times) {
   __atomic_add_fetch(&shared->arrived, 1, __ATOMIC_SEQ_CST);
   while (shared->arrived < times * rank->ranks)
-    sched_yield();
+    let_others_run();
 }
 
 static size_t type_bytes(ncclDataType_t type) {
@@ -362,7 +361,7 @@ static ncclResult_t run(struct rank *rank, const struct operation *o) {
   __atomic_add_fetch(&shared->begun[o->number], 1, __ATOMIC_RELEASE);
   int isLate = (is("late") || is("abort")) && rank->number == rank->ranks - 1;
   while (isLate && shared->waiting[o->number] < rank->ranks - 1)
-    sched_yield();
+    let_others_run();
   if (isLate && is("abort"))
     return ncclInProgress;
   while (rank->channel[rank->channels - 1].finished < o->steps) {
@@ -377,7 +376,7 @@ static ncclResult_t run(struct rank *rank, const struct operation *o) {
     idle = work ? 0 : idle + 1;
     if (is("kill") && o->number == rank->operations / 2 && rank->number == rank->ranks - 1 && work) {
       while (__atomic_load_n(&shared->begun[o->number], __ATOMIC_ACQUIRE) < rank->ranks)
-        sched_yield(); /* all other ranks have begun this operation, so they have completed the earlier ones */
+        let_others_run(); /* all other ranks have begun this operation, so they have completed the earlier ones */
       raise(SIGKILL);
     }
     if (idle > PATIENCE && !waits++ && !isLate) {
@@ -386,7 +385,7 @@ static ncclResult_t run(struct rank *rank, const struct operation *o) {
         return ncclInProgress;
     }
     if (idle)
-      sched_yield();
+      let_others_run();
   }
   if (is("late") && !isLate)
     REQUIRE(waits, "rank %d did not wait for the late one", rank->number);

@@ -9,7 +9,6 @@
 #include "unpack_kernel.h"
 #include "versions.h"
 
-#include <sched.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -217,7 +216,7 @@ static inline void connect_peer(struct rank *rank) {
     made = 0;
     for (int i = 0; i < all; i++)
       made += poll_connection(rank, &rank->connections[i], handles[i / 2]);
-    sched_yield();
+    let_others_run();
   }
 }
 
@@ -259,13 +258,22 @@ static inline void finalize(struct rank *rank) {
 #endif
 }
 
-/* Destroys the communicator. The addresses are released last, so that no other mapping can use them before. */
-static inline void tear_down(struct rank *rank) {
+static inline void free_connections(struct rank *rank) {
   for (int i = 0; i < 2 * rank->channels; i++)
     free_connection(rank, &rank->connections[i]);
+}
+
+/* Finalizes, and then releases the addresses, so that no other mapping can use them before. */
+static inline void end_network(struct rank *rank) {
   finalize(rank);
   for (int i = 0; i < 2 * rank->channels; i++)
     munmap(rank->connections[i].memory, rank->connections[i].memoryBytes);
+}
+
+/* Destroys the communicator. */
+static inline void tear_down(struct rank *rank) {
+  free_connections(rank);
+  end_network(rank);
 }
 
 #endif

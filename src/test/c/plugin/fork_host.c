@@ -4,7 +4,6 @@
 #include "versions.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -33,7 +32,7 @@ int main(int count, char **arguments) {
   if (early)
     /* The plugin loads the JVM with global visibility, and then starts it. */
     while (!dlsym(RTLD_DEFAULT, "JNI_CreateJavaVM"))
-      sched_yield();
+      let_others_run();
   else
     REQUIRE(pthread_join(thread, NULL) == 0, "not joined");
   REQUIRE(__atomic_load_n(&done, __ATOMIC_ACQUIRE) == !early, "the fault did not happen: done %d", done);

@@ -17,7 +17,6 @@
 #include "nccl/gin_v14.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <time.h>
 
 #define MAX_RANKS 8
@@ -148,7 +147,7 @@ static size_t put_bytes(uint64_t *random) {
 
 static void wait_until_deadline(const char *what, int rank, const time_t *end) {
   REQUIRE(time(NULL) < *end, "rank %d waits for %s (seed %lu)", rank, what, seed);
-  sched_yield();
+  let_others_run();
 }
 
 /* Posts as NCCL's kernels do: the words in any order, each with its flag. */

@@ -13,7 +13,6 @@
 #include "nccl/gin_v14.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <sys/mman.h>
 #include <time.h>
 
@@ -51,16 +50,16 @@ static void *kernel(void *unused) {
     for (int peer = 0; peer < ranks; peer++)
       if (peer != self)
         while (!gin_put(context, window, peer, 0, (uint64_t)(1 + self) * BYTES, BYTES, self))
-          sched_yield();
+          let_others_run();
     for (int peer = 0; peer < ranks; peer++)
       while (peer != self &&
              !gin_reached((uint64_t)round + 1, __atomic_load_n(&context->signals[peer], __ATOMIC_ACQUIRE)))
-        sched_yield();
+        let_others_run();
     rounds = round + 1;
   }
   for (int peer = 0; peer < ranks; peer++) /* flush */
     while (__atomic_load_n(&context->cis[peer], __ATOMIC_ACQUIRE) != context->pis[peer])
-      sched_yield();
+      let_others_run();
   over = 1;
   return unused;
 }

@@ -112,7 +112,7 @@ static ncclComm_t join(struct rank *rank, int generation, uint64_t hash, struct 
 
 static void await_steps(const struct kernel *kernels) {
   while (__atomic_load_n(&kernels[0].totals.steps, __ATOMIC_RELAXED) < STEPS_BEFORE)
-    sched_yield();
+    let_others_run();
 }
 
 static void join_kernels(struct kernel *kernels, int count) {
@@ -126,7 +126,7 @@ static void await_error(ncclComm_t comm, ncclComm_t bystander) {
   while ((error = ask(comm)) == ncclSuccess) {
     REQUIRE(now_milliseconds() - begin < STUCK_MILLISECONDS, "not told");
     REQUIRE(ask(bystander) == ncclSuccess, "told of another communicator");
-    sched_yield();
+    let_others_run();
   }
   printf("told after %ld ms\n", now_milliseconds() - *killed);
   REQUIRE(error == ncclRemoteError, "told of error %d", error);
@@ -161,7 +161,7 @@ static void settle(long threads_before) {
   long deadline = now_milliseconds() + STUCK_MILLISECONDS;
   while ((is_watched() || (threads_before && threads() - kept_threads > threads_before)) &&
          now_milliseconds() < deadline)
-    sched_yield();
+    let_others_run();
 }
 
 static void await_end_of_input(void) {
@@ -191,7 +191,7 @@ static void survive(struct rank *rank, int generation, ncclComm_t bystander) {
       start_kernel(&kernels[i]);
     if (is("shrink")) {
       while (shrink == (shrink_t)symbol(RTLD_DEFAULT, "ncclCommShrink"))
-        sched_yield();
+        let_others_run();
       SUCCEEDS(shrink(comm, (int[]){1}, 1, &child, NULL, NCCL_SHRINK_ABORT));
       settle(0);
       REQUIRE(!is_watched(), "it is still watched");
@@ -200,14 +200,14 @@ static void survive(struct rank *rank, int generation, ncclComm_t bystander) {
     } else if (is("silent")) {
       for (;;) {
         REQUIRE(ask(comm) == ncclSuccess, "told");
-        sched_yield();
+        let_others_run();
       }
     } else {
       await_error(comm, bystander);
     }
     if (is("stay"))
       for (long since = now_milliseconds(); now_milliseconds() - since < 1000;)
-        sched_yield();
+        let_others_run();
     stop = 1;
     join_kernels(kernels, count);
   }

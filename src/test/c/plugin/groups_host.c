@@ -154,7 +154,7 @@ static void receive_all(const net_t *net, void *comm, void *mhandle) {
     if (lost(net->test(oldest->request, &finished, lengths)))
       break;
     if (!finished) {
-      sched_yield();
+      let_others_run();
       continue;
     }
     for (int i = 0; i < oldest->count; i++) {
@@ -206,7 +206,7 @@ int main(int count, char **arguments) {
     REQUIRE(read(handlePipe[0], handle, sizeof handle) == sizeof handle, "no handle");
     while (!comm) {
       SUCCEEDS(CONNECT(net, ctx, 0, handle, &comm, &deviceHandle));
-      sched_yield();
+      let_others_run();
     }
     SUCCEEDS(net->regMr(comm, memory, sizeof memory, NCCL_PTR_HOST, &mhandle));
     send_all(net, comm, mhandle);
@@ -219,7 +219,7 @@ int main(int count, char **arguments) {
   REQUIRE(write(handlePipe[1], handle, sizeof handle) == sizeof handle, "no handle");
   while (!comm) {
     SUCCEEDS(net->accept(listenComm, &comm, &deviceHandle));
-    sched_yield();
+    let_others_run();
   }
   SUCCEEDS(net->closeListen(listenComm));
   SUCCEEDS(net->regMr(comm, memory, sizeof memory, NCCL_PTR_HOST, &mhandle));

@@ -5,10 +5,12 @@
 #include "nccl/plugin.h"
 
 #include <dlfcn.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define JOIN_(a, b, c) a##b##c
 #define JOIN(a, b, c) JOIN_(a, b, c)
@@ -30,6 +32,21 @@
     ncclResult_t result_ = (call);                                          \
     REQUIRE(result_ == ncclSuccess, "result %d", result_);                  \
   } while (0)
+
+#define YIELDS_PER_PAUSE 4
+#define PAUSE_MICROSECONDS 20
+
+/*
+ * Called repeatedly while a condition does not hold. Threads that only yield would take the cores from the threads that
+ * they wait for, so some calls sleep.
+ */
+static inline void let_others_run(void) {
+  static __thread unsigned calls;
+  if (++calls % YIELDS_PER_PAUSE)
+    sched_yield();
+  else
+    usleep(PAUSE_MICROSECONDS);
+}
 
 /*
  * Release of NCCL that the host imitates. With NCCL_CODE the host returns it from ncclGetVersion (-rdynamic exports the

@@ -76,7 +76,7 @@ static inline int wait_more(struct kernel *kernel, long *yields, long *since, co
     if (now - *since > STUCK_MILLISECONDS)
       stuck(kernel, what);
   }
-  sched_yield();
+  let_others_run();
   return 1;
 }
 

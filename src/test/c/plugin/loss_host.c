@@ -95,17 +95,17 @@ static long steps_of(int link) {
 static void outlast(int link) {
   long last = -1, since = 0, now;
   while (!shared->stopped)
-    sched_yield();
+    let_others_run();
   while ((now = now_milliseconds()) - since < STILL_MILLISECONDS || last < 0) {
     long steps = steps_of(link);
     if (steps != last)
       since = now;
     last = steps;
-    sched_yield();
+    let_others_run();
   }
   kill(pids[0], SIGCONT);
   while (steps_of(link) < last + STEPS_BEFORE)
-    sched_yield();
+    let_others_run();
   shared->over = 1;
 }
 
@@ -122,7 +122,7 @@ static ncclResult_t enqueue_until_refused(void *library) {
     int channels = 0;
     REQUIRE(now_milliseconds() < deadline, "no error");
     result = tuner->getCollInfo(ctx, ncclFuncAllReduce, 8, 1, (float **)costs, 7, 3, 0, &channels);
-    sched_yield();
+    let_others_run();
   }
   SUCCEEDS(tuner->finalize(ctx));
   return result;
@@ -152,18 +152,18 @@ static void be(const char *path, int number, int next, int previous) {
     REQUIRE(cuda, "%s", dlerror());
     int (*looks)(void) = (int (*)(void))symbol(cuda, "stubSynchronizations");
     while (looks() < LOOKS)
-      sched_yield();
+      let_others_run();
     destroy();
     printf("rank %d destroyed its communicator\n", number);
     return;
   }
   start_all();
   while (steps_done() < STEPS_BEFORE)
-    sched_yield();
+    let_others_run();
   /* No rank ends before every rank has done STEPS_BEFORE steps, because a neighbor of an ended rank cannot do them. */
   __atomic_add_fetch(&shared->running, 1, __ATOMIC_RELEASE);
   while (__atomic_load_n(&shared->running, __ATOMIC_ACQUIRE) < ranks)
-    sched_yield();
+    let_others_run();
   if (is("exit"))
     exit(0);
   if (number == 0 && is("fork"))
@@ -175,13 +175,13 @@ static void be(const char *path, int number, int next, int previous) {
   else if (is("stop") && number == 1)
     outlast(0); /* links[0] of rank 1 leads to rank 0 */
   while (is("wait") || is("fork") || (is("stop") && !shared->over))
-    sched_yield();
+    let_others_run();
   if (is("stop")) {
     /* No rank destroys while a neighbor's kernel may post. The neighbor would report a lost peer, and rightly so. */
     end_kernels();
     __atomic_add_fetch(&shared->without_kernels, 1, __ATOMIC_RELEASE);
     while (__atomic_load_n(&shared->without_kernels, __ATOMIC_ACQUIRE) < ranks)
-      sched_yield();
+      let_others_run();
   }
   destroy();
   printf("rank %d destroyed its communicator\n", number);

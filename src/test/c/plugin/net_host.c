@@ -12,7 +12,6 @@
 #include "versions.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -151,7 +150,7 @@ static void *sender(void *argument) {
       }
     }
     if (!finished)
-      sched_yield();
+      let_others_run();
   }
   if (done == messages)
     count_ended(proxyTallies, PROXY_OPERATION);
@@ -213,7 +212,7 @@ static void *receiver(void *argument) {
       }
     }
     if (!finished)
-      sched_yield();
+      let_others_run();
   }
   if (done == messages)
     count_ended(proxyTallies, PROXY_OPERATION);

@@ -77,7 +77,7 @@ static inline long settled_kilobytes(void) {
   static long first;
   long deadline = now_milliseconds() + MEMORY_DEADLINE_MILLISECONDS, resident;
   do {
-    sched_yield();
+    let_others_run();
     malloc_trim(0);
     resident = resident_kilobytes();
   } while (first && resident > first + NEAR_KILOBYTES && now_milliseconds() < deadline);

@@ -18,7 +18,7 @@
 #define QUEUE 64
 /* Number of pauses of the program. During each of them, the threads that serve its operations may fall asleep. */
 #define PAUSES 8
-#define PAUSE_MICROSECONDS 2000
+#define OPERATION_PAUSE_MICROSECONDS 2000
 #define RANKS 2
 
 typedef JOIN(ncclProfiler_v, PROFILER_VERSION, _t) profiler_t;
@@ -137,7 +137,7 @@ static void start_task(struct communicator *communicator, struct task *task, voi
 static void append_blocks(struct communicator *communicator, void *task) {
   for (int channel = 0; channel < CHANNELS; channel++) {
     while (communicator->appended - __atomic_load_n(&communicator->ended, __ATOMIC_ACQUIRE) == QUEUE)
-      sched_yield();
+      let_others_run();
     communicator->blocks[communicator->appended % QUEUE] = (struct block){task, channel, NULL};
     __atomic_add_fetch(&communicator->appended, 1, __ATOMIC_RELEASE);
   }
@@ -221,7 +221,7 @@ static void *run(void *argument) {
   struct communicator *communicator = argument;
   for (long i = 0; i < operations; i++) {
     if (i % (operations / PAUSES) == 0)
-      usleep(PAUSE_MICROSECONDS);
+      usleep(OPERATION_PAUSE_MICROSECONDS);
     launch_group(communicator);
   }
   __atomic_store_n(&communicator->closing, 1, __ATOMIC_RELEASE);

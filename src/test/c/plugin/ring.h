@@ -26,7 +26,7 @@ static inline void connect_ring(struct rank *rank, int next, int previous, int u
     made = 0;
     for (int i = 0; i < all; i++)
       made += poll_connection(rank, &rank->connections[i], handles[i / 2]);
-    sched_yield();
+    let_others_run();
   }
   for (int i = 0; i < all; i++) {
     allocate_memory(&rank->connections[i], &sizes);

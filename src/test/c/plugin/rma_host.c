@@ -5,7 +5,6 @@
 #include "nccl/rma_v17.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <time.h>
 
 #define MAX_RANKS 8
@@ -59,7 +58,7 @@ static void await(void *group, void *request) {
   for (int done = 0; !done;) {
     SUCCEEDS(rma->test(group, request, &done));
     REQUIRE(time(NULL) < end, "an operation is not over");
-    sched_yield();
+    let_others_run();
   }
 }
 
@@ -67,7 +66,7 @@ static void await_signal(const uint64_t *signal, uint64_t value) {
   time_t end = time(NULL) + DEADLINE_SECONDS;
   while (__atomic_load_n(signal, __ATOMIC_ACQUIRE) < value) {
     REQUIRE(time(NULL) < end, "a signal is %lu, not %lu", *signal, value);
-    sched_yield();
+    let_others_run();
   }
 }
 

@@ -76,7 +76,7 @@ static void drain(struct rank *rank) {
 
 static void wait_for_steps(const struct kernel *kernel) {
   while (__atomic_load_n(&kernel->totals.steps, __ATOMIC_RELAXED) < STEPS_BEFORE)
-    sched_yield();
+    let_others_run();
 }
 
 static void lose_patience(struct kernel *kernels, int count) {
@@ -143,13 +143,16 @@ static void run_away(struct rank *rank) {
   }
   for (int channel = 0; channel < rank->channels; channel++)
     pthread_join(kernels[2 * channel + sends].thread, NULL);
-  if (!sends) {
+  if (!sends)
     meet(rank);
-    meet(rank);
-  }
-  timed_tear_down(rank);
+  else
+    free_connections(rank);
+  meet(rank);
+  /* finalize of rank 0 waits until rank 1 has received or closed. */
   if (sends)
-    meet(rank);
+    end_network(rank);
+  else
+    tear_down(rank);
 }
 
 static void kill_one(struct rank *rank) {
@@ -165,7 +168,7 @@ static void kill_one(struct rank *rank) {
   }
   while (__atomic_load_n(&warnings, __ATOMIC_RELAXED) < count) {
     REQUIRE(now_milliseconds() < deadline, "%d of %d connections noticed", (int)warnings, count);
-    sched_yield();
+    let_others_run();
   }
   stop = 1;
   join_kernels(kernels, count);
