@@ -11,8 +11,10 @@ import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.FileTime;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
@@ -32,6 +34,8 @@ public final class HostProgram {
     private static final Path JAR = BUILT.resolve("classes" + PlantedFault.NAME + ".jar").toAbsolutePath();
     /** Class archive of a takeover. Without the archive, a third of the JVM's start would be the loading of classes. */
     private static final Path ARCHIVE = BUILT.resolve("classes.jsa").toAbsolutePath();
+    /** Targets that this JVM has built or found up to date. */
+    private static final Set<Path> FRESH = new HashSet<>();
     private static final long DEADLINE_SECONDS = 120;
     /**
      * JVM options for short runs. A run lasts a second or two. The optimizing compiler and a collector with its own
@@ -149,7 +153,7 @@ public final class HostProgram {
     private static HostProgram compileAlone(String name, String... definitions) throws Exception {
         Path executable = BUILT.resolve(name + String.join("", definitions).replaceAll("[^A-Za-z0-9]", "_"));
         List<String> command = new ArrayList<>(
-                List.of("-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread", "-I", "headers"));
+                List.of("-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-I", "headers"));
         command.addAll(List.of(definitions));
         command.addAll(List.of(SOURCES.resolve(name + ".c").toString(), "-ldl"));
         build(executable, SOURCES, compiler(command));
@@ -169,22 +173,25 @@ public final class HostProgram {
     }
 
     /**
-     * Builds a target that is older than its sources. A lock ensures that other JVMs of the build use only complete
-     * targets.
+     * Builds a target that is older than its sources. A lock of each target ensures that other JVMs of the build use
+     * only complete targets. The sources do not change while a JVM runs tests, so a JVM checks each target once.
      */
     private static void build(Path target, Path sources, Maker maker) throws Exception {
-        Files.createDirectories(target.getParent());
-        synchronized (HostProgram.class) {
-            try (FileChannel lock =
-                    FileChannel.open(BUILT.resolve("lock"), StandardOpenOption.CREATE, StandardOpenOption.WRITE)) {
-                lock.lock(); // released when the file is closed
-                if (isFresh(target, sources)) {
-                    return;
-                }
-                Path fresh = target.resolveSibling(target.getFileName() + ".new");
-                maker.make(fresh);
-                Files.move(fresh, target, StandardCopyOption.ATOMIC_MOVE);
+        synchronized (FRESH) {
+            if (FRESH.contains(target)) {
+                return;
             }
+            Files.createDirectories(target.getParent());
+            try (FileChannel lock = FileChannel.open(target.resolveSibling(target.getFileName() + ".lock"),
+                    StandardOpenOption.CREATE, StandardOpenOption.WRITE)) {
+                lock.lock(); // released when the file is closed
+                if (!isFresh(target, sources)) {
+                    Path fresh = target.resolveSibling(target.getFileName() + ".new");
+                    maker.make(fresh);
+                    Files.move(fresh, target, StandardCopyOption.ATOMIC_MOVE);
+                }
+            }
+            FRESH.add(target);
         }
     }
 
@@ -263,7 +270,7 @@ public final class HostProgram {
 
     /** Runs with the JVM's optimizing compiler and its default collector, as users do. */
     public HostProgram withEveryCompiler() {
-        return with("MILLRACE_JAVA_OPTS", null);
+        return with("MILLRACE_JAVA_OPTS", "-XX:SharedArchiveFile=" + ARCHIVE);
     }
 
     public Outcome run(Object... arguments) throws Exception {
