@@ -1,6 +1,7 @@
 package org.millrace.plugin;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.OutputStream;
@@ -24,6 +25,7 @@ import org.millrace.cli.Run;
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class HangingConnectTest {
 
+    private static final long LOOK_MILLIS = 20;
     private static final String SILENCE = "\\. Nothing has moved for (\\d+\\.\\d) s";
 
     @TempDir
@@ -57,8 +59,7 @@ class HangingConnectTest {
     private String stall() throws Exception {
         Run why = why();
         while (why.status() != 3) {
-            assertTrue(ranks.isAlive(), Files.readString(output()) + why);
-            Thread.onSpinWait();
+            assertFalse(ranks.waitFor(LOOK_MILLIS, TimeUnit.MILLISECONDS), Files.readString(output()) + why);
             why = why();
         }
         return why.out();
@@ -67,8 +68,7 @@ class HangingConnectTest {
     private String line(String pattern) throws Exception {
         Matcher found = Pattern.compile(pattern).matcher(Files.readString(output()));
         while (!found.find()) {
-            assertTrue(ranks.isAlive(), Files.readString(output()));
-            Thread.onSpinWait();
+            assertFalse(ranks.waitFor(LOOK_MILLIS, TimeUnit.MILLISECONDS), Files.readString(output()));
             found = Pattern.compile(pattern).matcher(Files.readString(output()));
         }
         return found.group(1);

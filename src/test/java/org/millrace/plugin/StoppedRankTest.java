@@ -1,6 +1,7 @@
 package org.millrace.plugin;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
@@ -29,13 +30,15 @@ class StoppedRankTest {
 
     private static final int RANKS = 3;
     private static final int VICTIM = 1;
+    private static final long LOOK_MILLIS = 20;
 
     @TempDir
     private Path directory;
     private Process ranks;
 
-    private String output() throws IOException {
-        assertTrue(ranks.isAlive());
+    /** Returns the output so far, after a moment in which the ranks have the cores. */
+    private String output() throws Exception {
+        assertFalse(ranks.waitFor(LOOK_MILLIS, TimeUnit.MILLISECONDS));
         return Files.readString(directory.resolve("output"));
     }
 
@@ -43,17 +46,20 @@ class StoppedRankTest {
         return TraceReader.readAll(directory, (file, problem) -> {});
     }
 
-    private String awaitLine(String pattern) throws IOException {
+    private String awaitLine(String pattern) throws Exception {
         Matcher found = Pattern.compile(pattern).matcher(output());
         while (!found.find()) {
-            Thread.onSpinWait();
             found = Pattern.compile(pattern).matcher(output());
         }
         return found.group(1);
     }
 
+    /**
+     * Over TCP the rank stays stopped for longer than the 14 s of keep-alive and the 10 s of a silent link. The other
+     * ranks then report it.
+     */
     @ParameterizedTest
-    @CsvSource({"shm, 5, 0;2, 15", "socket, 5, 0;2, 15", "ucx, 5, 0;2, 15", "shm, 0, 2, 2", "socket, 0, 2, 2"})
+    @CsvSource({"shm, 5, , 1", "socket, 5, 0;2, 15", "ucx, 5, , 1", "shm, 0, 2, 2", "socket, 0, 2, 2"})
     void aStoppedRankIsReportedAndTheJobContinues(String network, int operation, String reporters, int seconds)
             throws Exception {
         ranks = HostProgram.compile("stall_host", "-DNET_VERSION=11")
@@ -63,24 +69,27 @@ class StoppedRankTest {
         try {
             String pid = awaitLine("rank " + VICTIM + " is pid (\\d+)\n");
             String words = "Rank " + VICTIM + " \\(pid " + pid + " on [^ ]+\\) is stopped \\(SIGCONT continues it\\)";
-            for (String rank : reporters.split(";")) {
+            for (String rank : reporters == null ? new String[0] : reporters.split(";")) {
                 awaitLine("millrace: rank " + rank + ", pid \\d+ on [^ ]+: nothing moves\\. (" + words + ")");
+            }
+            // Before the rank stops, a slow start may look like another stall.
+            while (!Files.readString(Path.of("/proc", pid, "stat")).contains(") T ")) {
+                assertFalse(ranks.waitFor(LOOK_MILLIS, TimeUnit.MILLISECONDS));
             }
             List<Verdict> verdicts = List.of();
             while (verdicts.isEmpty() || verdicts.getFirst().still().toSeconds() < seconds) {
-                assertTrue(ranks.isAlive());
+                assertFalse(ranks.waitFor(LOOK_MILLIS, TimeUnit.MILLISECONDS));
                 verdicts = Hang.verdicts(this::read, Duration.ofSeconds(1));
             }
             assertEquals(List.of(Cause.STOPPED), verdicts.stream().map(Verdict::cause).toList(), verdicts::toString);
             assertEquals(pid, verdicts.getFirst().json().get("pid").toString());
             assertEquals(0, new ProcessBuilder("kill", "-CONT", pid).start().waitFor());
             while (!read().stream().allMatch(each -> each.communicators().getFirst().enqueued() > operation + 20)) {
-                assertTrue(ranks.isAlive());
+                assertFalse(ranks.waitFor(LOOK_MILLIS, TimeUnit.MILLISECONDS));
             }
             assertTrue(read().stream().noneMatch(TracedProcess::failed), output());
         } finally {
-            ranks.getOutputStream().close();
-            ranks.waitFor();
+            ranks.destroyForcibly().waitFor(); // the ranks end with it
         }
     }
 }
