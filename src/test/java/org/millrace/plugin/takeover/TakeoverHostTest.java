@@ -56,11 +56,23 @@ class TakeoverHostTest {
 
     /** A host that behaves as RCCL does, with kernels of 64 or 32 threads in a warp. */
     @ParameterizedTest
-    @CsvSource({"22707, 10, 64, processes, socket, 1, small", "22707, 10, 64, threads, shm, 2, usual",
-            "22803, 11, 64, threads, socket, 2, usual", "22803, 11, 32, processes, shm, 1, small",
-            "23004, 12, 64, processes, shm, 2, usual", "23007, 12, 32, threads, socket, 1, small",
-            "22803, 11, 64, processes, socket behind a link, 1, small"})
+    @CsvSource({"22707, 10, 64, processes, socket, 1, small", "22803, 11, 32, processes, shm, 1, small",
+            "23004, 12, 64, processes, shm, 2, usual", "23007, 12, 32, threads, socket, 1, small"})
     void allThatKernelsOfRcclSendArrives(int release, int version, int wave, String way, String network, int threads,
+            String sizes) throws Exception {
+        takesRcclOver(release, version, wave, way, network, threads, sizes);
+    }
+
+    @ParameterizedTest
+    @Tag("nightly")
+    @CsvSource({"22707, 10, 64, threads, shm, 2, usual", "22803, 11, 64, threads, socket, 2, usual",
+            "22803, 11, 64, processes, socket behind a link, 1, small"})
+    void inMoreCombinationsWithRccl(int release, int version, int wave, String way, String network, int threads,
+            String sizes) throws Exception {
+        takesRcclOver(release, version, wave, way, network, threads, sizes);
+    }
+
+    private static void takesRcclOver(int release, int version, int wave, String way, String network, int threads,
             String sizes) throws Exception {
         HostProgram host = HostProgram.compileRccl("takeover_host", release, wave, "-DNET_VERSION=" + version);
         arrives(host, version, way, network, threads, sizes, "connFifo entries of 24 bytes at offset 64");

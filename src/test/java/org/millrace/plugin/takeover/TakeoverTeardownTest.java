@@ -64,7 +64,7 @@ class TakeoverTeardownTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"socket", "shm", IN_PLACE, "ucx", "ucx tcp"})
+    @ValueSource(strings = {"socket", "shm", IN_PLACE, "ucx"})
     void whatWasPostedBeforeTheEndArrives(String network) throws Exception {
         assumeTrue(!network.equals(IN_PLACE) || SingleCopy.isPossible(), SingleCopy::describe);
         var outcome = end("drain", network, CHANNELS);
@@ -74,10 +74,21 @@ class TakeoverTeardownTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"22707, drain, socket", "22803, drain, shm", "23007, drain, socket", "22707, abort, shm",
-            "22803, abort, socket", "22803, runaway, shm", "23007, runaway, socket", "23007, together, shm",
-            "22803, kill, shm", "23007, kill, socket"})
+    @CsvSource({"22707, drain, socket", "22707, abort, shm", "22803, runaway, shm", "23007, together, shm",
+            "23007, kill, socket"})
     void rcclEndsAsNcclDoes(int release, String way, String network) throws Exception {
+        rccl(release, way, network);
+    }
+
+    @ParameterizedTest
+    @Tag("nightly")
+    @CsvSource({"22803, drain, shm", "23007, drain, socket", "22803, abort, socket", "23007, runaway, socket",
+            "22803, kill, shm"})
+    void moreReleasesOfRcclEndAsNcclDoes(int release, String way, String network) throws Exception {
+        rccl(release, way, network);
+    }
+
+    private static void rccl(int release, String way, String network) throws Exception {
         var outcome = HostProgram.compileRccl("teardown_host", release, 64, "-DNET_VERSION=11")
                 .withNetwork(network)
                 .with("MILLRACE_SHM_SINGLE_COPY", "0")
@@ -116,7 +127,7 @@ class TakeoverTeardownTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"socket", "shm", "ucx", "ucx tcp"})
+    @ValueSource(strings = {"socket", "shm", "ucx"})
     void bothRanksMayEndInTheMiddle(String network) throws Exception {
         var outcome = end("together", network, CHANNELS);
         assertTrue(number(outcome, "rank 0 was torn down in (\\d+) ms") < EACH_WAITING_MILLIS, outcome.output());
@@ -162,8 +173,16 @@ class TakeoverTeardownTest {
         }
     }
 
+    @Test
+    @Tag("nightly")
+    void overTheTcpOfUcxToo() throws Exception {
+        whatWasPostedBeforeTheEndArrives("ucx tcp");
+        bothRanksMayEndInTheMiddle("ucx tcp");
+        everyConnectionOfAKilledPeerIsNamed("ucx tcp");
+    }
+
     @ParameterizedTest
-    @ValueSource(strings = {"socket", "shm", IN_PLACE, "ucx", "ucx tcp"})
+    @ValueSource(strings = {"socket", "shm", IN_PLACE, "ucx"})
     void everyConnectionOfAKilledPeerIsNamed(String network) throws Exception {
         assumeTrue(!network.equals(IN_PLACE) || SingleCopy.isPossible(), SingleCopy::describe);
         // with a reconnect deadline, the process would end after the first loss, before it reports the other
