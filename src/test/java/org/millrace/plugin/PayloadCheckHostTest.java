@@ -17,7 +17,8 @@ class PayloadCheckHostTest {
     private static HostProgram host(String program, String network) throws Exception {
         return HostProgram.compile(program, "-DNET_VERSION=11", "-DNCCL_CODE=23007", "-rdynamic")
                 .withNetwork(network)
-                .with("MILLRACE_CHECK", "1");
+                .with("MILLRACE_CHECK", "1")
+                .with("MILLRACE_LOSS_GRACE", "300ms");
     }
 
     @ParameterizedTest
