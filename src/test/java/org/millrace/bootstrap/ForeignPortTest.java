@@ -9,13 +9,13 @@ import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.CommunicatorListener;
 import org.millrace.config.Configuration;
@@ -64,19 +64,27 @@ class ForeignPortTest {
         }
     }
 
-    @ParameterizedTest
-    @CsvSource(delimiter = '|', textBlock = """
-            HTTP/1.1 400 Bad Request | false | "HTTP/1.1 " (an HTTP server)
-            HTTP/1.1 400 Bad Request | true  | "HTTP/1.1 400 Bad" (an HTTP server)
-            SSH-2.0-OpenSSH_9.2p1    | false | "SSH-2.0-O" (an SSH server or client)
-            SSH-2.0-OpenSSH_9.2p1    | true  | "SSH-2.0-OpenSSH_" (an SSH server or client)
-            \\025\\003\\003\\000\\002\\002\\050 | false | "??????(??" (a TLS server)
-            unknown to us            | false | "unknown t"
-            """)
-    void aServerOfAnotherProtocolIsNamed(String answer, boolean tls, String expected) throws Exception {
-        String message = failureAt(answer.translateEscapes(), options(tls, Ranks.TIMEOUT));
-        assertTrue(message.contains("the process at ADDRESS speaks another protocol")
-                && message.endsWith(": it begins with " + expected), message);
+    /** A server of another protocol. {@code name} is its name at the end of the message. */
+    private record Server(String answer, boolean tls, String name) {
+    }
+
+    /** A rank tries for a second, because the address may be stale. The ranks of all servers try at the same time. */
+    @Test
+    void aServerOfAnotherProtocolIsNamed() throws Exception {
+        List<Server> servers = List.of(new Server("HTTP/1.1 400 Bad Request", false, "\"HTTP/1.1 \" (an HTTP server)"),
+                new Server("HTTP/1.1 400 Bad Request", true, "\"HTTP/1.1 400 Bad\" (an HTTP server)"),
+                new Server("SSH-2.0-OpenSSH_9.2p1", false, "\"SSH-2.0-O\" (an SSH server or client)"),
+                new Server("SSH-2.0-OpenSSH_9.2p1", true, "\"SSH-2.0-OpenSSH_\" (an SSH server or client)"),
+                new Server("\25\3\3\0\2\2\50", false, "\"??????(??\" (a TLS server)"),
+                new Server("unknown to us", false, "\"unknown t\""));
+        List<FutureTask<String>> messages = servers.stream()
+                .map(each -> Ranks.async(() -> failureAt(each.answer, options(each.tls, Ranks.TIMEOUT))))
+                .toList();
+        for (int i = 0; i < messages.size(); i++) {
+            String message = Ranks.get(messages.get(i));
+            assertTrue(message.contains("the process at ADDRESS speaks another protocol")
+                    && message.endsWith(": it begins with " + servers.get(i).name), message);
+        }
     }
 
     @Test
