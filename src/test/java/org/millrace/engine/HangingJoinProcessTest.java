@@ -58,6 +58,14 @@ class HangingJoinProcessTest {
         return run.out();
     }
 
+    private void awaitJoin(Process rank) throws IOException {
+        while (TraceReader.readAll(directory, (file, problem) -> {})
+                .stream()
+                .noneMatch(each -> each.identity().pid() == rank.pid() && !each.joins().isEmpty())) {
+            assertTrue(rank.isAlive(), Files.readString(output()));
+        }
+    }
+
     @Test
     void theCommandLineNamesTheMissingRankZero() throws Exception {
         String words = "Rank 1 (pid " + start(1, 2).pid() + " on ";
@@ -69,13 +77,10 @@ class HangingJoinProcessTest {
 
     @Test
     void aRankThatIsKilledInItsJoinIsReportedAsDead() throws Exception {
-        start(1, 3);
+        // The second rank starts after the first, because a rank that died before another began is of another attempt.
+        awaitJoin(start(1, 3));
         Process killed = start(2, 3);
-        while (TraceReader.readAll(directory, (file, problem) -> {})
-                .stream()
-                .noneMatch(each -> each.identity().pid() == killed.pid() && !each.joins().isEmpty())) {
-            assertTrue(killed.isAlive(), Files.readString(output()));
-        }
+        awaitJoin(killed);
         killed.destroyForcibly().waitFor();
         String why = await("why", "Rank 2 (pid " + killed.pid() + " on ");
         assertTrue(why.contains(", dead)"), why);
