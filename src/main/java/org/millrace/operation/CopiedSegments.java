@@ -45,7 +45,7 @@ public final class CopiedSegments {
 
     /** Returns the reason why a thread of the device cannot use memory; null if it can. */
     public static @Nullable String problem(MemorySegment memory, boolean written) {
-        return written && memory.isReadOnly() ? "is read-only"
+        return written && memory.isReadOnly() ? "is read-only: pass writable memory for the result"
                 : !memory.scope().isAlive() ? "lies in an arena that is closed"
                         : memory.isAccessibleBy(ANY_THREAD) ? null
                                 : "lies in a confined arena, which the device's thread may not access: use"
