@@ -163,7 +163,7 @@ public final class Settings {
     public static final Setting<Long> WORK_ARGUMENT_BYTES =
             setting(Part.BUFFERS, "NCCL_WORK_ARGS_BYTES", new ValueTypes.SizeType(0, 4096, 16), 4096L,
                     "maximum size in bytes of the arguments of a kernel of the emulated device; raised, if"
-                            + " necessary, to the size of one operation's arguments on all channels without its work");
+                            + " necessary, so that one operation on all channels fits; its work is then in the FIFO");
     public static final Setting<Optional<Boolean>> NET_SHARED_BUFFERS = optional(Part.BUFFERS,
             "NCCL_NET_SHARED_BUFFERS", booleans(),
             "1: the sends of a channel share slots, and so do its receives, if they use a network,"

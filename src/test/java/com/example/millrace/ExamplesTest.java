@@ -31,6 +31,7 @@ import org.junit.jupiter.api.parallel.ResourceLock;
 import org.junit.jupiter.api.parallel.Resources;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.millrace.Millrace;
 
 /** The programs of {@code src/examples}, as a reader starts them. */
 class ExamplesTest {
@@ -64,6 +65,15 @@ class ExamplesTest {
     void arraysBuffersAndStages() throws Exception {
         assertEquals(Set.of("rank 0 was told hello", "rank 1 was told hello", "rank 0 has [0, 0, 1, 10]",
                 "rank 1 has [0, 0, 1, 10]"), printedBy(Operands::main));
+    }
+
+    /** The number of ranks does not change the result. The ring of one rank has no other rank. */
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2, 3})
+    @ResourceLock(Resources.SYSTEM_OUT)
+    void heatSpreadsOverTheRanks(int ranks) throws Exception {
+        assertEquals(Set.of("heat of 1200 cells: 100.000, of the first cell: 2.523"),
+                printedBy(_ -> Millrace.local(ranks, Diffusion::diffuse)));
     }
 
     @Test
@@ -220,6 +230,14 @@ class ExamplesTest {
                 "getting-started.md does not show AllReduce.java as it is");
         Matcher core = Pattern.compile("(?s)```java\n(.*?)```").matcher(Files.readString(Path.of("README.md")));
         assertTrue(core.find() && program.contains(core.group(1).indent(8)), "README.md shows another program");
+    }
+
+    @Test
+    void thePageAboutMpiShowsTheProgramThatWasPorted() throws Exception {
+        String program = Files.readString(Path.of("src/examples/java/com/example/millrace/Diffusion.java"));
+        String page = Files.readString(Path.of("src/site/markdown/coming-from-mpi.md"));
+        Matcher core = Pattern.compile("(?s)```java\n(.*?)```").matcher(page);
+        assertTrue(core.find() && program.contains(core.group(1).indent(8)), "the page shows another program");
     }
 
     private static Set<String> printedBy(Program program, String... args) throws Exception {
