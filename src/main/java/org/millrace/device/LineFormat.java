@@ -55,7 +55,7 @@ interface LineFormat {
     record Piece(long[] words, MemorySegment elements) {
 
         /**
-         * Returns a piece filled with zeros.
+         * Returns new memory, filled with zeros.
          *
          * @param bytes size in bytes, a multiple of 8
          */

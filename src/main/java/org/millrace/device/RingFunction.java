@@ -86,7 +86,7 @@ abstract class RingFunction extends CollectiveFunction {
     /**
      * An all-reduce around a ring of n ranks, in rounds of one chunk per rank. In a round every chunk travels 2(n - 1)
      * hops. On the first n - 1 hops each rank adds its own elements. Then one rank has the sum. On the other n - 1 hops
-     * the sum is passed to all other ranks:
+     * the sum is passed to all other ranks. The last line of the table is the chunk that the rank at place r handles:
      *
      * <pre>
      *   primitive         0     1 .. n-2               n-1                         n .. 2n-3             2n-2

@@ -369,7 +369,7 @@ class CutTest {
                 }
             }
             case RESET, ONE_INTERFACE -> {
-                // this fault is not lifted
+                // The network works after a reset. The interface stays unplugged until the next cut of this kind.
             }
         }
     }

@@ -267,7 +267,8 @@ abstract class FrameContract extends NetworkFixture {
 
     /**
      * Returns the number of frames that are exchanged without allocation. Returns 0 if this JVM cannot avoid allocation
-     * in the network. A test of another set-up of a tested network may return fewer frames, to save time.
+     * in the network. If several subclasses test one network with different options, some of them may return fewer
+     * frames, to save time.
      */
     protected int framesWithoutAllocation() {
         return 1_000_000;

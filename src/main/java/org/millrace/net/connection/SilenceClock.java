@@ -7,10 +7,11 @@ import java.time.Duration;
 import java.util.function.LongSupplier;
 
 /**
- * Times at which this process's links are checked, and the silence that each check counts. A check may be late because
- * the process or the machine was stopped. Neither receives data while it is stopped, so a late check counts at most two
- * periods. The operating system does receive data while the thread runs or waits for a core, so the time of running and
- * waiting is added. Used by one thread.
+ * Determines when the links of this process are checked, and the time without received data that a check adds to the
+ * silence of a link. If the process or the machine was stopped, the check is late, and no data could arrive. A late
+ * check therefore adds at most two periods. While the checking thread runs or waits for a core, the operating system
+ * receives data. A check therefore also adds the time that the thread has run or waited for a core since the previous
+ * check. Used by one thread.
  */
 final class SilenceClock {
 

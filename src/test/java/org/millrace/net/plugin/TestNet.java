@@ -33,7 +33,7 @@ public final class TestNet {
         OPEN,
         /** Configured faults that have occurred. */
         FAULTS,
-        /** Receives of several buffers. */
+        /** Calls that post a receive of several buffers. */
         GROUPS,
         FLUSHES,
         /** Calls that broke the plugin's rules. */
