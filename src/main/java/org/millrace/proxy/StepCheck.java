@@ -9,14 +9,14 @@ import org.millrace.net.check.FrameCheck;
 /** The check of the payloads of steps between two proxies. */
 public final class StepCheck extends FrameCheck {
 
-    /** Object with the connection's name as text. */
+    /** Object with the connection's name as its text. Only messages create the text. */
     private final Object name;
     private final boolean announced;
 
     /**
      * Creates the check of a connection between a {@link SendProxy} and a {@link ReceiveProxy}.
      *
-     * @param name      object with the connection's name as text, which only messages use
+     * @param name      object with the connection's name as its text; only messages create the text
      * @param announced true if the operations are announced; headers then contain the operations
      */
     public StepCheck(PayloadCheck action, Object name, boolean announced) {

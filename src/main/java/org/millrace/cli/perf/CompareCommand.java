@@ -34,10 +34,13 @@ import picocli.CommandLine.Parameters;
         sortOptions = false)
 public final class CompareCommand extends Subcommand {
 
-    /** Times of a size in microseconds, and B's time less A's with its noise in percent of A's; NaN if unknown. */
+    /**
+     * Times of one size, in microseconds. The difference of B's time from A's time, and the noise of this difference,
+     * are in percent of A's time. Unknown values are NaN.
+     */
     private record Difference(double a, double b, double difference, double noise) {
 
-        /** Returns the text of four columns. */
+        /** Returns the four values as columns of the table. */
         String text() {
             if (Double.isNaN(difference)) {
                 return String.format(TIMES, "-", "-", "-", "-");

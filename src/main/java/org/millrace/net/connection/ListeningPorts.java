@@ -33,7 +33,8 @@ public final class ListeningPorts {
     }
 
     /**
-     * Logs a bound port and adds it to the process's trace, until the server is closed if it is a channel.
+     * Logs a bound port and adds it to the process's trace. If the server is a channel, the trace contains the port
+     * until the channel is closed.
      *
      * @param bound address and port of the server
      */
