@@ -35,7 +35,7 @@ public final class EmulatedDevice implements Device, StagingDevice, Agent {
      * Minimum size of memory on the heap that operations use in place, in bytes. Smaller memory is copied, so that the
      * kernels of repeated operations can be launched again.
      */
-    private static final long LEAST_HEAP_BYTES = 1 << 20;
+    private static final long LEAST_HEAP_BYTES = 4 << 20;
 
     private final String name;
     private final int rank;
