@@ -87,7 +87,7 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
      * {@link #isTurnOf}.
      */
     private final Set<Object> heardInRound = new HashSet<>();
-    /** Ranks that have proved that they know the secret, whether rank 0 then admitted or refused them. */
+    /** Ranks that have proved that they know the secret. Rank 0 may have admitted or refused them. */
     private final BitSet heard = new BitSet();
     /** Time until which a leaving rank 0 still accepts late ranks; null until rank 0 leaves. */
     private @Nullable Deadline latecomers;

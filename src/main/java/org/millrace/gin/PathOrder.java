@@ -133,14 +133,14 @@ final class PathOrder {
         adds.add(entry, window, offset, Long.BYTES);
     }
 
-    /** Records that a copy of the queue writes to a window of the peer. */
+    /** Records a copy that the queue makes to a window of the peer. */
     void copied(long entry, long window, long offset, long bytes) {
         copies.add(entry, window, offset, bytes);
     }
 
     /**
-     * Returns whether this rank can detect when the next copy of the queue may begin, now or later. Otherwise the bytes
-     * must be sent in frames.
+     * Returns whether this rank can detect when the queue's next copy may begin, now or later. Otherwise the bytes must
+     * be sent in frames.
      */
     boolean canCopy() {
         return writes.last == 0 && adds.last == 0 || near != null;

@@ -17,9 +17,9 @@ public final class WaitRelease {
     /**
      * Increment of signals. A kernel compares the lowest 64, 32 or 16 bits of a signal with the value that the kernel
      * waits for. The comparison is modulo 2⁶⁴, 2³² or 2¹⁶. A signal has reached the value if it equals the value, or is
-     * ahead of the value by less than half of the modulus. For each width the increment is about an eighth of the
-     * modulus. One, two or three increments therefore move the signal ahead of the value, but by less than half of the
-     * modulus.
+     * ahead of the value by less than half of the modulus. A signal behind the value is at most half of the modulus
+     * behind it. The increment is an eighth of the modulus or a little more, for each width. At most four increments
+     * therefore move the signal to the value or ahead of it, by less than half of the modulus.
      */
     private static final long STEP = 1L << 61 | 1L << 29 | 1L << 13;
     private static final long PERIOD_NANOS = 10_000_000;

@@ -68,8 +68,8 @@ public final class ReceiveProxy extends AbstractProxy {
     }
 
     /**
-     * {@return a proxy for the announced operations of a connection that may take its slots of protocol Simple from a
-     * pool} One agent must serve all connections of a pool.
+     * {@return a proxy for the announced operations of a connection} The connection has its own slots, or takes its
+     * slots of protocol Simple from a pool. One agent must serve all connections of a pool.
      *
      * @param gathered slices that the device gathers from pages; null if it gathers none
      * @param share    the connection's share of the pool; null if the connection has its own slots

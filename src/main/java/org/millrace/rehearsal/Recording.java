@@ -218,7 +218,7 @@ public final class Recording implements Recorder {
         }
     }
 
-    /** Collects the operations of native code, and prepares memory of all files. Recorder's thread only. */
+    /** Collects operations that native code has reported, and prepares memory for records. Recorder's thread only. */
     void prepareOnce() {
         try {
             looks.forEach(Runnable::run);

@@ -127,7 +127,7 @@ class NativeLibraryTest {
     void aLibraryForAnotherProcessorIsRefused() throws IOException {
         Path file = good(directory.resolve(NAME));
         byte[] bytes = Files.readAllBytes(file);
-        bytes[18] = (byte) (bytes[18] == 8 ? 9 : 8); // field e_machine: MIPS, or another processor on a MIPS machine
+        bytes[18] = (byte) (bytes[18] == 8 ? 9 : 8); // field e_machine: MIPS, or another one than MIPS
         Files.write(file, bytes);
         assertTrue(refusal(file.toString()).contains(file + ": "), refusal(file.toString()));
     }

@@ -10,7 +10,7 @@ import org.apache.logging.log4j.core.appender.AbstractAppender;
 import org.apache.logging.log4j.core.config.Configurator;
 import org.apache.logging.log4j.core.config.Property;
 
-/** Collects the warnings, or all messages, of a class or of the packages below a name until it is closed. */
+/** Collects warnings, or all messages, of a class or of a package with its subpackages, until this object is closed. */
 public final class Warnings implements AutoCloseable {
 
     private final Logger logger;

@@ -19,8 +19,8 @@ public record GinRequirements(GinDescriptorFormat format, int contexts, int queu
         int worldBarriers, int railBarriers, int lsaSize, int firstIndex, Duration deadline) {
 
     /**
-     * Returns requirements with default values: queues of 64 descriptors of NCCL 2.30, one barrier of all ranks, and
-     * one barrier of each rail. No ranks are near each other, and the deadline is one minute.
+     * Returns requirements with default values: queues of 64 descriptors in the format of NCCL 2.30, one barrier for
+     * all ranks, and one for each rail. No ranks are near each other, and the deadline is one minute.
      */
     public static GinRequirements of(int contexts, int signals, int counters) {
         return new GinRequirements(GinDescriptorFormat.V30, contexts, 64, signals, counters, 1, 1, 1, 0,

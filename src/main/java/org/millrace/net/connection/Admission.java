@@ -31,7 +31,7 @@ public final class Admission<C> {
         @Nullable
         C arrived(SocketChannel channel) throws IOException;
 
-        /** Returns whether a client has proven that it knows the secret, although it has not identified itself yet. */
+        /** Returns whether a client that has not identified itself yet has proven that it knows the secret. */
         boolean knowsSecret(C client);
 
         /** Closes a client that was dropped, and logs the reason. */

@@ -38,7 +38,7 @@ public final class TcpStreams {
     private static final Map<Object, Report> REPORTS = new ConcurrentHashMap<>();
     private static volatile @Nullable SilentLink silent;
 
-    /** Report of the peer process of a connection, and its arrival by {@link System#nanoTime}. */
+    /** A silent link that the peer process of a connection has reported. The time is that of the report's arrival. */
     public record Report(String peer, SilentLink link, long time) {
     }
 
@@ -106,7 +106,7 @@ public final class TcpStreams {
                 : "the peer's process ended, or the network between failed: see the peer's last log lines";
     }
 
-    /** Returns the silent link of this process that peers on other hosts receive as a report; null without a report. */
+    /** Returns the silent link that this process reports to its peers on other hosts; null if it reports none. */
     public static @Nullable SilentLink silent() {
         return silent;
     }

@@ -9,7 +9,7 @@ import java.security.SecureRandom;
  * Random bytes at a known address of a process. A reader that finds these bytes there reads the memory of the intended
  * process, and not of another process with a reused process ID. The bytes are not secret.
  *
- * @param address address in the process's memory; 0 if the process must not be read
+ * @param address address in the process's memory; 0 if peers must not read that memory
  * @param first   first 8 bytes at the address
  * @param second  next 8 bytes
  */
@@ -18,7 +18,7 @@ record Cookie(long address, long first, long second) {
     /** Number of random bytes. */
     static final int BYTES = 2 * Long.BYTES;
 
-    /** Cookie of a process that must not be read. */
+    /** Cookie of a process whose memory peers must not read. */
     public static final Cookie NONE = new Cookie(0, 0, 0);
 
     /** Returns this process's cookie, at an address that is never freed. */

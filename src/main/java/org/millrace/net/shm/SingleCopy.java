@@ -200,10 +200,10 @@ public record SingleCopy(Use use, int fromBytes) {
      * costs less than a second copy, and on others more.
      *
      * <p>
-     * These times are for frames of eight slots between two processes on one core of a virtual AMD EPYC. The first time
-     * is for the operating system's read, and the second time for two copies. 64 KiB: 9 to 12 us and 3.5 to 4 us. 128
-     * KiB: 14 us and 7.5 to 9 us. 512 KiB: 55 us and 37 us. 4 MiB: 1900 us and 1040 to 1290 us. On a virtual Xeon with
-     * GPUs the operating system reads 64 KiB in 4.4 us and 256 KiB in 16 us.
+     * Times of frames of eight slots, measured between two processes on one core of a virtual AMD EPYC: the operating
+     * system's read, then two copies. 64 KiB: 9 to 12 us, 3.5 to 4 us. 128 KiB: 14 us, 7.5 to 9 us. 512 KiB: 55 us, 37
+     * us. 4 MiB: 1900 us, 1040 to 1290 us. On a virtual Xeon with GPUs the operating system reads 64 KiB in 4.4 us and
+     * 256 KiB in 16 us.
      *
      * @param readNanos   time to read {@value #BYTES} bytes by {@code process_vm_readv}, in nanoseconds
      * @param copiesNanos time to copy the same number of bytes from a slot to a ring, and from the ring to another

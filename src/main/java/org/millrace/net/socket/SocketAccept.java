@@ -121,10 +121,10 @@ final class SocketAccept extends ExpectedConnection<SocketListener.Client> {
     }
 
     /**
-     * Returns whether the client has confirmed its connection. If the stream is lost before the confirmation, two other
-     * messages of the client's process also count as a confirmation. These are an answer to this process's question,
-     * and a request to restore another stream. Without any confirmation, the client starts its connection attempt
-     * again.
+     * Returns whether the client has confirmed its connection. If the stream is lost before the confirmation, this
+     * process asks the client's process about the connection. The answer then counts as a confirmation. A request of
+     * the client's process to restore another stream counts, too. Without any confirmation, the client starts its
+     * connection attempt again.
      *
      * @throws IOException if the client can no longer confirm
      */
