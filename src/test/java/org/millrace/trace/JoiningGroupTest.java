@@ -100,7 +100,11 @@ class JoiningGroupTest {
     /** Returns verdicts for the given state of a process; all other processes run. */
     private static List<Verdict> verdicts(ProcessTrace other, ProcessTrace changed, ProcessState state)
             throws IOException {
-        TracedProcess halted = TraceReader.read(changed.path());
+        return verdicts(other, TraceReader.read(changed.path()), state);
+    }
+
+    private static List<Verdict> verdicts(ProcessTrace other, TracedProcess halted, ProcessState state)
+            throws IOException {
         return Hang.verdicts(List.of(TraceReader.read(other.path()), halted), Duration.ZERO,
                 each -> each == halted ? state : ProcessState.RUNNING);
     }
@@ -127,15 +131,17 @@ class JoiningGroupTest {
                         verdicts.getFirst().json().get("pid")));
     }
 
+    /** The dead process's trace is read before the others begin, because its heartbeats continue in this test. */
     @Test
     void aDeadRankThatWasReplacedOrOfAnEarlierAttemptIsNotNamed() throws IOException {
         join(1, 2, 0, 1);
         ProcessTrace dead = trace;
+        TracedProcess earlier = TraceReader.read(dead.path());
         open();
         JoinTrace zero = join(0, 2, 1);
-        assertTrue(!verdicts(trace, dead, ProcessState.DEAD).getFirst().sentence().contains("dead"), "earlier");
+        assertTrue(!verdicts(trace, earlier, ProcessState.DEAD).getFirst().sentence().contains("dead"), "earlier");
         zero.close();
-        assertEquals(List.of(), verdicts(trace, dead, ProcessState.DEAD), "no rank waits");
+        assertEquals(List.of(), verdicts(trace, earlier, ProcessState.DEAD), "no rank waits");
         join(1, 2, 0, 1);
         dead.beat();
         assertTrue(!verdicts(trace, dead, ProcessState.DEAD).getFirst().sentence().contains("dead"), "replaced");
