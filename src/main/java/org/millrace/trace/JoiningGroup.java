@@ -26,7 +26,7 @@ final class JoiningGroup {
 
     /**
      * Returns a verdict for each incomplete group whose latest join was at least {@code quiet} ago. Leaves out groups
-     * that wait for a connection of another verdict.
+     * with members of another verdict about a connection, a stopped process or a process that has gone.
      */
     static List<Verdict> verdicts(List<TracedProcess> processes, Function<TracedProcess, ProcessState> states,
             Duration quiet, List<Verdict> told) {
@@ -46,12 +46,20 @@ final class JoiningGroup {
                 .stream()
                 .filter(group -> !group.isEmpty())
                 .map(JoiningGroup::verdict)
-                .filter(verdict -> verdict != null && verdict.still().compareTo(quiet) >= 0 && told.stream()
-                        .noneMatch(each -> each.cause() == Cause.NOT_CONNECTED && each.concerns(verdict.members())))
+                .filter(verdict -> verdict != null && verdict.still().compareTo(quiet) >= 0
+                        && told.stream().noneMatch(each -> explains(each.cause()) && each.concerns(verdict.members())))
                 .toList();
     }
 
-    /** Removes dead ranks that have been replaced, or that died before the living ranks began to join. */
+    /** Returns whether a verdict with this cause also explains why a group of the same processes is incomplete. */
+    private static boolean explains(Cause cause) {
+        return cause == Cause.NOT_CONNECTED || cause == Cause.STOPPED || cause == Cause.GONE;
+    }
+
+    /**
+     * Removes dead ranks that have been replaced, or that died before the living ranks began to join. A group that
+     * remains has a living rank.
+     */
     private static void removeEarlier(Map<TracedJoin, TracedRank> group) {
         List<TracedRank> living = group.values().stream().filter(each -> each.state() != ProcessState.DEAD).toList();
         long begun = living.stream().mapToLong(each -> each.process().epochNanos()).min().orElse(Long.MAX_VALUE);
@@ -64,14 +72,17 @@ final class JoiningGroup {
         return rank.state() != ProcessState.DEAD && !rank.state().isStopped();
     }
 
-    /** Returns the verdict about a group, by its ranks with a trace; null if the group has just become complete. */
+    /**
+     * Returns the verdict about a group, by its ranks with a trace; null if the group has just become complete. The
+     * missing ranks that a stopped or dead rank knows are out of date.
+     */
     private static @Nullable Verdict verdict(Map<TracedJoin, TracedRank> group) {
         TracedJoin first = group.keySet().iterator().next();
         BitSet missing = new BitSet();
         missing.set(0, first.size());
         group.keySet()
                 .stream()
-                .filter(each -> !each.missing().get(each.rank()))
+                .filter(each -> runs(group.get(each)) && !each.missing().get(each.rank()))
                 .forEach(each -> missing.and(each.missing()));
         if (missing.isEmpty()) {
             return null;
@@ -80,23 +91,24 @@ final class JoiningGroup {
         joined.flip(0, first.size());
         TracedJoin outside = group.keySet()
                 .stream()
-                .filter(each -> missing.get(each.rank()))
+                .filter(each -> missing.get(each.rank()) || !runs(group.get(each)))
                 .min(Comparator.comparing(each -> runs(group.get(each)))) // false comes first
                 .orElse(null);
         TracedRank culprit = outside == null ? null : group.get(outside);
-        String activity = outside == null ? "" : culprit.words() + " " + outside.activity();
+        String activity = outside == null ? ""
+                : culprit.words() + " "
+                        + (outside.activity().isEmpty() ? "has not completed its join" : outside.activity());
         String sentence = joined.isEmpty() ? activity + " (group at " + first.where() + ")"
                 : ranks(missing) + (missing.cardinality() == 1 ? " has" : " have") + " not joined: " + ranks(joined)
                         + (joined.cardinality() == 1 ? " waits at " : " wait at ") + first.where()
                         + (outside == null ? "" : "; " + activity);
-        String claims = group.values()
-                .stream()
-                .filter(one -> group.values()
-                        .stream()
+        List<TracedRank> living = group.values().stream().filter(each -> each.state() != ProcessState.DEAD).toList();
+        String claims = living.stream()
+                .filter(one -> living.stream()
                         .anyMatch(two -> two.rank() == one.rank() && two.process() != one.process()))
                 .map(TracedRank::wordsWithoutState)
                 .collect(Collectors.joining(", "));
-        TracedRank of = group.get(first); // another host has another clock, so its last heartbeat is used instead
+        TracedRank of = living.getFirst(); // another host has another clock, so its last heartbeat is used instead
         long still = (of.isHere() ? of.process().read() : of.process().heartbeat())
                 - group.keySet().stream().mapToLong(TracedJoin::since).max().orElseThrow();
         boolean stopped = culprit != null && culprit.state().isStopped();

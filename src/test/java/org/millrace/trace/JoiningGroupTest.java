@@ -8,6 +8,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.BitSet;
 import java.util.List;
+import java.util.Set;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -129,6 +130,53 @@ class JoiningGroupTest {
         assertEquals(List.of(cause, 1L, ProcessIdentity.CURRENT.pid()),
                 List.of(verdicts.getFirst().json().get("verdict"), verdicts.getFirst().json().get("rank"),
                         verdicts.getFirst().json().get("pid")));
+    }
+
+    /** What rank 0 knew before it stopped or died does not count, and rank 0 is named. */
+    @ParameterizedTest
+    @CsvSource({"DEAD, 'Rank 0 (PID, dead) has'",
+            "STOPPED, 'Rank 0 (PID) is stopped (SIGCONT continues it): rank 0 (PID, stopped) has'"})
+    void aDeadOrStoppedRankZeroIsNamed(ProcessState state, String begin) throws IOException {
+        join(0, 3, 1, 2);
+        ProcessTrace zero = trace;
+        open();
+        zero.beat(); // rank 0 died after rank 1 had begun
+        join(1, 3, 0, 1, 2).activity("connects to rank 0");
+        List<Verdict> verdicts = verdicts(trace, zero, state);
+        assertEquals(1, verdicts.size(), verdicts::toString);
+        String pid = "pid " + ProcessIdentity.CURRENT.pid() + " on " + ProcessIdentity.HOST;
+        String expected = begin.replace("PID", pid) + " not completed its join (group at " + WHERE + ")";
+        assertTrue(verdicts.getFirst().sentence().startsWith(expected), () -> verdicts + expected);
+    }
+
+    @Test
+    void deadProcessesOfTheSameRankDoNotClaimIt() throws IOException {
+        join(0, 3, 1, 2);
+        ProcessTrace zero = trace;
+        open();
+        join(1, 3, 0, 1, 2).activity("connects to rank 0");
+        ProcessTrace first = trace;
+        open();
+        join(1, 3, 0, 1, 2).activity("connects to rank 0");
+        TracedProcess living = TraceReader.read(zero.path());
+        List<Verdict> verdicts =
+                Hang.verdicts(List.of(living, TraceReader.read(first.path()), TraceReader.read(trace.path())),
+                        Duration.ZERO, each -> each == living ? ProcessState.RUNNING : ProcessState.DEAD);
+        assertEquals(1, verdicts.size(), verdicts::toString);
+        assertTrue(!verdicts.getFirst().sentence().contains("the same rank"), verdicts::toString);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"GONE, 0", "STOPPED, 0", "NOT_CONNECTED, 0", "NOT_LAUNCHED, 1"})
+    void aGroupOfAnotherVerdictsProcessesIsLeftOut(Verdict.Cause cause, int expected) throws IOException {
+        join(0, 2, 1);
+        Verdict told = new Verdict(cause, 1, null, null, null, null, "", null, null, 0, Duration.ZERO,
+                Set.of(ProcessIdentity.CURRENT.pid()));
+        assertEquals(expected,
+                JoiningGroup
+                        .verdicts(List.of(TraceReader.read(trace.path())), _ -> ProcessState.RUNNING, Duration.ZERO,
+                                List.of(told))
+                        .size());
     }
 
     /** The dead process's trace is read before the others begin, because its heartbeats continue in this test. */
