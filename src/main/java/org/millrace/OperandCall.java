@@ -131,6 +131,10 @@ final class OperandCall {
         if (operand == null) {
             return;
         }
+        if (!operand.isOfHost() && !communicator.device().reaches(MemorySegment.NULL, operand.type())) {
+            // No Java thread accesses the memory of a GPU. The GPU checks the address when the operation is enqueued.
+            return;
+        }
         for (MemorySegment memory : operand.memories()) {
             String problem = CopiedSegments.problem(memory, written);
             if (problem != null) {

@@ -182,6 +182,20 @@ class GpuCommunicatorTest {
         assertTrue(cuda.everCalled().contains("cudaEventDestroy"));
     }
 
+    /** No Java thread may access the memory of a GPU, and operations do not need that. */
+    @Test
+    void operandsCanBeMemoryOfTheGpu() throws Exception {
+        alone(communicator -> {
+            try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
+                Operand values = Operand.of(communicator.device().allocate(64, arena), DataType.FLOAT32);
+                communicator.allReduce(values, ReduceOp.SUM, stream)
+                        .toCompletableFuture()
+                        .get(TIMEOUT.toSeconds(), TimeUnit.SECONDS);
+                communicator.broadcast(values, 0);
+            }
+        });
+    }
+
     @Test
     void thePlansOfAGpuTakeNoArrays() throws Exception {
         alone(communicator -> {
