@@ -30,6 +30,9 @@ final class OperandCall {
     private final DeviceStream stream;
     private final @Nullable Operand send;
     private final @Nullable Operand receive;
+    /** Memory of the operands that are used in place; null for an operand that is copied or missing. */
+    private @Nullable MemorySegment sent;
+    private @Nullable MemorySegment received;
     private StagingMemory.@Nullable Lease sendLease;
     private StagingMemory.@Nullable Lease receiveLease;
 
@@ -149,7 +152,9 @@ final class OperandCall {
             return null;
         }
         if (isUsedInPlace(send, false, recorded)) {
-            return addressed(send);
+            // If the operation is in place, the result needs writable memory, and the sent segment can be read-only.
+            sent = addressed(receive != null && receive.isSame(send) ? receive : send);
+            return sent;
         }
         sendLease = lease(send.bytes());
         call(send.loading());
@@ -161,16 +166,17 @@ final class OperandCall {
         return sendLease.memory();
     }
 
-    private @Nullable MemorySegment memoryToReceive(@Nullable MemorySegment sent, boolean recorded) {
+    private @Nullable MemorySegment memoryToReceive(@Nullable MemorySegment from, boolean recorded) {
         if (receive == null) {
             return null;
         }
         if (receive.isSame(send)) {
             // The operation is in place, so the memory of the sent elements also receives the result.
-            return sent;
+            return from;
         }
         if (isUsedInPlace(receive, true, recorded)) {
-            return addressed(receive);
+            received = addressed(receive);
+            return received;
         }
         receiveLease = lease(receive.bytes());
         return receiveLease.memory();
@@ -263,6 +269,9 @@ final class OperandCall {
     }
 
     private void end(CompletableFuture<Void> stage, @Nullable Throwable thrown) {
+        // No kernel of the stream runs any more, so none of them looks up this memory.
+        HeapAddress.release(sent);
+        HeapAddress.release(received);
         if (thrown == null) {
             giveBack();
             stage.complete(null);

@@ -18,10 +18,12 @@ import org.millrace.foreign.Words;
  */
 public final class EmulatedKernel implements StreamTask {
 
+    private static final Block[] NO_BLOCKS = {};
     private static final VarHandle LAST_MOVED = Words.field(MethodHandles.lookup(), "lastMoved", long.class);
 
     private final Object name;
-    private final Block[] blocks;
+    /** Empty after the kernel has left, because the host keeps the kernel, and the blocks refer to the operands. */
+    private Block[] blocks;
     private final Supplier<? extends Throwable> abort;
     private final Consumer<? super Throwable> onFailure;
     private final BooleanSupplier proxiesStopped;
@@ -78,7 +80,7 @@ public final class EmulatedKernel implements StreamTask {
         if (!proxiesStopped.getAsBoolean()) {
             return 0;
         }
-        done = true;
+        leave();
         if (leaving instanceof Error error) {
             throw error;
         }
@@ -91,7 +93,7 @@ public final class EmulatedKernel implements StreamTask {
      */
     @Override
     public void skip(Throwable reason) {
-        done = true;
+        leave();
         onFailure.accept(reason);
     }
 
@@ -124,7 +126,7 @@ public final class EmulatedKernel implements StreamTask {
             if (timed) {
                 LAST_MOVED.setOpaque(this, System.nanoTime());
             }
-            done = true;
+            leave();
         } else {
             watch(moved);
         }
@@ -147,6 +149,11 @@ public final class EmulatedKernel implements StreamTask {
     private MillraceException left(Throwable reason) {
         String text = name + ": " + reason.getMessage();
         return RepeatedFailure.during(text, reason, name.toString());
+    }
+
+    private void leave() {
+        blocks = NO_BLOCKS;
+        done = true;
     }
 
     private String waitingFor() {

@@ -26,12 +26,24 @@ public final class HeapAddress {
     private static final Map<MemorySegment.Scope, WeakReference<Placed>> PLACED =
             Collections.synchronizedMap(new WeakHashMap<>());
 
-    private record Placed(long address, MemorySegment memory) {
+    private static final class Placed {
+
+        final long address;
+        /** Null after the release. */
+        volatile @Nullable MemorySegment memory;
+
+        Placed(long address, MemorySegment memory) {
+            this.address = address;
+            this.memory = memory;
+        }
     }
 
     private HeapAddress() {}
 
-    /** {@return a new address range for memory on the heap, which is reachable as long as the range} */
+    /**
+     * {@return a new address range for memory on the heap} The memory stays reachable until {@link #release}, or as
+     * long as the range.
+     */
     @SuppressWarnings("restricted") // the range is never accessed
     public static MemorySegment of(MemorySegment memory) {
         long bytes = memory.byteSize();
@@ -53,6 +65,22 @@ public final class HeapAddress {
             return segment;
         }
         Placed placed = PLACED.get(segment.scope()).get();
-        return placed.memory.asSlice(segment.address() - placed.address, segment.byteSize());
+        MemorySegment memory = placed.memory;
+        if (memory == null) {
+            throw new IllegalStateException("an operation on memory of the heap has ended and cannot access it");
+        }
+        return memory.asSlice(segment.address() - placed.address, segment.byteSize());
+    }
+
+    /**
+     * Releases the memory of a range after its operation, so that the collector can free the memory. Without the
+     * release, the memory would stay reachable until the collector's cleaner has handled the range, which can be too
+     * late for the next array of the program. Does nothing for other segments.
+     */
+    public static void release(@Nullable MemorySegment range) {
+        if (isOf(range)) {
+            PLACED.get(range.scope()).get().memory = null;
+            Reference.reachabilityFence(range);
+        }
     }
 }

@@ -5,10 +5,12 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.lang.foreign.MemorySegment;
+import java.lang.ref.WeakReference;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -131,7 +133,7 @@ class HeapOperandsTest extends EngineFixture {
 
     /** Elements that an operation would change before it has sent them are copied first, as those of a small array. */
     @ParameterizedTest
-    @CsvSource({"100, shm", "524288, shm", "524288, socket"})
+    @CsvSource({"100, shm", "1100000, shm", "1100000, socket"})
     void operandsThatOverlapOnTheHeapGiveTheResultOfCopies(int count, String network) throws Exception {
         EngineGroup.ranks(directory, 2, EngineGroup.settings("MILLRACE_NET", network), communicator -> {
             int rank = communicator.rank();
@@ -157,7 +159,7 @@ class HeapOperandsTest extends EngineFixture {
 
     /** A read-only buffer can be sent by every operation, and its elements stay unchanged. */
     @ParameterizedTest
-    @CsvSource({"8, false", "8, true", "524288, false", "524288, true"})
+    @CsvSource({"8, false", "8, true", "2200000, false", "2200000, true"})
     void readOnlyBuffersAreSent(int count, boolean direct) throws Exception {
         EngineGroup.ranks(directory, 2, EngineGroup.settings(), (communicator, stream, arena) -> {
             int rank = communicator.rank();
@@ -204,17 +206,65 @@ class HeapOperandsTest extends EngineFixture {
     @Test
     void operationsOfAStreamUseOneLargeArrayInTurn() throws Exception {
         EngineGroup.ranks(directory, 2, EngineGroup.settings(), communicator -> {
-            long[] values = new long[1 << 18];
+            long[] values = new long[1 << 20];
             Arrays.fill(values, 1);
             DeviceStream stream = communicator.stream();
             for (int i = 0; i < 5; i++) {
                 communicator.allReduce(Operand.of(values), ReduceOp.SUM, stream);
             }
             stream.completion().toCompletableFuture().get();
-            assertEquals(32L << 18, Arrays.stream(values).sum());
+            assertEquals(32L << 20, Arrays.stream(values).sum());
             communicator.allReduce(Operand.of(values), ReduceFunction.BITWISE_OR);
-            assertEquals(32L << 18, Arrays.stream(values).sum());
+            assertEquals(32L << 20, Arrays.stream(values).sum());
         });
+    }
+
+    /** The sent segment is read-only, and the result is written to the same memory. */
+    @ParameterizedTest
+    @CsvSource({"8, true", "8, false", "1100000, true", "1100000, false"})
+    void aReadOnlyViewOfTheResultCanBeSent(int count, boolean direct) throws Exception {
+        EngineGroup.ranks(directory, 2, EngineGroup.settings(), (communicator, stream, arena) -> {
+            ByteBuffer bytes = direct ? ByteBuffer.allocateDirect(4 * count) : ByteBuffer.allocate(4 * count);
+            bytes.order(ByteOrder.nativeOrder()).asIntBuffer().put(filled(count, communicator.rank()));
+            MemorySegment memory = MemorySegment.ofBuffer(bytes);
+            communicator
+                    .allReduce(Operand.ofHost(memory.asReadOnly(), DataType.INT32),
+                            Operand.ofHost(memory, DataType.INT32), ReduceOp.SUM, stream)
+                    .toCompletableFuture()
+                    .get();
+            assertArrayEquals(Arrays.stream(filled(count, 0)).map(each -> 2 * each + 1).toArray(), ints(bytes));
+        });
+    }
+
+    /** The communicator keeps its last kernel, but not the arrays of the operation. */
+    @ParameterizedTest
+    @CsvSource({"shm", "socket"})
+    void arraysAreCollectableAfterTheirOperation(String network) throws Exception {
+        EngineGroup.ranks(directory, 2, EngineGroup.settings("MILLRACE_NET", network), communicator -> {
+            for (WeakReference<int[]> array : used(communicator)) {
+                long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(EngineGroup.TIMEOUT_SECONDS / 2);
+                while (array.get() != null) {
+                    assertTrue(System.nanoTime() < end, "the array is still reachable");
+                    System.gc();
+                    Thread.sleep(1);
+                }
+            }
+            assertEquals(2, communicator.allReduce(1L, ReduceOp.SUM));
+        });
+    }
+
+    private static List<WeakReference<int[]>> used(Communicator communicator) throws Exception {
+        int[] sent = filled(COUNT, 1);
+        int[] result = new int[COUNT];
+        communicator.allReduce(Operand.of(sent), Operand.of(result), ReduceOp.SUM);
+        int[] later = filled(COUNT, 1);
+        DeviceStream stream = communicator.stream();
+        communicator.allReduce(Operand.of(later), ReduceOp.SUM, stream).toCompletableFuture().get();
+        int[] moved = filled(COUNT, 1);
+        int peer = 1 - communicator.rank();
+        communicator.sendReceive(Operand.of(moved), peer, Operand.of(result), peer);
+        return List.of(new WeakReference<>(sent), new WeakReference<>(result), new WeakReference<>(later),
+                new WeakReference<>(moved));
     }
 
     @Test
