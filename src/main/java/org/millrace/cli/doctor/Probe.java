@@ -1,14 +1,17 @@
 package org.millrace.cli.doctor;
 
+import java.io.BufferedReader;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
-import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 import java.util.stream.Stream;
@@ -102,17 +105,17 @@ enum Probe {
         private static final long TIMEOUT_SECONDS = 60;
         private final Map<Probe, String> words = new EnumMap<>(Probe.class);
         private final Map<Probe, Optional<CheckResult>> harms = new EnumMap<>(Probe.class);
-        private Process process;
+        private Trial trial;
 
         /** Starts the JVM. */
         Trials(Map<String, String> settings) {
             for (Probe probe : values()) {
                 words.put(probe, probe.name() + '=' + Objects.requireNonNullElse(probe.path(settings), ""));
             }
-            process = start();
+            trial = start();
         }
 
-        private Process start() {
+        private Trial start() {
             // The JVM lives for a second, which is too short for the optimizing compiler.
             List<String> command =
                     new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
@@ -121,7 +124,7 @@ enum Probe {
                             System.getProperty("java.class.path"), Probe.class.getName()));
             Stream.of(values()).filter(probe -> !harms.containsKey(probe)).map(words::get).forEach(command::add);
             try {
-                return new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.DISCARD).start();
+                return new Trial(new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.DISCARD).start());
             } catch (IOException failure) {
                 throw new MillraceException("no process can be started to try a library in: " + failure.getMessage(),
                         failure);
@@ -134,17 +137,8 @@ enum Probe {
          */
         Optional<CheckResult> harm(Probe probe) {
             while (!harms.containsKey(probe)) {
-                CompletableFuture<List<String>> loaded =
-                        CompletableFuture.supplyAsync(() -> process.inputReader().lines().toList());
-                boolean ended = false;
-                try {
-                    ended = process.waitFor(TIMEOUT_SECONDS, TimeUnit.SECONDS);
-                } catch (InterruptedException interrupted) {
-                    Thread.currentThread().interrupt();
-                } finally {
-                    process.destroyForcibly();
-                }
-                note(loaded.join(), ended);
+                boolean ended = trial.await();
+                note(trial.loaded, ended);
             }
             return harms.get(probe);
         }
@@ -154,12 +148,55 @@ enum Probe {
             for (Probe each : values()) {
                 boolean harmless = loaded.contains(words.get(each));
                 if (harms.putIfAbsent(each,
-                        harmless ? Optional.empty() : Optional.of(each.harmful(ended, process))) == null && !harmless
-                        && harms.size() < words.size()) {
-                    process = start();
+                        harmless ? Optional.empty() : Optional.of(each.harmful(ended, trial.process))) == null
+                        && !harmless && harms.size() < words.size()) {
+                    trial = start();
                     return;
                 }
             }
+        }
+    }
+
+    /** A JVM that loads libraries, and the lines that it has printed so far. */
+    private static final class Trial {
+
+        /** Time limit for the rest of the output. A child of the JVM may keep the output open. */
+        private static final Duration OUTPUT_LIMIT = Duration.ofSeconds(5);
+        private final Process process;
+        private final List<String> loaded = new CopyOnWriteArrayList<>();
+        private final Thread reader;
+
+        Trial(Process process) {
+            this.process = process;
+            reader = Thread.ofPlatform().daemon().start(this::read);
+        }
+
+        private void read() {
+            try (BufferedReader lines = process.inputReader()) {
+                lines.lines().forEach(loaded::add);
+            } catch (IOException | UncheckedIOException closed) {
+                // The process was destroyed. The lines so far count.
+            }
+        }
+
+        /**
+         * Waits for the end of the JVM within the time limit and for its output. Returns whether it ended by itself.
+         */
+        boolean await() {
+            boolean ended = false;
+            try {
+                ended = process.waitFor(Trials.TIMEOUT_SECONDS, TimeUnit.SECONDS);
+                if (ended) {
+                    reader.join(OUTPUT_LIMIT);
+                }
+            } catch (InterruptedException interrupted) {
+                Thread.currentThread().interrupt();
+            } finally {
+                if (!ended) {
+                    process.destroyForcibly();
+                }
+            }
+            return ended;
         }
     }
 
