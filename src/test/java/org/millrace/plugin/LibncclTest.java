@@ -158,7 +158,7 @@ class LibncclTest {
         } catch (TestAbortedException noCompiler) {
             fail("the tests of libnccl need compilers: " + noCompiler.getMessage(), noCompiler);
         }
-        jar = WholeJar.write(BUILT.resolve("classes.jar").toAbsolutePath());
+        jar = WholeJar.write(BUILT.resolve("classes" + PlantedFault.NAME + ".jar").toAbsolutePath());
     }
 
     /** Returns the library that the property names, or the one of a Python package; null without both. */
