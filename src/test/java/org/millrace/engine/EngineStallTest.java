@@ -41,6 +41,8 @@ import org.millrace.trace.Verdict;
 class EngineStallTest {
 
     private static final Duration QUIET = Duration.ofSeconds(1);
+    /** Pause of a loop, in which the ranks have the cores. */
+    private static final long LOOK_MILLIS = 20;
     private static final long DEADLINE_NANOS = TimeUnit.MINUTES.toNanos(5);
     /** Delay in polls, practically infinite. */
     private static final long BLACK_HOLE = 1_000_000_000_000L;
@@ -211,6 +213,7 @@ class EngineStallTest {
                     .filter(each -> each.identity().pid() == pid)
                     .noneMatch(each -> each.messages().stream().anyMatch(one -> one.text().contains(what)))) {
                 assertTrue(System.nanoTime() < deadline, () -> "pid " + pid + " does not say " + what);
+                children.get(process).waitFor(LOOK_MILLIS, TimeUnit.MILLISECONDS);
             }
         }
     }
@@ -259,6 +262,7 @@ class EngineStallTest {
         TimedVerdicts asking = new TimedVerdicts(this::traces, QUIET);
         while (verdicts.isEmpty()) {
             assertTrue(System.nanoTime() < deadline, () -> stall + "\nno verdict:\n" + outputs());
+            children.getLast().waitFor(LOOK_MILLIS, TimeUnit.MILLISECONDS);
             verdicts = asking.ask().stream().filter(each -> each.cause() != Verdict.Cause.NOT_JOINED).toList();
         }
         String what = stall + "\n" + verdicts.stream().map(Verdict::sentence).toList() + "\n" + asking + "\n";

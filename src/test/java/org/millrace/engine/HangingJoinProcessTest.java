@@ -1,5 +1,6 @@
 package org.millrace.engine;
 
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
@@ -58,11 +59,11 @@ class HangingJoinProcessTest {
         return run.out();
     }
 
-    private void awaitJoin(Process rank) throws IOException {
+    private void awaitJoin(Process rank) throws Exception {
         while (TraceReader.readAll(directory, (file, problem) -> {})
                 .stream()
                 .noneMatch(each -> each.identity().pid() == rank.pid() && !each.joins().isEmpty())) {
-            assertTrue(rank.isAlive(), Files.readString(output()));
+            assertFalse(rank.waitFor(20, TimeUnit.MILLISECONDS), Files.readString(output()));
         }
     }
 

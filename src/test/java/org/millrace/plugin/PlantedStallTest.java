@@ -35,6 +35,8 @@ import org.millrace.trace.Verdict;
 class PlantedStallTest {
 
     private static final Duration QUIET = Duration.ofSeconds(1);
+    /** Pause of a loop, in which the ranks have the cores. */
+    private static final long LOOK_MILLIS = 20;
     private static final long DEADLINE_NANOS = TimeUnit.MINUTES.toNanos(5);
     /** Number of polls for which a frame is delayed, practically infinite. */
     private static final long BLACK_HOLE = 1_000_000_000_000L;
@@ -114,7 +116,8 @@ class PlantedStallTest {
     private static void await(Path output, String line, Process process) throws Exception {
         long deadline = System.nanoTime() + DEADLINE_NANOS;
         while (!Files.readString(output).contains(line)) {
-            assertTrue(process.isAlive() && System.nanoTime() < deadline, () -> "no " + line + ":\n" + text(output));
+            boolean ended = process.waitFor(LOOK_MILLIS, TimeUnit.MILLISECONDS);
+            assertTrue(!ended && System.nanoTime() < deadline, () -> "no " + line + ":\n" + text(output));
         }
     }
 
@@ -149,6 +152,7 @@ class PlantedStallTest {
             List<Verdict> verdicts = asking.ask();
             long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
             while (verdicts.isEmpty() && System.nanoTime() < deadline) {
+                process.waitFor(LOOK_MILLIS, TimeUnit.MILLISECONDS);
                 verdicts = asking.ask();
             }
             List<String> sentences = verdicts.stream().map(Verdict::sentence).toList();
@@ -181,6 +185,7 @@ class PlantedStallTest {
             while (!Files.readString(directory.resolve("output")).contains("STILL")) {
                 wrong.addAll(Hang.verdicts(() -> TraceReader.readAll(directory, (file, problem) -> {}),
                         QUIET.multipliedBy(2)));
+                process.waitFor(LOOK_MILLIS, TimeUnit.MILLISECONDS);
             }
             wrong.addAll(asking(directory).ask());
             for (TracedProcess each : TraceReader.readAll(directory, (file, problem) -> {})) {
