@@ -32,9 +32,10 @@ public enum SystemError {
         return new String(bytes, Charset.forName(System.getProperty("sun.jnu.encoding")));
     }
 
-    /** Returns whether an exception of the JDK reports this error. */
+    /** Returns whether an exception of the JDK reports this error. The JDK may append the host and the port. */
     public boolean isReasonOf(@Nullable Throwable thrown) {
-        return thrown != null && text.equals(thrown.getMessage());
+        String message = thrown == null ? null : thrown.getMessage();
+        return message != null && message.startsWith(text);
     }
 
     /** Returns whether an exception shows that the host is reachable and no process listens at the port. */

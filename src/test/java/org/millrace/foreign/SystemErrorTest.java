@@ -77,5 +77,13 @@ class SystemErrorTest {
         assertTrue(SystemError.isRefusal(new ConnectException("Verbindungsaufbau abgelehnt")));
         assertTrue(SystemError.NETWORK_UNREACHABLE.isReasonOf(new IOException("Network is unreachable")));
         assertFalse(SystemError.TIMED_OUT.isReasonOf(null));
+        assertFalse(SystemError.TIMED_OUT.isReasonOf(new IOException()));
+    }
+
+    /** With {@code jdk.includeInExceptions=hostInfo} the JDK appends the host and the port. */
+    @Test
+    void anErrorIsRecognizedWithTheHost() {
+        assertFalse(SystemError.isRefusal(new ConnectException("Connection timed out: b2:4000")));
+        assertTrue(SystemError.isRefusal(new ConnectException("Connection refused: b2:4000")));
     }
 }
