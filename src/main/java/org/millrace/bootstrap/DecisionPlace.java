@@ -23,6 +23,7 @@ record DecisionPlace(Path directory, String group) {
 
     private static final Logger LOG = LogManager.getLogger(DecisionPlace.class);
     private static final int ROOT = 0;
+    private static final String PRIVATE = "millrace-decisions";
 
     /**
      * Directory of the place.
@@ -54,7 +55,10 @@ record DecisionPlace(Path directory, String group) {
         }
     }
 
-    /** Checks that this user can create and link files in a directory, and that no other user can delete them. */
+    /**
+     * Checks that this user can create and link files in a directory, and that no other user can delete them. Checks
+     * the private directory if it exists. Creates it if other users could create it later.
+     */
     private static void check(Path directory) throws IOException {
         int owner = (int) Files.getAttribute(directory, "unix:uid");
         int mode = (int) Files.getAttribute(directory, "unix:mode");
@@ -62,6 +66,9 @@ record DecisionPlace(Path directory, String group) {
         if (owner != User.ID && owner != ROOT || (mode & 01002) == 0002) {
             throw new IOException("other users can delete files in it: its owner is user " + User.text(owner)
                     + ", its mode " + Integer.toOctalString(mode & 07777));
+        }
+        if ((mode & 0002) != 0 || Files.exists(privateIn(directory), LinkOption.NOFOLLOW_LINKS)) {
+            PrivateFile.directory(directory, PRIVATE);
         }
         Path probe = Files.createTempFile(directory, ".millrace-", ".tmp");
         Path link = Path.of(probe + ".link");
@@ -87,7 +94,7 @@ record DecisionPlace(Path directory, String group) {
     byte[] decide(int number, byte[] proposal) {
         try {
             check(directory);
-            Path own = Files.createTempFile(PrivateFile.directory(directory, "millrace-decisions"), ".", ".tmp");
+            Path own = Files.createTempFile(PrivateFile.directory(directory, PRIVATE), ".", ".tmp");
             Path decision = file(number);
             try {
                 Files.write(own, proposal);
@@ -110,6 +117,10 @@ record DecisionPlace(Path directory, String group) {
     }
 
     private Path file(int number) {
-        return directory.resolve("millrace-decisions-" + User.text(User.ID)).resolve(group + '-' + number);
+        return privateIn(directory).resolve(group + '-' + number);
+    }
+
+    private static Path privateIn(Path directory) {
+        return directory.resolve(PRIVATE + "-" + User.text(User.ID));
     }
 }

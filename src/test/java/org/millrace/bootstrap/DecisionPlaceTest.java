@@ -5,9 +5,12 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeFalse;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.stream.Stream;
@@ -55,11 +58,34 @@ class DecisionPlaceTest {
     @Test
     @Tag("root")
     void aDirectoryOfAnotherUserIsRefused() throws IOException {
+        assumeTrue(User.ID == 0, "only root can make directories for others");
         Path other = Files.createDirectory(directory.resolve("other"));
         Files.setAttribute(other, "unix:uid", OTHER_USER);
         assertRefused(other, "its owner is user " + OTHER_USER);
         Path link = Files.createSymbolicLink(directory.resolve("link"), other);
         assertRefused(link, "its owner is user " + OTHER_USER);
+    }
+
+    @Test
+    void aDirectoryOfRootIsRefusedWithoutWriteAccess() {
+        Path usr = Path.of("/usr");
+        assumeFalse(Files.isWritable(usr), "this user can write in " + usr);
+        assertRefused(usr, usr.toString());
+    }
+
+    /** Another user may have created the private directory before. A link stands for that directory. */
+    @Test
+    void anotherPrivateDirectoryIsRefusedEarly() throws IOException {
+        Files.createSymbolicLink(directory.resolve(own()), Files.createDirectory(directory.resolve("elsewhere")));
+        assertRefused(directory, own() + " is not a directory of this user");
+    }
+
+    /** Otherwise another user can create the private directory after the check. */
+    @Test
+    void theCheckOfASharedDirectoryCreatesThePrivateDirectory() throws IOException {
+        Files.setAttribute(directory, "unix:mode", 01777);
+        assertFalse(new Directory(directory, true).key().isEmpty());
+        assertTrue(Files.isDirectory(directory.resolve(own()), LinkOption.NOFOLLOW_LINKS));
     }
 
     @Test
