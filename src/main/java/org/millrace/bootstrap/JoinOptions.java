@@ -55,6 +55,8 @@ public record JoinOptions(Duration deadline, @Nullable String secret, boolean se
                 NetworkOptions.socket(configuration), listener,
                 configuration.get(Settings.DECISION_DIRECTORY)
                         .map(path -> new DecisionPlace.Directory(path, true))
+                        .or(() -> configuration.get(Settings.RUN_DIRECTORY)
+                                .map(path -> new DecisionPlace.Directory(path, false)))
                         .orElse(null));
     }
 

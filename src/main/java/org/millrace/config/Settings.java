@@ -336,9 +336,11 @@ public final class Settings {
             setting(Part.FAILURES, "MILLRACE_CLOSE_DEADLINE", DEADLINES, Duration.ofSeconds(60),
                     "time that close() waits for operations and for the other ranks to close; then it throws");
     public static final Setting<Optional<Path>> DECISION_DIRECTORY = optional(Part.FAILURES, "MILLRACE_DECISION_DIR",
-            paths(),
-            "directory in which the ranks of one host decide after a loss which of them continue; millrace run sets it;"
-                    + " unset: that of a file: rendezvous, and otherwise only a majority of the ranks continues");
+            paths(), "directory in which the ranks of one host decide after a loss which of them continue;"
+                    + " unset: MILLRACE_RUN_DIR, that of a file: rendezvous, or only a majority of the ranks continues");
+    public static final Setting<Optional<Path>> RUN_DIRECTORY = optional(Part.FAILURES, "MILLRACE_RUN_DIR", paths(),
+            "directory of a run, which millrace run sets: used for decisions if MILLRACE_DECISION_DIR is unset; if a"
+                    + " rank cannot use it, only a majority of the ranks continues; unset: none");
     public static final Setting<PayloadCheck> CHECK = setting(Part.FAILURES, "MILLRACE_CHECK",
             values(Map.of("0", PayloadCheck.OFF, "1", PayloadCheck.FAIL, "report", PayloadCheck.REPORT),
                     "0 or not set (no check), 1 (a changed payload fails the communicator) or report (a changed payload"

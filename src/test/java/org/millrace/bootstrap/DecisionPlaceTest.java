@@ -13,12 +13,17 @@ import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Map;
+import java.util.Properties;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.millrace.CommunicatorListener;
 import org.millrace.MillraceException;
 import org.millrace.bootstrap.DecisionPlace.Directory;
+import org.millrace.config.Configuration;
 import org.millrace.file.User;
 
 class DecisionPlaceTest {
@@ -86,6 +91,21 @@ class DecisionPlaceTest {
         Files.setAttribute(directory, "unix:mode", 01777);
         assertFalse(new Directory(directory, true).key().isEmpty());
         assertTrue(Files.isDirectory(directory.resolve(own()), LinkOption.NOFOLLOW_LINKS));
+    }
+
+    /** A rank may not be able to use the directory of {@code millrace run}. */
+    @Test
+    void onlyTheUsersDirectoryIsRequired() {
+        Path missing = directory.resolve("missing");
+        assertEquals(new Directory(missing, false), place(Map.of("MILLRACE_RUN_DIR", missing.toString())));
+        assertEquals(new Directory(directory, true),
+                place(Map.of("MILLRACE_RUN_DIR", missing.toString(), "MILLRACE_DECISION_DIR", directory.toString())));
+    }
+
+    private static @Nullable Directory place(Map<String, String> environment) {
+        return JoinOptions
+                .of(Configuration.load(environment, new Properties(), Map.of()), CommunicatorListener.STANDARD_ERROR)
+                .place();
     }
 
     @Test

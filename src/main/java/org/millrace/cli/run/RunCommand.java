@@ -131,7 +131,7 @@ public final class RunCommand extends Subcommand {
         PrintWriter err = spec.commandLine().getErr();
         Survivors survivors = new Survivors(err);
         List<RankRun.Failure> failures = RankRun.run(ranks, (rendezvous, events) -> {
-            common.putIfAbsent(Settings.DECISION_DIRECTORY.name(), decisionDirectory(rendezvous));
+            common.putIfAbsent(Settings.RUN_DIRECTORY.name(), runDirectory(rendezvous));
             CommandRanks.Command command = new CommandRanks.Command(cache == null ? words : cache.words(),
                     rank -> variables(rank, hosts, common), grace);
             made.set(new CommandRanks(ranks, command, new FileOutputStream(FileDescriptor.out),
@@ -154,9 +154,8 @@ public final class RunCommand extends Subcommand {
     /**
      * Returns the run's directory, which outlives each rank. Ranks use this directory to decide which ranks continue.
      */
-    private static String decisionDirectory(String rendezvous) {
-        String own = System.getenv(Settings.DECISION_DIRECTORY.name());
-        return own != null ? own : Path.of(rendezvous.substring(rendezvous.indexOf(':') + 1)).getParent().toString();
+    private static String runDirectory(String rendezvous) {
+        return Path.of(rendezvous.substring(rendezvous.indexOf(':') + 1)).getParent().toString();
     }
 
     /** Lets a run continue after the failure of a rank. Called on the threads of the ranks. */

@@ -54,6 +54,18 @@ class RunCommandTest {
         assertEquals(0, run.waitFor());
     }
 
+    /** A rank need not be able to use the directory of the run, for example in a container. */
+    @Test
+    void ranksJoinWithoutTheDirectoryOfTheRun() throws Exception {
+        Process run =
+                run("-n", "2", "-D", "MILLRACE_DEVICE=host", "-x", "MILLRACE_RUN_DIR=" + directory.resolve("none"),
+                        "--", Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                        "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "--enable-native-access=ALL-UNNAMED", "-cp",
+                        System.getProperty("java.class.path"), AllReduce.class.getName());
+        Set<String> lines = lines(run);
+        assertEquals(0, run.waitFor(), lines.toString());
+    }
+
     /** Rank 1 fails. Rank 0 ends on request. Rank 2 and its child process must be killed. */
     @Test
     void oneThatFailsEndsAll() throws Exception {
@@ -125,7 +137,7 @@ class RunCommandTest {
     void aRunContinuesWithoutLostRanks() throws Exception {
         Path left = directory.resolve("left");
         String command = """
-                test -d "$MILLRACE_DECISION_DIR" || exit 9
+                test -d "$MILLRACE_RUN_DIR" || exit 9
                 case $RANK in
                 0) echo >> %1$s; kill -KILL $$;;
                 1) echo >> %1$s; exit 7;;
