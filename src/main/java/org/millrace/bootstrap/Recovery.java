@@ -190,7 +190,7 @@ public final class Recovery implements AutoCloseable {
      *
      * @param allowed  time to wait for a rank that is not gone, and again for the completion of the new group, which
      *                 has at least {@link #MIN_WAIT}. Each further wait takes at most half of this time, or
-     *                 {@link #MIN_WAIT}
+     *                 {@link #MIN_WAIT}. After the wait for a coordinator, the next wait takes at most this time again
      * @param begun    value of {@link System#nanoTime()} from which the time counts
      * @param assemble completes this rank's part of the new group. If it fails, the remaining ranks decide again
      * @return result of {@code assemble}
@@ -257,8 +257,13 @@ public final class Recovery implements AutoCloseable {
     private Decision decide(Mail kind, boolean flag, Deadline deadline) {
         byte[] told = kept;
         while (told == null && coordinator < self) {
-            told = members.get(coordinator) ? ask(kind, flag, later(deadline)) : null;
+            Deadline wait = later(deadline);
+            told = members.get(coordinator) ? ask(kind, flag, wait) : null;
             if (told == null) {
+                if (wait.expired()) {
+                    // Another rank may have called later, within this rank's deadline, and asks this late.
+                    deadline = Deadline.in(atLeastMinimum(deadline.allowed())).of(deadline.setting());
+                }
                 leaveCoordinator();
                 coordinator++;
             }
