@@ -286,6 +286,18 @@ public final class ControlPlane implements AutoCloseable {
         completion = deadline;
     }
 
+    /**
+     * Completes this group. Collective in the completion of a recovery, without effect otherwise. Called after the
+     * barrier that ends the set-up. A rank whose barrier fails at its deadline, although the others complete theirs,
+     * thus ends this call of the others. So they decide again together.
+     */
+    public void confirm() {
+        if (completion != null) {
+            completion = null;
+            barrier();
+        }
+    }
+
     private Deadline deadline() {
         Deadline bound = completion;
         return bound == null ? Deadline.in(options.deadline()).of("MILLRACE_CONNECT_DEADLINE")

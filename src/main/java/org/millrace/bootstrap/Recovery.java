@@ -192,7 +192,8 @@ public final class Recovery implements AutoCloseable {
      *                 has at least {@link #MIN_WAIT}. Each further wait takes at most half of this time, or
      *                 {@link #MIN_WAIT}. After the wait for a coordinator, the next wait takes at most this time again
      * @param begun    value of {@link System#nanoTime()} from which the time counts
-     * @param assemble completes this rank's part of the new group. If it fails, the remaining ranks decide again
+     * @param assemble completes this rank's part of the new group, up to {@link ControlPlane#confirm}. If it fails, the
+     *                 remaining ranks decide again
      * @return result of {@code assemble}
      * @throws ExcludedException     if other ranks continue without this rank, or may do so
      * @throws CommunicatorException if the same group was not completed twice. The peer is the rank that caused it, as

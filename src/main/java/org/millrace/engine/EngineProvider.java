@@ -58,6 +58,7 @@ public final class EngineProvider implements CommunicatorProvider {
             EngineCommunicator communicator = new EngineCommunicator(parts);
             parts.connectors.await();
             control.barrier(); // No rank may begin, and perhaps end, before its neighbors' connections are made.
+            control.confirm();
             parts.begin();
             return communicator;
         } catch (RuntimeException | Error thrown) {
