@@ -246,7 +246,6 @@ class HeapOperandsTest extends EngineFixture {
                 while (array.get() != null) {
                     assertTrue(System.nanoTime() < end, "the array is still reachable");
                     System.gc();
-                    Thread.sleep(1);
                 }
             }
             assertEquals(2, communicator.allReduce(1L, ReduceOp.SUM));
