@@ -1,4 +1,6 @@
-/* Identifies the library that calls. A process may have loaded several NCCLs, and each has its own logger. */
+/*
+ * Identifies the library that calls this library. A process may have loaded several NCCLs, and each has its own logger.
+ */
 #define _GNU_SOURCE
 #include "imports.h"
 #include "shim.h"

@@ -1,7 +1,7 @@
 /*
- * Deletes files in shared memory that would otherwise remain. One kind is this process's own files, if it exits without
- * closing them, because the JVM does not observe an exit by C. The other kind is files of dead processes. Each file
- * name contains its owner; see org.millrace.file.FileName.
+ * Deletes files in shared memory that would otherwise remain. The first kind are open files of this process: Java
+ * cannot close them if C code ends the process, because the JVM does not observe such an exit. The second kind are
+ * files of dead processes. Each file name contains its owner; see org.millrace.file.FileName.
  */
 #define _GNU_SOURCE
 #include "shim.h"

@@ -32,7 +32,8 @@ typedef struct millraceOperation {
   int64_t ended;
   char name[MILLRACE_OPERATION_NAME];
   /*
-   * Bits of the first 64 channels with a block that has started, and that has ended; set only if kernels report them.
+   * One bit for each of the first 64 channels: whether the channel's block of the kernel has started, and whether it
+   * has ended. Set only if kernels report these events.
    */
   uint64_t channelsStarted;
   uint64_t channelsEnded;

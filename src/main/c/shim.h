@@ -78,9 +78,9 @@ int millraceWarnLevel(const void *code);
 void millraceDeleteLeftoversAtExit(void);
 
 /*
- * Brackets a call after which Java may start threads. Threads inherit the signal mask of their creator. Between the two
- * functions this mask blocks the host's signals. Signals of a thread's own faults stay unblocked, because the JVM uses
- * them.
+ * Called before and after a call in which Java may start threads. Threads inherit the signal mask of their creator.
+ * Between the two functions this mask blocks the host's signals. Signals of a thread's own faults stay unblocked,
+ * because the JVM uses them.
  */
 void millraceBlockSignals(sigset_t *before);
 void millraceRestoreSignals(const sigset_t *before);

@@ -286,8 +286,8 @@ void millraceKnowHandler(void) {
 }
 
 /*
- * Sets the JVM's handler again if the program has replaced it without its import tables. The JVM's handler uses an
- * alternate stack if the replacing handler uses one.
+ * Sets the JVM's handler again if the program has replaced it in another way than through an import table. The JVM's
+ * handler uses an alternate stack if the replacing handler uses one.
  */
 static int repair(int i) {
   struct action *action = &actions[i];

@@ -65,7 +65,8 @@ final class Blocking {
     /**
      * Enqueues operations, waits for them, and runs the deferred work. If the wait exceeds its deadline, this method
      * aborts the communicator: a rank that abandons an operation no longer agrees with the other ranks about the order
-     * of operations. If the thread is interrupted, the operations continue without the thread, so the order remains.
+     * of operations. If the thread is interrupted, the operations continue without the thread, so the ranks still agree
+     * about the order.
      */
     static void run(BlockingOperations caller, Consumer<DeviceStream> operations) {
         Communicator communicator = (Communicator) caller;
@@ -147,7 +148,7 @@ final class Blocking {
 
     /**
      * Defers work to the calling thread if that thread will wait for the operation. No further thread is then needed
-     * for the work. Returns whether the work was deferred.
+     * for the work. Returns false if the thread will not wait; the work is then not deferred.
      */
     static boolean leave(Runnable rest) {
         List<Runnable> behind = BEHIND.get();
@@ -291,8 +292,8 @@ final class Blocking {
     /**
      * Returns the objects of the ranks from which this rank receives, in rank order.
      *
-     * @param sendsTo      whether this rank sends its object to a rank
-     * @param receivesFrom whether this rank receives the object of a rank
+     * @param sendsTo      tells for a rank whether this rank sends its object to that rank
+     * @param receivesFrom tells for a rank whether this rank receives the object of that rank
      */
     static <T> List<T> gather(Communicator communicator, T object, IntPredicate sendsTo, IntPredicate receivesFrom,
             Serializer<T> serializer) {

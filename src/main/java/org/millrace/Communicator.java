@@ -294,13 +294,13 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
      * A rank is dead if its process has ended, or if it has closed or aborted this communicator. This method waits for
      * every other rank until the deadline, also for a rank whose process is stopped. A rank that has not called by then
      * is excluded. An excluded rank gets an {@link ExcludedException} from this method, also if it resumes later. At
-     * most one group continues. A place for the decision is, for example, a {@code file:} rendezvous or the rendezvous
-     * of {@code millrace run}. If all ranks are on one host and share a place, the group that decides first at this
-     * place continues. Otherwise a strict majority of the ranks continues.
+     * most one group continues. If all ranks are on one host and share a place for the decision, the group that decides
+     * first at this place continues. Such a place is, for example, a {@code file:} rendezvous or the rendezvous of
+     * {@code millrace run}. Otherwise a strict majority of the ranks continues.
      *
-     * @param deadline time to wait for living ranks, and again to complete the new communicator, at least 5 s; more
-     *                 than 0. A further loss during the call, and each further stopped rank, add at most half of this
-     *                 time, or 5 s
+     * @param deadline maximum time to wait for the living ranks, more than 0. The completion of the new communicator
+     *                 then has the same time again, but at least 5 s. A further loss during the call, and each further
+     *                 stopped rank, add at most half of this time, or 5 s if that is longer
      * @return this rank's new communicator; the caller closes it
      * @throws IllegalArgumentException if the deadline is not more than 0
      * @throws ExcludedException        if other ranks continue without this rank, or may do so
@@ -316,14 +316,14 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
 
     /**
      * Agrees on a value with all living ranks, also after an operation has failed ({@code MPIX_Comm_agree}). Every
-     * living rank calls this method. It has no effect on a failure of this communicator.
+     * living rank calls this method. A communicator that has failed stays failed.
      *
      * @param value value of this rank
      * @return true if all living ranks have passed true; the same on each of them
      * @throws DeadlineException if a living rank does not call this method within {@code MILLRACE_CONNECT_DEADLINE}.
      *                           Only {@link #shrink(Duration)} excludes such a rank
      * @throws ExcludedException if other ranks have called {@link #shrink(Duration)} and continue without this rank, or
-     *                           if the living ranks are no majority and have no place to decide
+     *                           if the living ranks are no majority and share no place for the decision
      * @throws MismatchException if other ranks have called {@link #shrink(Duration)}. The next shrink of this rank
      *                           joins them
      * @throws AbortedException  if this rank has closed, aborted or shrunk this communicator before

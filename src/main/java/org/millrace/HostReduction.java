@@ -36,7 +36,7 @@ final class HostReduction {
         part = Math.ceilDiv(values.count(), communicator.size());
     }
 
-    /** Returns the number of used elements in the part that this rank combines. */
+    /** Returns the number of elements in the part that this rank combines, without unused elements. */
     private long ours() {
         return Math.clamp(values.count() - communicator.rank() * part, 0, part);
     }

@@ -399,7 +399,7 @@ public final class JoinBuilder {
         }
 
         static void forget(Path directory) {
-            // Besides the meeting place, the directory has the decisions of groups that were shrunk.
+            // The directory contains the meeting place, and a file for each decision of a group that was shrunk.
             try (Stream<Path> files = Files.walk(directory)) {
                 for (Path each : files.sorted(Comparator.reverseOrder()).toList()) {
                     Files.delete(each);

@@ -384,7 +384,7 @@ public final class Operand {
     }
 
     boolean isSame(@Nullable Operand other) {
-        // Segments are equal if they begin at the same place, whatever their sizes.
+        // MemorySegment.equals compares only the beginnings of two segments, so the sizes are compared, too.
         return other != null && memories.equals(other.memories) && bytes() == other.bytes()
                 && (booleans == null || other.booleans == booleans);
     }

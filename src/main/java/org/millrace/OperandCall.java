@@ -64,7 +64,7 @@ final class OperandCall {
     /**
      * {@return an operand that this rank must pass}
      *
-     * @throws NullPointerException if the operand is null; the message has its role
+     * @throws NullPointerException if the operand is null; the message contains {@code role}
      */
     static Operand required(Operation operation, String role, @Nullable Operand operand) {
         return Objects.requireNonNull(operand, () -> operation.label() + ": the operand " + role + " is null");
@@ -128,7 +128,10 @@ final class OperandCall {
         return elements / parts;
     }
 
-    /** Checks the memory for errors that would otherwise appear on the device's thread, or after a part was sent. */
+    /**
+     * Checks the memory for errors that would otherwise appear on the device's thread, or after a part of the elements
+     * was sent.
+     */
     static void check(Communicator communicator, Operation operation, String role, @Nullable Operand operand,
             boolean written) {
         if (operand == null) {
@@ -152,7 +155,8 @@ final class OperandCall {
             return null;
         }
         if (isUsedInPlace(send, false, recorded)) {
-            // If the operation is in place, the result needs writable memory, and the sent segment can be read-only.
+            // For an operation in place, uses the receive operand's memory: the send operand may be a read-only view of
+            // it.
             sent = addressed(receive != null && receive.isSame(send) ? receive : send);
             return sent;
         }
@@ -220,8 +224,9 @@ final class OperandCall {
     }
 
     /**
-     * Returns whether memory on the heap is apart from the other operand, and from the memory of earlier operations of
-     * the group that also write to it. If not, a copy makes the result independent of the order of access.
+     * Returns whether memory on the heap can be used in place. It can if the operation's other operand does not overlap
+     * the memory. If an earlier operation of the group uses the memory, too, neither of the two operations may write to
+     * it. Otherwise a copy makes the result independent of the order of access.
      */
     private boolean isApart(Operand operand, boolean written) {
         boolean overlaps = send != null && receive != null && !receive.isSame(send)
@@ -233,7 +238,10 @@ final class OperandCall {
         return !overlaps && OperationGroup.mayUse(operand.memory(), written || operand.isSame(receive));
     }
 
-    /** Returns the memory of an operand that is used in place, with an address in the work of a kernel. */
+    /**
+     * Returns the memory of an operand that is used in place. For memory on the heap, the returned segment has an
+     * address that a kernel's work item can contain.
+     */
     private static MemorySegment addressed(Operand operand) {
         return operand.memory().isNative() ? operand.memory() : HeapAddress.of(operand.memory());
     }

@@ -33,7 +33,7 @@ public interface Serializer<T> {
      * @throws IllegalArgumentException if the type, or a component's type, has no serializer, or if a record is in a
      *                                  package that its module does not open to {@code org.millrace}
      */
-    @SuppressWarnings("unchecked") // the serializer of a class has its type
+    @SuppressWarnings("unchecked") // Serializers.of(type) returns a serializer of this type
     static <T> Serializer<T> of(Class<T> type) {
         return (Serializer<T>) Serializers.of(type, type.getSimpleName(), new HashMap<>());
     }

@@ -130,9 +130,9 @@ final class Serializers {
         private final List<Method> accessors = new ArrayList<>();
         private final List<Serializer<Object>> serializers = new ArrayList<>();
 
-        @SuppressWarnings("unchecked") // each serializer gets values of the component's type only
+        @SuppressWarnings("unchecked") // each serializer receives only values of its component's type
         OfRecord(Class<R> type, Map<Type, Serializer<?>> known) {
-            known.put(type, this); // a component may have the type of its record
+            known.put(type, this); // must precede of(): a component may have the type of its own record
             try {
                 RecordComponent[] components = type.getRecordComponents();
                 constructor = type.getDeclaredConstructor(

@@ -327,7 +327,9 @@ public enum IdleProfile {
          * occasionally takes the core for a millisecond.
          */
         static final long AVOIDANCE_OF_ONE_NANOS = 2_000_000;
-        /** Minimum time between two long yields that count as single, in nanoseconds. */
+        /**
+         * Minimum time between two long yields, in nanoseconds, with which each of them counts as a single long yield.
+         */
         static final long ALONE_NANOS = 100_000_000;
 
         /**

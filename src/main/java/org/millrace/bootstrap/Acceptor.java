@@ -110,8 +110,8 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
     boolean accept() {
         boolean more = unproven.accept(accept);
         if (unproven.pauseNanos() > 0 && key.isValid()) {
-            // Rank 0 pauses, and accepts no client until the pause ends. The selector would otherwise report the
-            // waiting connection repeatedly.
+            // Rank 0 could not accept a client, and accepts none until its pause ends. The selector would otherwise
+            // report the waiting connection repeatedly.
             key.interestOps(0);
         }
         return more;
@@ -244,7 +244,7 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
         return unproven.all().stream().filter(peer -> peer.stage == Stage.HELD);
     }
 
-    /** Returns the held ranks to pass to {@link #admit} now. */
+    /** Returns the held ranks to pass to {@link #admit} now: the hold time is over, or the group has failed. */
     List<AcceptedConnection> due() {
         return held().filter(peer -> peer.handshake.expired() || group.failure() != null).toList();
     }
@@ -354,8 +354,8 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
     long nanosToNextTick() {
         long nanos =
                 unproven.all().stream().mapToLong(peer -> peer.handshake.remainingNanos()).min().orElse(Long.MAX_VALUE);
-        // While rank 0 pauses and accepts no client, the next tick is due at the end of the pause. If the pause has
-        // just ended, the tick is due at once.
+        // With an interest of 0, rank 0 pauses and accepts no client (see accept). The next tick is due at the end of
+        // the pause. If the pause has just ended, the tick is due at once.
         if (key.isValid() && key.interestOps() == 0) {
             nanos = Math.min(nanos, unproven.pauseNanos());
         }

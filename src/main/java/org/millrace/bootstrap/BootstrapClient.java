@@ -141,7 +141,7 @@ final class BootstrapClient {
         for (long pause = MIN_PAUSE_NANOS;; pause = Math.min(2 * pause, MAX_PAUSE_NANOS)) {
             try {
                 ServerAddress server = rendezvous.find(attempts++);
-                if (why == null) { // after a failed attempt, the trace keeps the failure, which explains more
+                if (why == null) { // after a failed attempt, the trace keeps the text of its failure
                     trace.activity("connects to rank 0 at " + server);
                 }
                 RankZero rankZero = handshake(server, deadline);

@@ -431,7 +431,7 @@ final class ControlConnection {
             int count = channel.read(buffer);
             if (count < 0) {
                 if (buffer == header && header.position() > 0) {
-                    MessageCodec.bodyLength(header, bodyLimit); // names another protocol by its first bytes
+                    MessageCodec.bodyLength(header, bodyLimit); // throws if these bytes show another protocol
                 }
                 throw new EOFException("it closed its connection without a shutdown message");
             }

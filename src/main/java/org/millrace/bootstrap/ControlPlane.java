@@ -54,9 +54,12 @@ public final class ControlPlane implements AutoCloseable {
     private final JoinOptions options;
     /** Rendezvous of the group, as in the traces of all its ranks. */
     private String where = "";
-    /** Descent of a group that a recovery has made; null for any other group. */
+    /** Origin of this group if a {@link Recovery} has made it; null for any other group. */
     private Recovery.@Nullable Descent descent;
-    /** Deadline of a recovery that completes this group; null otherwise. */
+    /**
+     * Deadline for the completion of this group if a {@link Recovery} has made it; null afterwards and for any other
+     * group.
+     */
     private @Nullable Deadline completion;
     private final AtomicBoolean inCollective = new AtomicBoolean();
     /**
@@ -129,8 +132,8 @@ public final class ControlPlane implements AutoCloseable {
     }
 
     /**
-     * Shows in the process's trace that this rank sets up its communicator, and the ranks that its collective calls
-     * wait for, until the result is closed.
+     * Shows in the process's trace that this rank sets up its communicator. The trace also shows the ranks that its
+     * collective calls wait for. The entry ends when the returned object is closed.
      */
     public JoinTrace traceSetUp() {
         JoinTrace setUp = loop == null ? JoinTrace.NONE : JoinTrace.open(rank(), size(), where);
@@ -266,8 +269,8 @@ public final class ControlPlane implements AutoCloseable {
     }
 
     /**
-     * Divides the ranks of this group into new groups. Collective. Waits at most for the deadline of {@link #join},
-     * several times.
+     * Divides the ranks of this group into new groups. Collective. Waits at most for the deadline of {@link #join}, in
+     * each of several steps.
      *
      * @param color number of the new group, equal for its ranks; less than 0 for a rank that joins no new group
      * @param key   sort key of this rank in the new group; ranks with equal keys keep their present order
@@ -287,9 +290,10 @@ public final class ControlPlane implements AutoCloseable {
     }
 
     /**
-     * Completes this group. Collective in the completion of a recovery, without effect otherwise. Called after the
-     * barrier that ends the set-up. A rank whose barrier fails at its deadline, although the others complete theirs,
-     * thus ends this call of the others. So they decide again together.
+     * Confirms that this group is complete. Called after the barrier that ends the set-up. If a {@link Recovery} makes
+     * this group, this call is a further barrier; otherwise it has no effect. The set-up's barrier may fail at the
+     * deadline on one rank, although it succeeds on the others. That rank does not confirm, so this call fails on the
+     * others, too, and all ranks decide again.
      */
     public void confirm() {
         if (completion != null) {
@@ -322,7 +326,10 @@ public final class ControlPlane implements AutoCloseable {
         return loop == null ? InetAddress.getLoopbackAddress() : loop.address();
     }
 
-    /** Takes the other ranks' parts of an interrupted barrier. A further interrupt is a failure. */
+    /**
+     * Completes the earlier barrier whose wait was interrupted, if any: waits for the other ranks. If this wait is
+     * interrupted, too, throws a failure.
+     */
     private void takeInterrupted(Deadline deadline) {
         Contribution earlier = interrupted;
         if (earlier != null) {
@@ -349,7 +356,7 @@ public final class ControlPlane implements AutoCloseable {
             return group.awaitParts(own, deadline);
         } catch (MillraceException e) {
             if (own != null && collective == Call.BARRIER && e instanceof OperationInterruptedException) {
-                interrupted = own; // other ranks can complete this barrier: the interrupt is no failure
+                interrupted = own; // not a failure: the others can complete the barrier
             } else {
                 tellOthers(e);
             }
@@ -416,8 +423,8 @@ public final class ControlPlane implements AutoCloseable {
     }
 
     /**
-     * Sets a listener. The control thread calls it when {@link #failure} or {@link #receive} may have a new result.
-     * This method also calls it once, for earlier events.
+     * Sets a listener. The control thread calls the listener when {@link #failure} or {@link #receive} may have a new
+     * result. This method also calls the listener once, for earlier events.
      *
      * @param listener listener that must not block; replaces the previous listener
      */

@@ -8,7 +8,7 @@ import org.millrace.bootstrap.Recovery.Mail;
  *
  * @param kind    {@link Mail#AGREE} or {@link Mail#SHRINK}
  * @param flag    agreed value; true for a decision about the members
- * @param members members of the next group, as numbered in the first group
+ * @param members members of the next group, as numbered in the first group (see {@link Recovery.Descent})
  * @param meeting invitation to the next group, with its secret. The first member sends it to the other members only.
  *                Empty in proposals and in a {@link DecisionPlace}, which an excluded rank can read
  */

@@ -13,9 +13,9 @@ import org.millrace.file.PrivateFile;
 import org.millrace.file.User;
 
 /**
- * Place at which processes of one user on one host decide. For each number, the first proposal becomes the decision.
- * The files stay after the end of the processes, because a stopped process may resume and ask at any later time. They
- * are in a private subdirectory, which the first decision creates.
+ * Place at which processes of one user on one host decide. Decisions are numbered. For each number, the first proposal
+ * becomes the decision, and a file keeps it. The files stay after the end of the processes, because a stopped process
+ * may resume and ask at any later time. The first decision creates a private subdirectory for the files.
  *
  * @param group text that distinguishes this group's decisions from other groups' decisions
  */
@@ -56,8 +56,8 @@ record DecisionPlace(Path directory, String group) {
     }
 
     /**
-     * Checks that this user can create and link files in a directory, and that no other user can delete them. Checks
-     * the private directory if it exists. Creates it if other users could create it later.
+     * Checks that this user can create and link files in a directory, and that no other user can delete these files.
+     * Checks the private subdirectory if it exists. If it does not exist and other users could create it, creates it.
      */
     private static void check(Path directory) throws IOException {
         int owner = (int) Files.getAttribute(directory, "unix:uid");
@@ -87,7 +87,8 @@ record DecisionPlace(Path directory, String group) {
     }
 
     /**
-     * Returns the decision with a number. If there is none yet, the proposal becomes the decision.
+     * Returns the decision with the given number. If no decision has this number yet, the proposal becomes the
+     * decision.
      *
      * @throws MillraceException if the directory is not usable
      */
@@ -111,7 +112,7 @@ record DecisionPlace(Path directory, String group) {
         }
     }
 
-    /** Returns whether the decision with a number is made. */
+    /** Returns whether a decision has the given number. */
     boolean isDecided(int number) {
         return Files.exists(file(number), LinkOption.NOFOLLOW_LINKS);
     }

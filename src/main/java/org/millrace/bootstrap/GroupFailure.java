@@ -116,7 +116,7 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
         try {
             control.barrier(deadline);
         } catch (OperationInterruptedException interrupted) {
-            throw interrupted; // the other ranks have this rank's message, so its next call matches theirs
+            throw interrupted; // no failure: the other ranks can complete this barrier, so their next calls match
         } catch (MillraceException missing) {
             watch(); // A failure that another rank has reported has precedence over the missing rank.
             fail(missing);

@@ -122,7 +122,10 @@ final class GroupState {
         trace.missing(missing.collect(BitSet::new, BitSet::set, BitSet::or));
     }
 
-    /** Sets the trace of this rank's set-up. The other ranks' calls wait for this rank until its next call. */
+    /**
+     * Sets the trace of this rank's set-up. First the trace shows this rank as missing: until its next collective call,
+     * the other ranks' calls wait for it.
+     */
     void trace(JoinTrace setUp) {
         trace = setUp;
         setUp.activity("sets up its communicator");

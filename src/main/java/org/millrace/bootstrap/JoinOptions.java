@@ -71,7 +71,10 @@ public record JoinOptions(Duration deadline, @Nullable String secret, boolean se
                 listener, place);
     }
 
-    /** Returns the same options with the rendezvous's directory, unless a setting selects another directory. */
+    /**
+     * Returns the same options with the rendezvous's directory as the place of decisions, unless a setting selects
+     * another directory.
+     */
     JoinOptions withPlace(@Nullable Path directory) {
         return place != null || directory == null ? this
                 : new JoinOptions(deadline, secret, secretRequired, tls, run, sockets, listener,

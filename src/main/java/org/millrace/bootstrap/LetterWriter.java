@@ -4,7 +4,10 @@ import java.io.ByteArrayOutputStream;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 
-/** Writer of bytes that {@link RankLetter} reads. */
+/**
+ * Writer of the bytes that a rank passes to {@link ControlPlane#allGather}. {@link RankLetter} reads them on the other
+ * ranks.
+ */
 final class LetterWriter {
 
     private final ByteArrayOutputStream bytes = new ByteArrayOutputStream();

@@ -63,7 +63,7 @@ import org.millrace.net.connection.ListeningPorts;
 public final class Recovery implements AutoCloseable {
 
     /**
-     * Descent of a group from a first group.
+     * Origin of a group. A recovery makes a group from another group, and all these groups descend from a first group.
      *
      * @param id      text that identifies the first group
      * @param number  number of the next decision
@@ -74,8 +74,9 @@ public final class Recovery implements AutoCloseable {
     }
 
     /**
-     * Messages, and the loss of a coordinator. The ordinal of a constant is sent over the network. The first two are
-     * requests, and also the kinds of a decision.
+     * Kinds of messages between a coordinator and its members, and a constant for the loss of a coordinator. The
+     * ordinal of a constant is sent over the network. The first two constants are requests, and also the kinds of a
+     * decision.
      */
     enum Mail {
         AGREE, SHRINK, PROPOSAL, ACCEPTANCE, DECISION, FAILED, WAITING, GONE;
@@ -119,9 +120,12 @@ public final class Recovery implements AutoCloseable {
     /** Ranks that take part in the next decision. */
     private final BitSet members = new BitSet();
     private int number;
-    /** Decision about the members that {@link #agree} has received, for the next call; null if there is none. */
+    /**
+     * Decision about the members of the next group, if {@link #agree} has received one; null otherwise. The next call
+     * of {@link #shrink} uses it.
+     */
     private byte @Nullable [] kept;
-    /** Decision before the next one, for ranks that have missed it; null if there is none. */
+    /** Most recent decision, kept for ranks that have missed it; null before the first decision. */
     private byte @Nullable [] last;
     private int coordinator;
     /** Proposal that this rank has accepted for the next decision, and its ballot; -1 if there is none. */
@@ -129,7 +133,7 @@ public final class Recovery implements AutoCloseable {
     private byte[] accepted = NOTHING;
     /** Listener of the next group; null if this rank is not the first of a next group. */
     private @Nullable ServerSocketChannel next;
-    /** Control plane of the coordinator; null until it is needed. */
+    /** Control plane of the current coordinator and its members; null until it is needed. */
     private volatile @Nullable ControlPlane star;
     private volatile boolean closed;
 
@@ -188,9 +192,10 @@ public final class Recovery implements AutoCloseable {
     /**
      * Makes a new group of the living ranks. Collective for them. Called once.
      *
-     * @param allowed  time to wait for a rank that is not gone, and again for the completion of the new group, which
-     *                 has at least {@link #MIN_WAIT}. Each further wait takes at most half of this time, or
-     *                 {@link #MIN_WAIT}. After the wait for a coordinator, the next wait takes at most this time again
+     * @param allowed  maximum time to wait for the ranks that are not gone. The completion of the new group then has
+     *                 the same time again, but at least {@link #MIN_WAIT}. Each further wait takes at most half of this
+     *                 time, or {@link #MIN_WAIT} if that is longer. After a coordinator was late, the next wait takes
+     *                 at most this time again
      * @param begun    value of {@link System#nanoTime()} from which the time counts
      * @param assemble completes this rank's part of the new group, up to {@link ControlPlane#confirm}. If it fails, the
      *                 remaining ranks decide again
@@ -262,7 +267,8 @@ public final class Recovery implements AutoCloseable {
             told = members.get(coordinator) ? ask(kind, flag, wait) : null;
             if (told == null) {
                 if (wait.expired()) {
-                    // Another rank may have called later, within this rank's deadline, and asks this late.
+                    // The coordinator was late. Another rank may have called shortly before this rank's deadline, and
+                    // may therefore ask this rank only now. So the wait for requests gets a new deadline.
                     deadline = Deadline.in(atLeastMinimum(deadline.allowed())).of(deadline.setting());
                 }
                 leaveCoordinator();
@@ -332,11 +338,14 @@ public final class Recovery implements AutoCloseable {
         }
     }
 
-    /** Asks the coordinator for the decision. Returns null if the coordinator is gone, or late for a new group. */
+    /**
+     * Asks the coordinator for the decision. Returns null if the coordinator is gone. If the coordinator is late,
+     * {@link #shrink} continues without it (null), and {@link #agree} fails.
+     */
     private byte @Nullable [] ask(Mail kind, boolean flag, Deadline deadline) {
         try {
             ControlPlane at = star(deadline);
-            at.receive(0, Mail.FAILED.tag(number)); // removes the failure of an earlier call
+            at.receive(0, Mail.FAILED.tag(number)); // removes a failure message that an earlier call did not read
             at.send(0, kind.tag(number), new Request(flag, ballot, accepted).encode());
             for (Deadline until = deadline;; until = later(deadline)) {
                 Event event = at.await(() -> next(at), until);
@@ -418,7 +427,7 @@ public final class Recovery implements AutoCloseable {
         return invitation;
     }
 
-    /** Waits for the requests of the awaited ranks. Those that are still awaited afterwards are late. */
+    /** Waits for the requests of the awaited ranks. Afterwards {@code awaited} contains the late ranks. */
     private void await(ControlPlane at, long tag, BitSet awaited, Request[] requests, Deadline deadline) {
         int pause = MIN_PAUSE_MILLIS;
         try (ListenerProbes probes = new ListenerProbes()) {
@@ -454,8 +463,8 @@ public final class Recovery implements AutoCloseable {
     }
 
     /**
-     * Returns a decision with an invitation to its group if this rank is the first of the group. Only another decision
-     * can make a group whose first rank is not here.
+     * Returns a decision as bytes. If this rank is the first of the decided group, the bytes contain an invitation to
+     * the group. Without an invitation, the group cannot be completed, and the ranks make another decision.
      */
     private byte[] invite(Decision decision) {
         BitSet of = decision.members();
@@ -567,7 +576,7 @@ public final class Recovery implements AutoCloseable {
         if (at != null && at.rank() > 0) {
             at.drop();
         } else if (at != null) {
-            at.close(); // sends the decision first
+            at.close(); // first delivers the decision
         }
         close(next);
         close(listener);

@@ -24,14 +24,14 @@ public final class ChronicleOperands {
 
     /**
      * {@return the elements of a store, without a copy: from the read position to the read limit of a {@code Bytes}, or
-     * all of another store} To receive elements into an empty {@code Bytes}, first set its write position behind them.
-     * Callable from any thread that may use the store.
+     * all of another store} To receive into an empty {@code Bytes}, first advance its write position. The bytes before
+     * that position are then the operand. Callable from any thread that may use the store.
      *
      * @param type element type
      * @throws IllegalArgumentException if the store is released, on the heap, elastic or without readable bytes, or if
      *                                  the number of readable bytes is not a multiple of the element size
      */
-    @SuppressWarnings("restricted") // the store itself has returned the address and the size
+    @SuppressWarnings("restricted") // safe: the store itself returns the address and the size
     public static Operand of(BytesStore<?, ?> store, DataType type) {
         String problem = store.refCount() <= 0 ? "is released: reserve it until all operations on it are complete"
                 : !store.isDirectMemory() ? "is not in native memory: use BytesStore.nativeStoreWithFixedCapacity"

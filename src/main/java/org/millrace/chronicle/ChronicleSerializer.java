@@ -38,7 +38,7 @@ public final class ChronicleSerializer<T extends BytesMarshallable> implements S
     private static Bytes<byte[]> newBuffer() {
         try {
             Bytes<byte[]> buffer = Bytes.allocateElasticOnHeap();
-            buffer.singleThreadedCheckDisabled(true); // threads use the buffer in turn
+            buffer.singleThreadedCheckDisabled(true); // several threads use the buffer, one after another
             return buffer;
         } catch (LinkageError broken) {
             throw new MillraceException("Chronicle Bytes cannot start: it requires sun.misc.Unsafe, which"
@@ -57,7 +57,7 @@ public final class ChronicleSerializer<T extends BytesMarshallable> implements S
         Bytes<byte[]> buffer = take();
         try {
             object.writeMarshallable(buffer);
-        } catch (AssertionError thrown) { // of Chronicle's own writeMarshallable
+        } catch (AssertionError thrown) { // thrown by Chronicle's own writeMarshallable
             if (thrown.getCause() instanceof IllegalAccessException) {
                 throw new IllegalArgumentException(object.getClass().getSimpleName() + " has fields that reflection"
                         + " cannot access: implement writeMarshallable and readMarshallable", thrown);

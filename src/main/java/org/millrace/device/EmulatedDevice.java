@@ -526,7 +526,7 @@ public final class EmulatedDevice implements Device, StagingDevice, Agent {
 
         /**
          * Returns the time without progress after which {@link #judge} is called for a kernel, in nanoseconds. After
-         * that time, each pass calls it again.
+         * that time, each pass calls {@link #judge} again.
          */
         long stallNanos();
 

@@ -23,7 +23,7 @@ final class EmulatedEvent implements Event {
 
     private final EmulatedDevice device;
     private volatile @Nullable EventMark latest;
-    /** Mark of the newest recording; null if this recording belongs to no capture. */
+    /** Mark of the newest recording if the recording belongs to a capture; null otherwise. */
     private volatile @Nullable CapturedMark captured;
 
     EmulatedEvent(EmulatedDevice device) {

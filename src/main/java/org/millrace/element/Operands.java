@@ -56,7 +56,7 @@ public final class Operands {
     /**
      * Refuses a missing argument.
      *
-     * @throws NullPointerException if the argument is null; the message has its name
+     * @throws NullPointerException if the argument is null; the message contains the argument's name
      */
     public static void require(@Nullable Object argument, Operation operation, String name) {
         if (argument == null) {

@@ -62,8 +62,8 @@ record AlgorithmChoice(Map<String, Set<CollectiveFunction.Algorithm>> allowed) {
     }
 
     /**
-     * Returns a choice with rings only. Trees run the channels of an operation separately, so their channels cannot
-     * share connections of a network.
+     * Returns a choice with rings only, for channels that share network connections. The channels of a tree cannot
+     * share them, because each channel's part of an operation runs separately.
      */
     private AlgorithmChoice ringsAlone() {
         if (!allowed.get(FUNCTION).contains(CollectiveFunction.Algorithm.RING)) {

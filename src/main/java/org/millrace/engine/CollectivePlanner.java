@@ -155,7 +155,7 @@ final class CollectivePlanner {
 
         private ChannelPartition() {}
 
-        /** Returns the number of channels that are useful, 1 or more. */
+        /** Returns the number of channels that a collective of {@code bytes} bytes uses, from 1 to {@code channels}. */
         static int channels(long bytes, int parts, int channels) {
             return Math.clamp(bytes / (parts * SMALLEST_CHUNK_BYTES), 1, channels);
         }

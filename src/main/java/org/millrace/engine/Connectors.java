@@ -89,10 +89,9 @@ final class Connectors {
 
     /**
      * Sets the object that answers other ranks in each pass of the service's thread. Other ranks' messages wake that
-     * thread.
+     * thread. Both time limits apply to connections that are requested from now on.
      *
-     * @param arrival maximum time to wait for a peer that has not yet begun a connection. Both times apply to
-     *                connections that are requested from now on
+     * @param arrival maximum time to wait for a peer that has not yet begun a connection
      * @param connect maximum time for both ends to connect after the peer has begun
      */
     void serve(Attendance ranks, Duration arrival, Duration connect) {

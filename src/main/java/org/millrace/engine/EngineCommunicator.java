@@ -279,7 +279,10 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
         }
     }
 
-    /** Plan of operations. Their work is placed once, in memory that remains allocated, and launched repeatedly. */
+    /**
+     * Plan of operations. Their work items are placed once, in memory that remains allocated, and are launched
+     * repeatedly.
+     */
     private final class EnginePlan implements Plan {
 
         private final Recorded recorded;
@@ -354,7 +357,8 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
                 failure.fail(new AbortedException("rank " + rank() + " shrinks the communicator", rank(),
                         CommunicatorException.NO_RANK, null, null));
                 abortChildren(failure.get());
-                // The release waits for a stopped rank, and the agreement must not begin late for that reason.
+                // Another thread releases the resources: the release may wait for a stopped rank, and must not delay
+                // the agreement.
                 released = CompletableFuture.runAsync(this::tearDown,
                         task -> Thread.ofPlatform().daemon().name("release-" + rank()).start(task));
             }
@@ -366,7 +370,8 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
                         control.close();
                         throw new MillraceException(guard.label("shrink: the release failed: " + thrown), thrown);
                     }
-                    // A share of the old threads would also share the old memory, which excluded ranks can still read.
+                    // The new communicator gets new threads (null). With the old threads it would also use the old
+                    // memory, which excluded ranks can still read.
                     return EngineProvider.assemble(control, parts.configuration, null);
                 });
             } finally {
@@ -451,7 +456,8 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
 
     @Override
     public void abort(@Nullable Throwable reason) {
-        // A failed operation aborts within its call. The program may then shrink the communicator.
+        // An operation that fails aborts the communicator before its call returns. The recovery then stays open,
+        // because the program may shrink the communicator. An abort by the program closes the recovery.
         try (Recovery _ = reason instanceof CommunicatorException && callers.isInCall() ? null : parts.recovery) {
             if (guard.close()) {
                 abortChildren(reason);
@@ -463,7 +469,7 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
 
     @Override
     public void close() {
-        try (Recovery _ = parts.recovery) { // its end also ends a shrink of another thread
+        try (Recovery _ = parts.recovery) { // also ends a shrink of another thread
             if (guard.close()) {
                 leave();
             }

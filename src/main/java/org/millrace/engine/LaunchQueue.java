@@ -133,7 +133,8 @@ final class LaunchQueue implements OperationGroup.Part {
             once.collective(planned.work(), planned.function(), planned, asked.send(), asked.receive());
             kernel = new PlannedKernel(who, once.finish(communicator.address(), false), List.of(planned));
             if (!HeapAddress.isOf(asked.send()) && !HeapAddress.isOf(asked.receive())) {
-                // A range of the heap is not used again, and would keep the program's array reachable.
+                // A kernel with an operand on the heap is not kept. Its range of addresses is not used again, and the
+                // kernel would keep the program's array reachable.
                 recent.keep(asked, kernel);
             }
         }

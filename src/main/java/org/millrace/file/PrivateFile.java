@@ -47,8 +47,7 @@ public final class PrivateFile {
 
     /**
      * Returns whether a path is a regular file of this user. Checked before the file is opened, because opening a file
-     * of another kind, for example a pipe, may block. For example, the opening of a pipe blocks until the pipe has a
-     * writer.
+     * of another kind may block: the opening of a pipe blocks until the pipe has a writer.
      */
     public static boolean isOurFile(Path file) throws IOException {
         return isOurs(file) && Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS);

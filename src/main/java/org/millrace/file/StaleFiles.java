@@ -40,7 +40,7 @@ public final class StaleFiles {
 
     private static void deleteOwn() {
         if (ProcessIdentity.CURRENT.namespace() == 0) {
-            return; // without a namespace, a process of another container may have the same identity
+            return; // if the namespace is unknown, a process of another container may have this identity
         }
         for (Path directory : DIRECTORIES) {
             try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, FileName.ANY)) {
@@ -58,7 +58,7 @@ public final class StaleFiles {
 
     /**
      * Deletes the files of this process, and files of dead processes in the same directories. Called when this process
-     * ends without its exit handlers.
+     * ends and does not run its exit handlers.
      */
     public static void leave() {
         deleteOwn();

@@ -4,10 +4,10 @@ import org.millrace.abi.gin.GinOp;
 import org.millrace.gin.OutboundFrames.OutboundFrame;
 
 /**
- * Puts to and gets from those of the peer's windows that this rank's device can access directly. This rank's device
- * makes the copy, and the peer does nothing. Each copy has an entry in {@link OutboundFrames}. The entry keeps its
- * position in that queue until the copy is complete. A frame is sent for the entry only if the copy's descriptor has a
- * signal that this rank cannot increase directly in the peer's memory.
+ * Makes puts to, and gets from, those windows of the peer that this rank's device can access directly. This rank's
+ * device copies the bytes, and the peer does nothing. Each copy has an entry in {@link OutboundFrames}. The entry keeps
+ * its position in that queue until the copy is complete. A frame is sent for the entry only if the copy's descriptor
+ * has a signal that this rank cannot increase directly in the peer's memory.
  */
 final class DirectPath extends Path {
 

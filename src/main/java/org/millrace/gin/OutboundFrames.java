@@ -240,8 +240,8 @@ final class OutboundFrames {
         }
 
         /**
-         * Records that the entry was offered, or needs no frame. Completes its descriptor if the bytes were copied,
-         * because the source of a copy may be overwritten.
+         * Records that the entry was offered, or needs no frame. Completes the entry's descriptor if the bytes were
+         * copied, because the source may then be overwritten.
          *
          * @param frames number of frames that were offered up to this entry
          */

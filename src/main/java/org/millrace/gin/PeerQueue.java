@@ -124,12 +124,18 @@ final class PeerQueue {
         return mask + 1;
     }
 
-    /** Returns the index of the next descriptor to take. For other threads the value is approximate. */
+    /**
+     * Returns the index of the next descriptor to take. Other threads than the agent's may get a slightly outdated
+     * value.
+     */
     int taken() {
         return seen;
     }
 
-    /** Returns the index after all descriptors that are complete without a gap. For other threads it is approximate. */
+    /**
+     * Returns the index after all descriptors that are complete without a gap. Other threads than the agent's may get a
+     * slightly outdated value.
+     */
     int completed() {
         return completed;
     }

@@ -6,8 +6,8 @@ import org.millrace.foreign.PolledStruct;
 import org.millrace.foreign.Words;
 
 /**
- * Cells of 64 bits that belong to a GIN context, grow and wrap: its counters, its signals, or the offsets that NCCL
- * 2.30 uses to reset signals.
+ * The counters of a GIN context, its signals, or the offsets that NCCL 2.30 uses to reset signals. Each cell is a
+ * number of 64 bits that grows and wraps.
  *
  * <p>
  * The proxy increases counters and signals, and the kernel resets them. The proxy's add has release semantics and pairs

@@ -70,9 +70,10 @@ public final class GinGpuContext {
      * Sets the fields that both versions have.
      *
      * @param queueSize number of descriptors of a queue, a power of two
-     * @param pis       address of the producer indices: for each peer, the number of places that threads of kernels
-     *                  have reserved
-     * @param cis       address of the consumer indices: for each peer, the number of places that are free again
+     * @param pis       address of the producer indices: for each peer, the total number of the queue's places that
+     *                  threads of kernels have reserved
+     * @param cis       address of the consumer indices: for each peer, the total number of the queue's places that the
+     *                  proxy has freed
      */
     public void set(int ranks, int queueSize, long queues, long pis, long cis, long counters, long signals) {
         Words.INT.set(segment, RANKS, ranks);

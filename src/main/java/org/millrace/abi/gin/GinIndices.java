@@ -9,10 +9,10 @@ import org.millrace.foreign.Words;
  * Indices of 32 bits, one for each peer of a GIN context. Indices wrap and are compared by difference.
  *
  * <p>
- * {@code pis} is the number of places that threads of kernels have reserved in a queue. Only kernels access
- * {@code pis}. {@code cis} is the number of places that are free again. Only the proxy writes {@code cis}, with
- * release. This release pairs with the kernel's acquire. After the acquire the kernel may write to a freed place again,
- * and may change the source of its earlier put.
+ * {@code pis} is the total number of places that threads of kernels have reserved in a queue. Only kernels access
+ * {@code pis}. {@code cis} is the total number of places that the proxy has freed. Only the proxy writes {@code cis},
+ * with release. This release pairs with the kernel's acquire. After the acquire the kernel may write to a freed place
+ * again, and may change the source of its earlier put.
  */
 public final class GinIndices extends PolledStruct {
     private final int peers;

@@ -23,7 +23,10 @@ import org.millrace.MillraceException;
 /** Maps, collections, strings, numbers, booleans and null as JSON (RFC 8259), by Gson. */
 public final class Json {
 
-    /** Position of an error in a message of Gson, whose other words are for programmers. */
+    /**
+     * Position of an error in a message of Gson. Only the position is shown to the user, because the rest of the
+     * message is for programmers.
+     */
     private static final Pattern POSITION = Pattern.compile("line \\d+ column \\d+");
     private static final Gson GSON = new GsonBuilder().setPrettyPrinting()
             .serializeNulls()

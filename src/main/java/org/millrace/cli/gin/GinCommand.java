@@ -189,7 +189,7 @@ public final class GinCommand extends Subcommand {
             return failures;
         }
 
-        /** Report of a rank: the descriptors that its agent served, as text for the user. */
+        /** Report of a rank: a text for the user about the descriptors that its agent served. */
         private record Served(int rank, String text) implements RankEvent {
         }
 

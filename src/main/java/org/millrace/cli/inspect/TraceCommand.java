@@ -169,7 +169,7 @@ public final class TraceCommand extends InspectCommand {
                 add(process, first + lane, span, begun, end);
             }
             if (free.isEmpty() && first < OPERATION_ROWS) {
-                name("thread_name", process, first, name); // makes the viewer show the row of an idle connection, too
+                name("thread_name", process, first, name); // shows the row of an idle connection, too
             }
         }
 

@@ -106,8 +106,8 @@ public final class WhyCommand extends InspectCommand {
     }
 
     /**
-     * Runs the command with the stall as its standard input. If the command fails, the failure is reported, and this
-     * process continues.
+     * Runs the user's command of {@code --exec}, which reads the verdict on a stall from its standard input. If the
+     * command fails, the failure is reported, and this process continues.
      */
     private void execute(Verdict verdict) throws IOException, InterruptedException {
         if (exec == null) {

@@ -36,7 +36,7 @@ final class WhyDocument {
 
     private WhyDocument() {}
 
-    /** @param seconds duration of the reading */
+    /** @param seconds time that the reading of the traces took, in seconds */
     static Map<String, Object> of(List<List<TracedRank>> communicators, List<Verdict> verdicts, double seconds) {
         List<Map<String, Object>> all = communicators.stream().map(WhyDocument::communicator).toList();
         return Json.object("schema", SCHEMA, "millrace", Version.millrace(), "nccl_version", "", "cuda_runtime_version",

@@ -11,8 +11,9 @@ import org.millrace.cli.base.Resource;
 
 /**
  * An HTML page of measurements. It shows time and bandwidth by size, with a line for each run, and all values in a
- * sortable table. Of compared runs it also shows the differences, and the runs A have one color and the runs B another.
- * The page contains all its resources, including uPlot's script, and loads nothing from the network.
+ * sortable table. If runs are compared, the page also shows the differences of A and B. The lines of the runs A then
+ * have one color, and the lines of the runs B another. The page contains all its resources, including uPlot's script,
+ * and loads nothing from the network.
  */
 final class PerfPage {
 

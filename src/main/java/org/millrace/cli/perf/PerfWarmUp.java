@@ -39,8 +39,8 @@ final class PerfWarmUp {
      *
      * @param operations number of operations to run if the time suffices
      * @param bytes      size of an operation
-     * @param more       whether to run more than {@code operations}, within half of the warm-up's time; all ranks
-     *                   evaluate it together
+     * @param more       condition to run more than {@code operations}, within half of the warm-up's time; all ranks
+     *                   evaluate the condition together
      * @param round      runs a number of operations and waits for them
      */
     void run(int operations, long bytes, BooleanSupplier more, IntConsumer round) {

@@ -267,7 +267,7 @@ final class CopyCommands {
      * commands were posted, the kernel reads all of them. Otherwise this method waits for the end of the kernel's last
      * read of the commands.
      *
-     * @return number of commands that the kernel does not read: the last ones of the posted commands. They are
+     * @return number of posted commands that the kernel does not read. They are the last posted commands, and are
      *         withdrawn
      */
     int seal() {
