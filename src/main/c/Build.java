@@ -20,13 +20,18 @@ import java.util.stream.Stream;
  */
 final class Build {
 
+    private static final Path LAUNCHER = Path.of("src", "main", "launcher");
     private static final Path SOURCES = Path.of("src", "main", "c");
     private static final Path HEADERS = Path.of("headers");
     private static final String LIBRARY = "libnccl-net-millrace.so";
 
     public static void main(String[] args) throws IOException, InterruptedException {
-        if (ToolProvider.findFirst("javac").orElseThrow().run(System.out, System.err, "--release", "11", "-Xlint:all",
-                "-Werror", "-proc:none", "-d", args[0], "src/main/launcher/org/millrace/cli/Start.java") != 0) {
+        // A class that is compiled again makes Maven compile all tests again.
+        Path start = Path.of("org", "millrace", "cli", "Start");
+        Path source = LAUNCHER.resolve(start + ".java");
+        if (!isFresh(Path.of(args[0]).resolve(start + ".class"), source) && ToolProvider.findFirst("javac").orElseThrow()
+                .run(System.out, System.err, "--release", "11", "-Xlint:all", "-Werror", "-proc:none", "-d", args[0],
+                        source.toString()) != 0) {
             System.exit(1);
         }
         if (!System.getProperty("os.name").equals("Linux")) {
@@ -35,7 +40,7 @@ final class Build {
             return;
         }
         Path library = Path.of(args[0], "META-INF", "native", platform(), LIBRARY);
-        if (isFresh(library)) {
+        if (isFresh(library, SOURCES, HEADERS)) {
             return;
         }
         Files.createDirectories(library.getParent());
@@ -47,15 +52,17 @@ final class Build {
         return "linux-" + (arch.equals("amd64") ? "x86_64" : arch);
     }
 
-    private static boolean isFresh(Path library) throws IOException {
-        if (!Files.exists(library)) {
+    private static boolean isFresh(Path target, Path... roots) throws IOException {
+        if (!Files.exists(target)) {
             return false;
         }
-        FileTime built = Files.getLastModifiedTime(library);
-        try (Stream<Path> sources = Files.walk(SOURCES); Stream<Path> headers = Files.walk(HEADERS)) {
-            for (Path source : (Iterable<Path>) Stream.concat(sources, headers)::iterator) {
-                if (Files.getLastModifiedTime(source).compareTo(built) > 0) {
-                    return false;
+        FileTime built = Files.getLastModifiedTime(target);
+        for (Path root : roots) {
+            try (Stream<Path> sources = Files.walk(root)) {
+                for (Path source : (Iterable<Path>) sources::iterator) {
+                    if (Files.getLastModifiedTime(source).compareTo(built) > 0) {
+                        return false;
+                    }
                 }
             }
         }

@@ -19,6 +19,7 @@ import com.tngtech.archunit.library.dependencies.SlicesRuleDefinition;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -296,5 +297,26 @@ class ArchitectureTest {
                 .map(JavaClass::getName)
                 .toList();
         assertEquals(List.of(), users, "users of sun.misc.Unsafe");
+    }
+
+    /** Maven compiles all sources again in each run if one file lacks the type of its name. */
+    @Test
+    void everyFileDeclaresTheTypeOfItsName() throws IOException {
+        List<String> others = new ArrayList<>();
+        for (Path root : List.of(Path.of("src", "main", "java"), Path.of("src", "test", "java"),
+                Path.of("src", "examples", "java"))) {
+            try (Stream<Path> files = Files.walk(root)) {
+                for (Path file : (Iterable<Path>) files.filter(each -> each.toString().endsWith(".java"))::iterator) {
+                    String name = file.getFileName().toString().replace(".java", "");
+                    if (!name.equals("package-info")
+                            && !Pattern.compile("(?m)^[\\w@ -]*\\b(class|interface|enum|record) " + name + "\\b")
+                                    .matcher(Files.readString(file))
+                                    .find()) {
+                        others.add(file.toString());
+                    }
+                }
+            }
+        }
+        assertEquals(List.of(), others);
     }
 }

@@ -21,7 +21,7 @@ import org.millrace.net.PeerClosedException;
  * rails.
  */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
-class RailLastWordsTest {
+class RailLostPeerNameTest {
 
     private static final String LOST = "pid 4194304 on 255.255.255.255";
 
