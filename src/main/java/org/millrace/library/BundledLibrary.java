@@ -28,14 +28,17 @@ public final class BundledLibrary {
 
     private BundledLibrary() {}
 
-    /** Loads the library when it is first needed, and only once, because it has state. */
+    /**
+     * Holder of the library's symbols. The JVM initializes this class, and so loads the library, at the first use. The
+     * library is loaded only once, because it has state.
+     */
     private static final class Loaded {
 
         static final SymbolLookup SYMBOLS = load(Loaded::open);
 
         private Loaded() {}
 
-        @SuppressWarnings("restricted") // the library is part of Millrace, so its initialization is safe
+        @SuppressWarnings("restricted") // loading runs the library's code, which is part of Millrace
         private static SymbolLookup open(Path file) {
             return SymbolLookup.libraryLookup(file, Arena.global());
         }

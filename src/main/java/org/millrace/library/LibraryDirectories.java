@@ -13,8 +13,8 @@ import java.util.Set;
 import java.util.function.UnaryOperator;
 
 /**
- * Directories that contain CUDA's and AMD's libraries, and that the dynamic loader does not search: in the system, in
- * the toolkit, and in Python packages.
+ * Directories that may contain the libraries of CUDA and AMD, and that the dynamic loader does not search. They belong
+ * to the system, to the toolkit, or to Python packages.
  */
 public final class LibraryDirectories {
 
@@ -31,14 +31,14 @@ public final class LibraryDirectories {
     }
 
     /**
-     * Lists the folders that exist.
+     * Lists those directories that exist.
      *
      * @param root        root of the file system; {@code /} except in tests
      * @param environment returns the value of an environment variable; null for a variable that is not set
-     * @param wheels      folders of the library in Python packages, relative to {@code site-packages}, for instance
+     * @param wheels      directories of the library in Python packages, relative to {@code site-packages}, for instance
      *                    {@code "nvidia/nccl/lib"}
-     * @return existing folders in the order of the search: the environment's Python, the toolkit (newest first), the
-     *         system, other Python installations
+     * @return existing directories in the order of the search: first the environment's Python, then the toolkit (newest
+     *         version first), the system, and other Python installations
      */
     public static List<Path> list(Path root, UnaryOperator<String> environment, List<String> wheels) {
         LibraryDirectories directories = new LibraryDirectories(root, environment);
@@ -83,25 +83,25 @@ public final class LibraryDirectories {
         }
     }
 
-    /** Adds a folder if it exists. A folder that several links lead to is added only once. */
+    /** Adds a directory if it exists. A directory that several links lead to is added only once. */
     private void add(Path directory) {
         if (Files.isDirectory(directory)) {
             try {
                 found.add(directory.toRealPath());
             } catch (IOException vanished) {
-                // The folder was deleted after the check, so it contains no library.
+                // The directory was deleted after the check, so it contains no library.
             }
         }
     }
 
-    /** Lists subfolders, newest version first: 13.0 before 12.10 before 12.9. */
+    /** Lists subdirectories, newest version first: 13.0 before 12.10 before 12.9. */
     private static List<Path> children(Path directory, String glob) {
         List<Path> children = new ArrayList<>();
         if (Files.isDirectory(directory)) {
             try (DirectoryStream<Path> stream = Files.newDirectoryStream(directory, glob)) {
                 stream.forEach(children::add);
             } catch (IOException | DirectoryIteratorException unreadable) {
-                // An unreadable folder contains no usable library.
+                // An unreadable directory contains no usable library.
             }
         }
         children.sort(Comparator.comparing(LibraryDirectories::version).reversed());

@@ -47,7 +47,10 @@ public final class NativeLibrary {
     private final Path path;
     private final MemorySegment handle;
     private final List<String> setAside;
-    /** Functions that the library does not export: one bit for each ordinal, 64 bits per word. */
+    /**
+     * Bit set of the functions that the library does not export. The index of a bit is the function's ordinal; each
+     * word has 64 bits.
+     */
     private final long[] lacking;
 
     NativeLibrary(Search search, Path path, MemorySegment handle, List<String> setAside) {
@@ -226,8 +229,8 @@ public final class NativeLibrary {
         private @Nullable NativeLibrary open(String candidate, @Nullable NativeLibrary bound) {
             DynamicLoader.Opened opened = DynamicLoader.open(candidate);
             if (opened.error() != null) {
-                // The text of the dynamic loader is "name: reason". A name that the loader finds nowhere counts as
-                // missing. Every other failure means that the library is broken.
+                // The dynamic loader's error text has the form "name: reason". A name that the loader finds nowhere
+                // counts as missing. Every other failure means that the library is broken.
                 boolean unknown = candidate.indexOf('/') < 0
                         && opened.error().startsWith(candidate + ": cannot open shared object file");
                 (unknown ? missing : broken)
@@ -262,8 +265,8 @@ public final class NativeLibrary {
         }
 
         /**
-         * Describes the missing functions, among the functions that every release of the library has. If such a
-         * function is missing, the file is another library or is damaged. Returns null if none is missing.
+         * Names the functions that this library lacks although every release has them; null if there are none. A
+         * library without such a function is another library, or is damaged.
          */
         private @Nullable String lacksEssentials(MemorySegment handle) {
             List<String> lacking = search.functions()

@@ -102,7 +102,7 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     /**
-     * Signals of one peer, which a stream can await.
+     * Number of signals of one peer. A stream can wait until they have arrived.
      *
      * @param count   number of signals, 1 or more
      * @param peer    rank of the peer
@@ -166,7 +166,7 @@ public final class NcclCommunicator implements AutoCloseable {
      * @param key    position among the ranks of the same color; ranks with equal keys keep their present order
      * @param config options; null for the options of this communicator
      * @return the new communicator; empty for a negative color. In a group, or if this communicator is non-blocking,
-     *         the new one can be used after the group has ended and {@link #awaitReady} has returned.
+     *         the new communicator can be used after the group has ended and {@link #awaitReady} has returned.
      */
     public Optional<NcclCommunicator> split(int color, int key, @Nullable NcclConfig config) {
         library.require(NcclFunction.COMM_SPLIT);
@@ -180,8 +180,8 @@ public final class NcclCommunicator implements AutoCloseable {
      * Creates a new communicator without some ranks. All ranks except the excluded ranks must call this method.
      *
      * @param excluded excluded ranks
-     * @param abort    whether operations in progress are aborted first, for example after an error; if not, they must
-     *                 be complete
+     * @param abort    whether operations in progress are aborted first, for example after an error; if false, the
+     *                 caller must have waited until they are complete
      * @param config   options; null for the options of this communicator
      * @return the new communicator; it can be used under the same conditions as the result of {@link #split}
      */
@@ -357,15 +357,15 @@ public final class NcclCommunicator implements AutoCloseable {
      *
      * @param scalar   factor of this rank: memory with one element of the type
      * @param onDevice true if the scalar is in device memory; operations read it while they run, so it must stay valid
-     *                 until then. False if the scalar is in host memory; this call reads it.
+     *                 until they are complete. False if the scalar is in host memory; this call reads it.
      */
     public NcclReduction scaledSum(MemorySegment scalar, DataType type, boolean onDevice) {
         return NcclReduction.of(this, scalar, type, onDevice);
     }
 
     /**
-     * Creates the reduction for a {@link ReduceOp.PreMulSum}; the caller closes it after the call. Returns null for
-     * other reductions.
+     * Creates the reduction for a {@link ReduceOp.PreMulSum}; the caller closes this reduction after the call of NCCL.
+     * Returns null for other reductions.
      */
     private @Nullable NcclReduction scaled(ReduceOp op, DataType type) {
         return op instanceof ReduceOp.PreMulSum(double scalar) ? scaledSum(scalar, type) : null;
@@ -723,7 +723,10 @@ public final class NcclCommunicator implements AutoCloseable {
         return (rank < 0 ? "" : "rank " + rank + (size < 0 ? "" : " of " + size) + ", ") + device;
     }
 
-    /** Enters the handles of this communicator and of a stream for one call. {@link #exit} must follow. */
+    /**
+     * Marks this communicator and a stream as used by one call of NCCL, so that neither is destroyed during the call.
+     * Returns the communicator's handle. The caller must call {@link #exit} after the call of NCCL.
+     */
     private MemorySegment enter(CudaStream stream) {
         MemorySegment communicator = handle.enter();
         try {
@@ -761,9 +764,9 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     /**
-     * Aborts every operation and frees the communicator. If another thread is in a call of NCCL, waits 0.2 s for its
-     * return. Afterwards the communicator is freed in any case. All ranks should abort. Otherwise operations of the
-     * remaining ranks may never end.
+     * Aborts every operation and frees the communicator. If another thread is in a call of NCCL, waits at most 0.2 s
+     * for the return of that call. Then the communicator is freed, even if the call has not returned. All ranks should
+     * abort. Otherwise operations of the remaining ranks may never end.
      */
     public void abort() {
         aborting.set(true);

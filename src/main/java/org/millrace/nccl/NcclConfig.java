@@ -23,55 +23,55 @@ public final class NcclConfig {
     private static final int COMMUNICATOR_NAME_SINCE = 22703;
 
     /**
-     * The numeric options. Each comment ends with the first NCCL release that has the option. If the loaded NCCL is
-     * older, the option is refused when a communicator is created.
+     * The numeric options. If the loaded NCCL is older than an option, the option is refused when a communicator is
+     * created.
      */
     public enum Option {
         /**
          * 1: a call returns after it is complete; 0: a call returns at once, and {@link NcclCommunicator#awaitReady}
-         * waits for its completion; 2.14.
+         * waits for its completion. Since NCCL 2.14.
          */
         BLOCKING(21400),
-        /** Number of thread blocks in a cluster, 0 to 8; 2.17. */
+        /** Number of thread blocks in a cluster, 0 to 8. Since NCCL 2.17. */
         CGA_CLUSTER_SIZE(21700),
-        /** Minimum number of thread blocks of a collective; 2.17. */
+        /** Minimum number of thread blocks of a collective. Since NCCL 2.17. */
         MIN_CTAS(21700),
-        /** Maximum number of thread blocks of a collective; 2.17. */
+        /** Maximum number of thread blocks of a collective. Since NCCL 2.17. */
         MAX_CTAS(21700),
-        /** 1: communicators that are split from this communicator share its resources; 2.18. */
+        /** If 1, communicators that are split from this communicator share its resources. Since NCCL 2.18. */
         SPLIT_SHARE(21801),
         /**
-         * Traffic class of the communicator, which a network may use to treat the communicator's traffic differently;
-         * 2.26.
+         * Traffic class of the communicator, which a network may use to treat the communicator's traffic differently.
+         * Since NCCL 2.26.
          */
         TRAFFIC_CLASS(22602),
-        /** 1: NCCL reduces in the collective network if possible; 2.27. */
+        /** If 1, NCCL reduces in the collective network where possible. Since NCCL 2.27. */
         COLLNET_ENABLE(22703),
         /**
          * Policy for the number of thread blocks that NCCL uses, {@code NCCL_CTA_POLICY_*}. 0: default; 1: efficiency;
-         * 2: no thread blocks, or the smallest possible number; 2.27.
+         * 2: no thread blocks, or the smallest possible number. Since NCCL 2.27.
          */
         CTA_POLICY(22703),
-        /** 1: communicators that are shrunk from this communicator share its resources; 2.27. */
+        /** If 1, communicators that are shrunk from this communicator share its resources. Since NCCL 2.27. */
         SHRINK_SHARE(22703),
-        /** Number of thread blocks for reductions in the NVLink switch; 2.27. */
+        /** Number of thread blocks for reductions in the NVLink switch. Since NCCL 2.27. */
         NVLS_CTAS(22703),
-        /** Number of channels that share one network connection to a peer; 2.28. */
+        /** Number of channels that share one network connection to a peer. Since NCCL 2.28. */
         CHANNELS_PER_NET_PEER(22803),
-        /** 1: NCCL schedules operations over NVLink first; 2.28. */
+        /** If 1, NCCL schedules operations over NVLink first. Since NCCL 2.28. */
         NVLINK_CENTRIC_SCHEDULING(22803),
         /**
          * Use of CUDA graphs. 0: none; 1: one graph at a time; 2: several graphs, or graphs mixed with operations
-         * outside of graphs; 2.29.
+         * outside of graphs. Since NCCL 2.29.
          */
         GRAPH_USAGE_MODE(22902),
-        /** Number of contexts for {@linkplain NcclCommunicator#putSignal puts and signals}; 2.29. */
+        /** Number of contexts for {@linkplain NcclCommunicator#putSignal puts and signals}. Since NCCL 2.29. */
         RMA_CONTEXTS(22902),
-        /** Maximum number of peers that a rank exchanges sends and receives with; 2.30. */
+        /** Maximum number of peers that a rank exchanges sends and receives with. Since NCCL 2.30. */
         MAX_P2P_PEERS(23003),
         /**
-         * Order of captured operations of different streams. 1: NCCL determines it; 0: the program determines it;
-         * 2.30.7.
+         * Order of captured operations of different streams. 1: NCCL determines the order; 0: the program determines
+         * the order. Since NCCL 2.30.7.
          */
         GRAPH_STREAM_ORDERING(23007);
 
@@ -122,7 +122,7 @@ public final class NcclConfig {
     /**
      * {@return a copy with the communicator's name for logs and profiles}
      *
-     * @param name name of the communicator; null for none; from NCCL 2.27 on
+     * @param name name of the communicator; null for none. A name requires NCCL 2.27
      */
     public NcclConfig withCommunicatorName(@Nullable String name) {
         return new NcclConfig(options, netName, name);

@@ -66,8 +66,7 @@ public final class NcclDeviceCommunicator implements AutoCloseable {
     static NcclDeviceCommunicator of(NcclCommunicator communicator, Requirements requirements, int compiledWith) {
         communicator.library.require(NcclFunction.DEV_COMM_CREATE);
         DeviceLayout layout = DeviceLayout.of(compiledWith, communicator.library.version(), requirements.gin());
-        // NCCL may write the struct after the call has returned, as it does for a window, so the memory is never
-        // freed.
+        // NCCL may write the struct after the call has returned, so the struct's memory is never freed.
         MemorySegment struct = Arena.global().allocate(layout.type());
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment written = layout.write(requirements, compiledWith, arena);
@@ -187,10 +186,10 @@ public final class NcclDeviceCommunicator implements AutoCloseable {
                         + " is not known here: compile the kernels with the headers of 2.28.7 to 2.28.9, 2.29.2, 2.29.3,"
                         + " 2.29.7 or 2.30.3 and later 2.30");
             }
-            // 2.28 writes only its own layout. From 2.29 on, a release supports kernels with the headers of the same
-            // release and of some older releases. The version in the requirements selects the layout. 2.30.3 changed
-            // the descriptors that kernels post for GIN's proxy. NCCL from 2.30.3 on supports only descriptors of
-            // 2.30.3 and later headers.
+            // NCCL 2.28 writes only its own layout. From NCCL 2.29 on, a release supports kernels with the headers of
+            // the same release and of some older releases. The version in the requirements selects the layout. NCCL
+            // 2.30.3 changed the descriptors that kernels post for GIN's proxy. Since then, NCCL supports only kernels
+            // with the headers of 2.30.3 or later.
             boolean run = compiledWith <= loaded && (layout != V28 || loaded <= V28.last);
             if (!run || gin && compiledWith < V30.first && loaded >= V30.first) {
                 throw new MillraceException(
@@ -220,12 +219,12 @@ public final class NcclDeviceCommunicator implements AutoCloseable {
             ncclDevCommRequirements_v30.magic(struct, nccl_h.MILLRACE_NCCL_CONFIG_MAGIC());
             ncclDevCommRequirements_v30.version(struct, compiledWith);
             ncclDevCommRequirements_v30.barrierCount(struct, requirements.barriers());
-            // deprecated in releases with a connection type in the requirements
+            // Only the requirements of NCCL 2.29.2 use ginForceEnable. Later releases use ginConnectionType instead.
             ncclDevCommRequirements_v30.ginForceEnable(struct, this == V29_2 && requirements.gin());
             ncclDevCommRequirements_v30.ginContextCount(struct, requirements.contexts());
             ncclDevCommRequirements_v30.ginSignalCount(struct, requirements.signals());
             ncclDevCommRequirements_v30.ginCounterCount(struct, requirements.counters());
-            // 2.30 treats a barrier as a use of GIN, because its barrier reaches ranks of other hosts by GIN signals.
+            // NCCL 2.30 treats a barrier as a use of GIN, because a barrier between hosts consists of GIN signals.
             boolean gin = requirements.gin() || requirements.barriers() > 0;
             ncclDevCommRequirements_v30.ginConnectionType(struct,
                     gin ? nccl_h.NCCL_GIN_CONNECTION_FULL() : nccl_h.NCCL_GIN_CONNECTION_NONE());

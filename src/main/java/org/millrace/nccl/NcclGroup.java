@@ -11,9 +11,9 @@ import org.millrace.ffi.nccl.nccl_h;
  * of the outermost group issues all calls.
  *
  * <p>
- * NCCL cannot discard a group. If the code between opening and closing throws an exception, closing still issues the
- * calls that were enqueued before the exception. If the other ranks do not make the same calls, the program must abort
- * the communicators.
+ * {@link #close} issues the group's calls even after an exception. If the code between opening and closing throws an
+ * exception, the calls before the exception are therefore issued. If the other ranks do not make the same calls, the
+ * program must abort the communicators. Only {@link #simulate} ends a group without issuing its calls.
  */
 public final class NcclGroup implements AutoCloseable {
 

@@ -277,7 +277,7 @@ public final class NcclLibrary {
         }
     }
 
-    /** Throws if the loaded NCCL is too old for a feature. Used for features that no exported function reveals. */
+    /** Throws if the loaded NCCL is too old for a feature. Used for features that add no function to the library. */
     void requireVersion(String what, int since) {
         int version = version();
         if (version < since) {

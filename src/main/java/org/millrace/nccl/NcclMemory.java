@@ -16,7 +16,10 @@ public final class NcclMemory {
     public enum Kind {
         /** Memory that NCCL can free and allocate again. */
         SUSPENDABLE,
-        /** Not a size: 1 from {@link NcclMemory#suspend} until {@link NcclMemory#resume}, otherwise 0. */
+        /**
+         * Not a size, but the state of the suspendable memory: 1 from {@link NcclMemory#suspend} until
+         * {@link NcclMemory#resume}, otherwise 0.
+         */
         SUSPENDED,
         /** Memory that NCCL cannot free. */
         PERSISTENT,

@@ -26,7 +26,7 @@ public final class NcclParameters {
      * {@return the names of all settings that NCCL documents; with {@code NCCL_PARAM_DUMP_ALL=true}, also the names of
      * the other settings}
      */
-    @SuppressWarnings("restricted") // NCCL's array, with the length that NCCL returns
+    @SuppressWarnings("restricted") // the array gets the length that NCCL has returned
     public List<String> names() {
         library.require(NcclFunction.PARAM_GET_ALL_PARAMETER_KEYS);
         try (Arena arena = Arena.ofConfined()) {
@@ -142,8 +142,7 @@ public final class NcclParameters {
                 for (Integers type : Integers.values()) {
                     library.require(type.function);
                     int code = type.getter.get(handle, out);
-                    if (code != nccl_h.ncclInvalidArgument()) { // NCCL returns this result for a setting of another
-                                                                // type
+                    if (code != nccl_h.ncclInvalidArgument()) { // another type of setting
                         library.check(type.function, code);
                         return Optional.of(type.value(out));
                     }

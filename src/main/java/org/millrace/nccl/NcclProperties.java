@@ -33,7 +33,7 @@ public record NcclProperties(int rank, int size, int cudaDevice, int managedDevi
         PROXY(nccl_h.NCCL_GIN_TYPE_PROXY()),
         /** Kernels drive the network cards without a CPU thread (GPUDirect Async). */
         GDAKI(nccl_h.NCCL_GIN_TYPE_GDAKI()),
-        /** {@code NCCL_GIN_TYPE_GPI} of NCCL 2.30.7. */
+        /** Type {@code NCCL_GIN_TYPE_GPI} of NCCL 2.30.7. */
         GPI(nccl_h.NCCL_GIN_TYPE_GPI());
 
         private final int code;
@@ -60,7 +60,8 @@ public record NcclProperties(int rank, int size, int cudaDevice, int managedDevi
             MemorySegment out = ncclCommProperties_t.allocate(arena);
             ncclCommProperties_t.size(out, ncclCommProperties_t.sizeof());
             ncclCommProperties_t.magic(out, nccl_h.MILLRACE_NCCL_CONFIG_MAGIC());
-            // A release refuses a version that is newer than its own. The struct has not changed since SINCE.
+            // NCCL refuses a struct with a version newer than the loaded release. The struct has the same fields in all
+            // releases since SINCE.
             ncclCommProperties_t.version(out, Math.min(library.version(), nccl_h.NCCL_VERSION_CODE()));
             communicator.enter(NcclFunction.COMM_QUERY_PROPERTIES,
                     handle -> nccl_h.ncclCommQueryProperties(handle, out));

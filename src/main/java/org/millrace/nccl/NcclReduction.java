@@ -64,7 +64,10 @@ public final class NcclReduction implements AutoCloseable {
         return code;
     }
 
-    /** Destroys the reduction. Operations that were enqueued before still use it. May be called twice. */
+    /**
+     * Destroys the reduction. Operations that were enqueued before this call still use the reduction. May be called
+     * twice.
+     */
     @Override
     public void close() {
         if (closed.compareAndSet(false, true)) {
@@ -77,9 +80,9 @@ public final class NcclReduction implements AutoCloseable {
     }
 
     /**
-     * Returns memory with a number in the representation of an element type. Floats are rounded to nearest, ties to
-     * even. As in CUDA, a number that is too large becomes infinity, or the largest number of an 8-bit type. Integers
-     * are truncated towards zero and clamped to the range of the type.
+     * Returns memory that contains one number, in the representation of an element type. Floats are rounded to nearest,
+     * ties to even. As in CUDA, a number that is too large becomes infinity, or the largest number of an 8-bit type.
+     * Integers are truncated towards zero and clamped to the range of the type.
      */
     static MemorySegment scalar(double value, DataType type, SegmentAllocator allocator) {
         MemorySegment scalar = allocator.allocate(Long.BYTES, Long.BYTES);

@@ -111,7 +111,7 @@ public interface DeviceRegion extends MemoryRegion {
          * @param number number of the copy
          */
         default void submit(long number) {
-            // copies without batches are submitted when they begin
+            // Copies without batches are submitted when they begin.
         }
 
         /**
@@ -133,7 +133,7 @@ public interface DeviceRegion extends MemoryRegion {
         }
     }
 
-    /** Permission to use copies, for another thread than the serving thread of the connection. */
+    /** Permission to use the copies on a thread that does not serve the connection. */
     interface Use extends AutoCloseable {
 
         @Override

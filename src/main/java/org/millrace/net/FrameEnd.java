@@ -30,7 +30,7 @@ public interface FrameEnd extends AutoCloseable {
      * @param lostPeer description of the lost process: the result of {@link #peer} of the connection to that process
      */
     default void blame(String lostPeer) {
-        // by default, the peer learns only that this process ended the connection, and not which process was lost
+        // By default, the peer learns only that this process ended the connection, and not which process was lost.
     }
 
     /**
@@ -40,7 +40,7 @@ public interface FrameEnd extends AutoCloseable {
     @Override
     void close();
 
-    /** An end that wraps another end. {@link #peer} and {@link #blame} are forwarded to the wrapped end. */
+    /** An end that wraps another end. It forwards calls of {@link #peer} and {@link #blame} to the wrapped end. */
     abstract class Carried implements FrameEnd {
 
         private final FrameEnd wire;

@@ -52,7 +52,7 @@ public interface FrameSender extends FrameEnd {
      * @throws ConnectionException if the connection is lost
      */
     default void settle() {
-        // by default, a sender completes frames as soon as it can, for instance because it copies every payload
+        // By default, a sender completes frames as soon as it can, for instance because it copies every payload.
     }
 
     /**
@@ -69,8 +69,8 @@ public interface FrameSender extends FrameEnd {
     void abort();
 
     /**
-     * A connection with one or several rails. A planted fault can cut one of the rails. Called by the thread that
-     * serves the connection.
+     * A connection with one or several rails. A fault that a test has planted can cut one of the rails. Called by the
+     * thread that serves the connection.
      */
     public interface Railed {
 

@@ -52,7 +52,7 @@ public interface Listener extends AutoCloseable {
      * queue, peers wait behind clients that are not peers.
      */
     default void attend() {
-        // most listeners are polled all the time, so they admit clients without this call
+        // Most listeners are polled all the time, so they admit clients without this call.
     }
 
     /** {@return number of refused clients so far} Every refused client counts, even if it is no peer. */

@@ -21,7 +21,7 @@ public interface MemoryRegion extends AutoCloseable {
      * @param bytes  length of the payload
      */
     default void flush(long offset, long bytes) {
-        // every reader, also a device, already sees the writes to host memory
+        // By default, the memory is host memory: every reader, also a device, already sees the network's writes.
     }
 
     /** Releases the network's resources for this memory. No frame in flight may use the memory. */

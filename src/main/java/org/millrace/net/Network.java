@@ -52,7 +52,7 @@ public interface Network extends AutoCloseable {
      * then end without loss of this data. Closing a network includes this wait.
      */
     default void awaitPeers() {
-        // in most networks, sent data reaches the peer even if this process ends
+        // In most networks, sent data reaches the peer even if this process ends.
     }
 
     /** Closes all open listeners and connections of this network. */

@@ -4,13 +4,14 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Checks host memory that a thread of the device accesses later. Without the checks, an error would appear only then.
+ * Checks host memory before a thread of the device accesses the memory. Without the checks, an error would appear only
+ * at this later access.
  */
 public final class CopiedSegments {
 
     /**
-     * Thread that replaces the device's threads in checks of access, because neither this thread nor the device's
-     * threads own an arena. Never started.
+     * Thread for which access is checked, as a substitute for the device's threads. Neither this thread nor the
+     * device's threads own an arena. Never started.
      */
     private static final Thread ANY_THREAD = new Thread(() -> {});
 

@@ -29,7 +29,7 @@ public final class HeapAddress {
     private static final class Placed {
 
         final long address;
-        /** Null after the release. */
+        /** Memory on the heap; null after the release. */
         volatile @Nullable MemorySegment memory;
 
         Placed(long address, MemorySegment memory) {
@@ -44,7 +44,7 @@ public final class HeapAddress {
      * {@return a new address range for memory on the heap} The memory stays reachable until {@link #release}, or as
      * long as the range.
      */
-    @SuppressWarnings("restricted") // the range is never accessed
+    @SuppressWarnings("restricted") // no access: the segment only represents addresses
     public static MemorySegment of(MemorySegment memory) {
         long bytes = memory.byteSize();
         Placed placed = new Placed(NEXT.getAndAdd(Math.ceilDiv(bytes, ALIGNMENT) * ALIGNMENT), memory);

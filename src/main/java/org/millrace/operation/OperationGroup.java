@@ -111,7 +111,7 @@ public final class OperationGroup {
 
     /**
      * Adds memory on the heap that an operation of the calling thread's open group uses in place. Returns false if an
-     * earlier operation of the group uses the memory, too, and one of both writes to it.
+     * earlier operation of the group uses the memory, too, and at least one of the two operations writes to the memory.
      */
     public static boolean mayUse(MemorySegment memory, boolean written) {
         OperationGroup group = OPEN.get();
@@ -169,7 +169,8 @@ public final class OperationGroup {
             if (left.isEmpty()) {
                 break;
             }
-            // An interrupt status ends each park at once, and a restored status ends the next park.
+            // While the thread's interrupt status is set, each call of parkNanos returns at once. The status is
+            // therefore cleared here, and restored after the loop.
             interrupted |= Thread.interrupted();
             LockSupport.parkNanos(WAIT_NANOS);
         }

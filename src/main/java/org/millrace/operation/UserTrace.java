@@ -39,7 +39,7 @@ public final class UserTrace {
             return true;
         }
         try {
-            // a program can have packages of these names, for instance in tests of Millrace
+            // A program can have packages of the same names, for instance in tests of Millrace.
             Class<?> type = Class.forName(frame.getClassName(), false, UserTrace.class.getClassLoader());
             return type.getProtectionDomain() != UserTrace.class.getProtectionDomain();
         } catch (ClassNotFoundException | LinkageError ofAnotherLoader) {

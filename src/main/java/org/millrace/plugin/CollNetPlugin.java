@@ -51,7 +51,10 @@ final class CollNetPlugin {
     private final HandleTable handles = new HandleTable();
     private final SecureRandom random = new SecureRandom();
 
-    /** Object that the handle from {@code collNetListen} refers to. */
+    /**
+     * Object that represents a call of {@code collNetListen}. The handle that NCCL receives from this call refers to
+     * the object.
+     */
     private record Listening(NetEndpoint here) {
     }
 

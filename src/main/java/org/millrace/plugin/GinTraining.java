@@ -70,7 +70,7 @@ final class GinTraining {
     static void await(BooleanSupplier done) {
         long end = System.nanoTime() + DEADLINE.toNanos();
         while (!done.getAsBoolean()) {
-            Thread.yield(); // the threads that this thread waits for may have only this core
+            Thread.yield(); // This process may have only one core, and the thread that this loop waits for needs it.
             if (System.nanoTime() - end > 0) {
                 throw new MillraceException("the training run waited too long");
             }

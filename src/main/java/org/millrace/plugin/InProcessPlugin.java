@@ -56,7 +56,7 @@ public final class InProcessPlugin {
         return true;
     }
 
-    @SuppressWarnings("restricted") // loads Millrace's own library
+    @SuppressWarnings("restricted") // only Millrace's own library is loaded
     private static Path load(Path file) {
         try {
             // Links in the path are resolved, because NCCL and this loader must open the library by the same path.

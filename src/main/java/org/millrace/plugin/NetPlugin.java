@@ -45,7 +45,7 @@ import org.millrace.plugin.path.PeerHandle;
  */
 final class NetPlugin {
 
-    /** Context of a communicator in table versions before 11, which have no contexts. */
+    /** Value in place of a context, in table versions before 11, which have no context for each communicator. */
     private static final long NO_CONTEXT = 0;
 
     private final Function<PluginConfiguration, DataPath> paths;
@@ -143,7 +143,8 @@ final class NetPlugin {
             } finally {
                 if (!goesOn) {
                     connecting.remove(peer.key());
-                    begun.pending.close(); // ends its trace; the connection itself stays open
+                    // This close ends the trace of the attempt. The connection itself stays open.
+                    begun.pending.close();
                 }
             }
             return sender == null ? null

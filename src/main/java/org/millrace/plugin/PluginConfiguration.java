@@ -197,7 +197,8 @@ public record PluginConfiguration(CallingLibrary nccl, boolean takeover, ProxyTh
     }
 
     /**
-     * Returns a clause for messages: the reason why a library's connections are not taken over; null if they can be.
+     * Returns a clause for messages: the reason why a library's connections are not taken over; null if they can be
+     * taken over.
      */
     private static @Nullable String obstacle(CallingLibrary nccl, Configuration settings) {
         if (nccl.isRccl() && Ainic.mayBeUsed(settings.variable(Ainic.VARIABLE))) {

@@ -199,7 +199,7 @@ public final class StartupCache {
     }
 
     /** The plugin's library, which lists the options of the JVM that it starts. */
-    @SuppressWarnings("restricted") // calls Millrace's own library
+    @SuppressWarnings("restricted") // only Millrace's own library is called
     private static final class Shim {
 
         private final SymbolLookup library;

@@ -54,7 +54,7 @@ final class TrainingRun {
         new TrainingRun().run(Path.of(arguments[0]));
     }
 
-    @SuppressWarnings("restricted") // loads Millrace's own library
+    @SuppressWarnings("restricted") // only Millrace's own library is loaded
     private void run(Path library) {
         RuntimeModules.problemHere();
         loadCuda();
@@ -88,7 +88,7 @@ final class TrainingRun {
             CudaRuntime.load();
             CudaDriver.load();
         } catch (MillraceException none) {
-            // CUDA is not required on the machine that creates the cache
+            // The machine that creates the cache does not need CUDA.
         }
     }
 

@@ -88,8 +88,8 @@ public abstract class AbstractProxy implements ProxyConnection {
     }
 
     /**
-     * Returns whether a failure is only the normal close of the connection: the device was aborted, or the peer closed
-     * the connection while this end had no data that the peer needs.
+     * Returns whether a failure is an expected end of the connection, for one of two reasons: the device was aborted,
+     * or the peer closed the connection while this end had no data that the peer needs.
      */
     private boolean isMeant(Throwable failure) {
         return failure instanceof DeviceAbortedException || failure instanceof PeerClosedException && !owesData();

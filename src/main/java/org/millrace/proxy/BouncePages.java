@@ -60,7 +60,7 @@ public final class BouncePages {
     }
 
     /**
-     * Makes a receiver store in pages the payload of the header that the receiver returned last.
+     * Makes a receiver store a payload in pages: the payload of the header that the receiver returned last.
      *
      * @param first index of the first page
      */

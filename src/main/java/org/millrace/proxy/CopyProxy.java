@@ -75,7 +75,7 @@ public final class CopyProxy extends AbstractProxy {
     private record Memory(MemorySegment segment) implements MemoryRegion {
         @Override
         public void close() {
-            // no network has registered this memory
+            // Only this class uses the memory, so no network has registered it.
         }
     }
 

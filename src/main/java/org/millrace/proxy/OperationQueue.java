@@ -53,8 +53,8 @@ public final class OperationQueue {
     }
 
     /**
-     * Returns the newest announced operation without steps on this connection; null if none. If a later call of
-     * {@link #op()} by the same thread returns null, all operations before the returned operation have left the queue.
+     * Returns the newest announced operation without steps on this connection; null if none. The caller can then call
+     * {@link #op()}: if that call returns null, all operations before the operation without steps have left the queue.
      */
     @Nullable
     ProxyOp without() {
@@ -100,8 +100,9 @@ public final class OperationQueue {
     }
 
     /**
-     * Returns whether the queue contains steps of any operation before the given operation. If the engine announces
-     * each operation to several queues before the next operation, the result does not change from false to true later.
+     * Returns whether the queue contains steps of any operation before the given operation. Once the result is false,
+     * it stays false, provided that the engine announces each operation to all queues before it announces the next
+     * operation.
      *
      * @param opCount number of the given operation
      */

@@ -107,12 +107,13 @@ final class OperationReceiveSource implements ReceiveStepSource {
             region = op.user();
             offset = 0;
             if (size == 0) {
-                return true; // the device posts no address for an empty payload
+                return true; // The device posts no address for an empty payload.
             }
             // This acquire pairs with the device's release of the size, which follows the device's store of ptr.
             long offered = recvMem.sizeAcquire(slot);
             if (offered == RecvMem.EMPTY) {
-                return false; // the kernel has not begun, so the user may still use the memory
+                // The kernel has not posted the address yet, so it has not begun and the user may still use the memory.
+                return false;
             }
             if (size > offered) {
                 throw new ProxyException(name + ", step " + steps.step() + ": " + name.peer() + " sends " + size

@@ -129,8 +129,8 @@ public final class ReceiveProxy extends AbstractProxy {
         try {
             work += accept();
         } finally {
-            // Also runs after a PeerClosedException, because the pass that throws it may have accepted the final
-            // frames.
+            // deliver() also runs after a PeerClosedException, because accept() may have accepted the final frames
+            // before the exception.
             work += deliver();
         }
         return work;

@@ -92,8 +92,8 @@ public final class SendProxy extends AbstractProxy {
             try {
                 work += sender.progress();
             } finally {
-                // Also runs after a PeerClosedException, because the pass that throws it may have completed the final
-                // frames.
+                // release() also runs after a PeerClosedException, because the network may have completed the final
+                // frames before the exception.
                 work += release();
             }
             return work;
@@ -175,7 +175,7 @@ public final class SendProxy extends AbstractProxy {
 
     @Override
     public boolean drained() {
-        // Always called, because the source may detect an abort of the device in this call.
+        // The source is always asked, because in this call it may detect an abort of the device.
         return source.drained() && window.isEmpty();
     }
 

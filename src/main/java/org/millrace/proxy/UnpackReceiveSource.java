@@ -126,8 +126,8 @@ public final class UnpackReceiveSource implements ReceiveStepSource {
      * 1. After the last step of an operation, the next posted step would be s + 1 or s + 4.
      * <li>s is the second slice of a chunk, and the step posted before was s - 2.
      * </ul>
-     * Both conditions are known when the next posted step arrives. The next posted step is early enough. The ordinal of
-     * a slice is needed only to publish the list of the slice's pages, and an empty slice has no pages.
+     * Whether a condition holds is known when the next posted step arrives. That is early enough: the ordinal of a
+     * slice is needed only to publish the list of the slice's pages, and an empty slice has no pages.
      */
     public static final class SliceOrder {
 

@@ -155,7 +155,7 @@ record Costs(Server kernel, Server wire, long slotBytes, int channels, int proxi
         Map<RecordedRun.Process, Double> lines = new HashMap<>();
         Map<RecordedRun.Process, LinkShape> links = new HashMap<>();
         run.processes().forEach(process -> links.put(process, link(process)));
-        for (Step step : run.steps()) { // sorted by time
+        for (Step step : run.steps()) { // The steps are sorted by time.
             Connection on = step.connection();
             if (on.sends()) {
                 LinkShape link = links.get(on.process());
@@ -229,7 +229,7 @@ record Costs(Server kernel, Server wire, long slotBytes, int channels, int proxi
         Map<List<Long>, List<Long>> begins = new HashMap<>();
         run.byRank().forEach((hash, ranks) -> ranks.values().forEach(calls -> {
             long ended = 0;
-            for (Call call : calls) { // sorted by time
+            for (Call call : calls) { // The calls are sorted by time.
                 if (!call.isTransfer() && call.started() > 0) {
                     begins.computeIfAbsent(List.of(hash, call.sequence()), key -> new ArrayList<>())
                             .add(call.enqueued() >= ended ? call.started() : -1);
@@ -252,7 +252,7 @@ record Costs(Server kernel, Server wire, long slotBytes, int channels, int proxi
         double mean = 0;
         double last = 0;
         double below = 0;
-        // Computes in `last` the expected maximum of random draws, one draw for each rank.
+        // The loop adds up, in `last`, the expected maximum of random delays, one delay for each rank.
         for (int i = 0; i < skews.length; i++) {
             double upTo = Math.pow((i + 1.0) / skews.length, ranks);
             last += skews[i] * (upTo - below);

@@ -260,8 +260,8 @@ public final class Forecast {
 
     /**
      * Adds two trees to a simulation, each with half the channels. A rank with children in one tree is a leaf in the
-     * other. Therefore the leaves use the proxies and the line of the rank one level above them. Ranks of the other
-     * inner levels have a further block, which sends half of the data up as a leaf of the other tree.
+     * other. The simulated leaves therefore use the proxies and the line of the rank one level above them. A rank of
+     * any other inner level has a further block: as a leaf of the other tree, it sends half of the data up.
      */
     private void tree(Simulation simulation, double bytes, int ranks) {
         int channels = Math.max(TREES, costs.channels()) / TREES;
@@ -278,11 +278,11 @@ public final class Forecast {
             for (int level = 0; level <= depth; level++) {
                 boolean local = isLocal(depth - level);
                 boolean leaf = level == depth;
-                int children = level == 0 ? 1 : 2; // the root has one child
+                int children = level == 0 ? 1 : 2; // The root has one child, and all other inner ranks have two.
                 if (level > 0) {
                     up[level] = simulation.new Block(of[level], new PipeProgram(frames, !leaf, true, local),
                             share / frames, leaf ? 1 : 2, 1);
-                    if (!leaf && level < depth - 1) { // the rank is also a leaf of the other tree
+                    if (!leaf && level < depth - 1) { // This rank is also a leaf of the other tree.
                         simulation.new Block(of[level], new PipeProgram(frames, false, true, false), share / frames, 1,
                                 1);
                     }

@@ -58,7 +58,7 @@ final class RecordFile {
         blockRecords = Math.min(BLOCK_BYTES / RecordFormat.RECORD_BYTES, Math.max(PAGE_RECORDS, ahead / 4));
     }
 
-    @SuppressWarnings("restricted") // only memory that this class has mapped is accessed
+    @SuppressWarnings("restricted") // only memory that this class has mapped is accessed by address
     private static MemorySegment everything() {
         return MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
     }

@@ -13,9 +13,9 @@ import java.util.Arrays;
  * <p>
  * Reading the clock and storing values cost as much as a small step. The first pass without other work therefore stores
  * the values of the connections. While data flows, every pass has other work. The values are then stored after
- * {@value #BUDGET} bytes, where each pass counts as its moved bytes plus {@value #PASS_BYTES}. A reader thus sees the
- * state of some hundred microseconds ago. A store may miss the core's cache, but only after {@value #BUDGET} bytes of
- * data have passed through the cache anyway.
+ * {@value #BUDGET} bytes. For this count, each pass adds {@value #PASS_BYTES} bytes to the bytes that it has moved. A
+ * reader thus sees the state of some hundred microseconds ago. A store may miss the core's cache, but only after
+ * {@value #BUDGET} bytes of data have passed through the cache anyway.
  *
  * <p>
  * The first pass after each heartbeat of the process publishes the counts and the clock. An idle agent sleeps between

@@ -22,10 +22,10 @@ public final class CommunicatorTrace implements AutoCloseable {
     private final int index;
     private final long base;
     private final long ring;
-    /** Operation name in each entry of the ring with the last operations. */
+    /** Names of the last operations, by the index of the operation's entry in the ring. */
     private final @Nullable TraceName[] names = new TraceName[OPERATIONS];
     private final OperationBacklog backlog = new OperationBacklog();
-    /** Null if the process is not recorded. */
+    /** Recorder of all operations; null if the process is not recorded. */
     private final Recorder.@Nullable Operations recorder;
     private long enqueued;
     private long launches;
@@ -216,9 +216,9 @@ public final class CommunicatorTrace implements AutoCloseable {
         long oldest = ended;
         while (oldest < before && !backlog.has(oldest)) {
             if (++oldest - ended == OPERATIONS) {
-                // The backlog lacks as many successive operations as the ring holds. The backlog omits transfers of the
-                // rank to itself, but so many successive transfers to itself are not possible. The backlog therefore
-                // had no room.
+                // The backlog lacks as many successive operations as the ring holds. Transfers of the rank to itself
+                // are never in the backlog, but so many successive transfers of this kind are not possible. Therefore
+                // the backlog is full, and the oldest unfinished operation is unknown.
                 return;
             }
         }

@@ -5,7 +5,7 @@ package org.millrace.trace;
  *
  * @param communicator NCCL's hash of the communicator, or the engine's number
  * @param rank         rank of this end; -1 if unknown
- * @param channel      -1 if unknown
+ * @param channel      number of the channel; -1 if unknown
  * @param kind         0 for collectives, 1 for sends and receives, {@link #COLLNET}, -1 if unknown
  * @param keyHigh      first half of the key that both ends share; both halves are 0 without a key
  * @param order        zero-based index of the connection among the connections of its communicator and direction

@@ -64,12 +64,12 @@ public final class ConnectionTrace implements AutoCloseable {
     private long blocked = NOTHING;
     private long consumed = NOTHING;
 
-    // Values at the last store.
+    // Values that were stored in the trace most recently.
     private long framesStored;
     private long framesDoneStored;
     private long blockedStored = NOTHING;
     private long time;
-    /** Address of the counter that the next change increases, by the time until that change. */
+    /** Address of the counter that receives the time until the next change. */
     private long waiting;
     private boolean closed;
 
@@ -127,8 +127,8 @@ public final class ConnectionTrace implements AutoCloseable {
     }
 
     /**
-     * Called when the oldest frame, up to {@code end}, is complete: the network has read it, or the device was notified
-     * of its arrival.
+     * Called when the oldest frame in flight is complete: the network has read the frame, or the device was notified of
+     * its arrival. {@code end} is the first step after the frame.
      */
     public void done(long end) {
         framesDone++;

@@ -65,10 +65,10 @@ final class Disagreement extends HangingGroup {
     }
 
     /**
-     * Returns a verdict about a connection whose two ends have found that they run different collectives with the same
-     * number. The verdict names the end that is ahead if more than half of the ranks remember the collective of the end
-     * that is behind. Otherwise the verdict names the end that is behind. The ranks that no longer remember the
-     * collective are then further ahead, and have completed the collective of the end that is ahead.
+     * Returns a verdict about the two ends of a connection that have found that they run different collectives with the
+     * same number. If more than half of the ranks remember the collective of the end that is behind, the verdict names
+     * the other end. Otherwise the verdict names the end that is behind: the ranks that no longer remember its
+     * collective are further ahead, and have completed the collective of the other end.
      */
     private Verdict found(TracedRank finder, TracedRank other, long number, List<Link> waiting) {
         TracedRank behind = other.lastCollective() < finder.lastCollective() ? other : finder;
@@ -96,10 +96,11 @@ final class Disagreement extends HangingGroup {
     }
 
     /**
-     * Compares those remembered collectives of all ranks that have the same number. A rank is wrong if several other
-     * ranks remember another collective. If only one other rank remembers the number, a rank that is behind all other
-     * ranks is wrong. The reason is that the other ranks have completed the collective of that one rank. If only two
-     * ranks report collectives, the verdict names the first of these two ranks.
+     * Compares the collectives with the same number that the ranks remember. The verdict names a rank if no other rank
+     * remembers the same collective as this rank, and one of these conditions holds. First, several other ranks
+     * remember the number and agree. Second, a single other rank remembers the number, and the named rank is behind all
+     * other ranks: they have completed the collective of that other rank. Third, only two ranks report collectives; the
+     * verdict then names the first of them.
      */
     private @Nullable Verdict remembered(List<Link> waiting) {
         List<TracedRank> knowing = links.members().stream().filter(TracedRank::knowsCollectives).toList();

@@ -115,7 +115,10 @@ final class EngineHang extends HangingGroup {
                         : "; the last that it has launched is #" + missing.rank().lastCollective();
     }
 
-    /** Returns the connection of the rank that shows most clearly that another rank waits for this rank. */
+    /**
+     * Returns one of a rank's connections: the connection that shows most clearly that another rank waits for this
+     * rank.
+     */
     private @Nullable Link shows(TracedRank rank, @Nullable TracedRank waiting) {
         return links.all()
                 .stream()

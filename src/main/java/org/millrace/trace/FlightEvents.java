@@ -25,7 +25,7 @@ final class FlightEvents {
 
     private FlightEvents() {}
 
-    /** Returns whether this process has had a recording. */
+    /** Returns whether a recording of JDK Flight Recorder was started in this process, now or earlier. */
     static boolean isRecording() {
         return PRESENT && FlightRecorder.isInitialized();
     }

@@ -12,8 +12,8 @@ import org.millrace.trace.TracedGin.Queue;
 record GinQueue(TracedRank from, TracedRank to, int context, Queue queue) {
 
     /**
-     * Returns the queues of a communicator. Without a hash, contexts of several communicators cannot be distinguished.
-     * The list is then empty.
+     * Returns the queues of a communicator. The list is empty if the hash is 0, because contexts of several
+     * communicators can then not be distinguished.
      */
     static List<GinQueue> of(long hash, List<TracedRank> members) {
         List<GinQueue> all = new ArrayList<>();
@@ -34,7 +34,10 @@ record GinQueue(TracedRank from, TracedRank to, int context, Queue queue) {
         return all;
     }
 
-    /** Returns the number of descriptors that were taken from the queue but are not complete. Both counters wrap. */
+    /**
+     * Returns the number of descriptors that were taken from the queue but are not complete. The counters of taken and
+     * of completed descriptors wrap.
+     */
     long underWay() {
         return queue.taken() - queue.completed() & 0xffff_ffffL;
     }

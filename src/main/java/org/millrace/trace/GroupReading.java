@@ -24,7 +24,10 @@ final class GroupReading implements Hang.Reading {
     /** Upper bound of the resolution of a file system's clock and of its difference from this process's clock. */
     private static final long CLOCK_MILLIS = 2_000;
     private static final long UNLISTED = Long.MIN_VALUE;
-    /** Twice the longest time between two updates of the date of a trace, while its process has a communicator. */
+    /**
+     * Twice the longest time between two updates of a trace's date, in milliseconds. A process updates the date while
+     * it has a communicator.
+     */
     private static final long DATED_MILLIS = 120_000;
 
     private final Path directory;
@@ -43,7 +46,7 @@ final class GroupReading implements Hang.Reading {
     /** Communicators and joins of each ended process, by its trace. */
     private final Map<Path, Set<Long>> ended = new HashMap<>();
 
-    /** @param own trace of this process */
+    /** @param own file with the trace of this process */
     GroupReading(Path directory, Path own) {
         this.directory = directory;
         this.own = own;
@@ -79,8 +82,9 @@ final class GroupReading implements Hang.Reading {
             files = TraceReader.list(directory);
             files.removeIf(file -> file.equals(own) || isOld(file));
             ended.keySet().retainAll(Set.copyOf(files));
-            // A file that is created in the same tick of the file system's clock does not change the date. A peer may
-            // join a new communicator later than this process. The directory is then listed once more.
+            // The directory is listed once more in two cases. First, its date is recent: a file that is created in the
+            // same tick of the file system's clock does not change the date. Second, the communicators have changed: a
+            // peer may join a new communicator later than this process.
             listed = now - modified < CLOCK_MILLIS || !mine.equals(listedFor) ? UNLISTED : modified;
             listedFor = mine;
         }

@@ -81,8 +81,8 @@ public final class Hang extends HangingGroup {
     }
 
     /**
-     * Returns verdicts about those of a process's silent links that no other verdict covers. No communicator uses an
-     * uncovered link now, or no trace shows the communicator.
+     * Returns verdicts about those of a process's silent links that no other verdict covers. Such a link is used by no
+     * communicator now, or only by communicators without a trace.
      */
     private static List<Verdict> unreported(TracedProcess process, ProcessState state, List<Verdict> told,
             Duration quiet) {
@@ -157,7 +157,7 @@ public final class Hang extends HangingGroup {
                         .orElse(null);
     }
 
-    /** Returns a verdict about the first rank that failed, with its own message. */
+    /** Returns a verdict about the first rank that failed, with the message that this rank has stored. */
     private @Nullable Verdict failedRank() {
         TracedRank first = links.members()
                 .stream()
@@ -280,8 +280,8 @@ public final class Hang extends HangingGroup {
     private record Silence(TracedRank of, TracedSilence link) {
 
         /**
-         * Returns the longest silence of some ranks of this host. With {@code lost}, the result may also be a link that
-         * was silent until its connections failed.
+         * Returns the link that has been silent longest, among the links of the given ranks of this host. With {@code
+         * lost}, the result may also be a link that was silent until its connections failed.
          */
         static @Nullable Silence longest(List<TracedRank> ranks, boolean lost, Duration quiet) {
             return ranks.stream()
@@ -301,7 +301,7 @@ public final class Hang extends HangingGroup {
             return !link.isCut() || now - link.since() >= quiet.toNanos();
         }
 
-        /** Returns the verdict about this silence. {@code hash} is 0 if the silence stops no communicator. */
+        /** Returns the verdict about this silent link. {@code hash} is 0 if the silence stops no communicator. */
         Verdict verdict(long hash, @Nullable Operation operation, long now, Set<Long> members) {
             if (link.isElsewhere()) {
                 return new Verdict(Cause.SILENT, hash, of, null, null, operation,

@@ -17,7 +17,7 @@ import org.millrace.trace.Verdict.Cause;
 /** A communicator that may hang, with the methods that all analyses share. */
 class HangingGroup {
 
-    /** Maximum time that a process needs to continue after it had no core, in nanoseconds. */
+    /** Maximum time after which a process continues when it gets a core again, in nanoseconds. */
     private static final long MAX_LATE_NANOS = 1_000_000_000;
 
     final Links links;

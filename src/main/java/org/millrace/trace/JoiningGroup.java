@@ -25,8 +25,9 @@ final class JoiningGroup {
     private JoiningGroup() {}
 
     /**
-     * Returns a verdict for each incomplete group whose latest join was at least {@code quiet} ago. Leaves out groups
-     * with members of another verdict about a connection, a stopped process or a process that has gone.
+     * Returns a verdict for each incomplete group whose latest join was at least {@code quiet} ago. Leaves out a group
+     * if another verdict is about one of the group's processes, and names a connection that is not made, a stopped
+     * process or a dead process.
      */
     static List<Verdict> verdicts(List<TracedProcess> processes, Function<TracedProcess, ProcessState> states,
             Duration quiet, List<Verdict> told) {
@@ -73,8 +74,8 @@ final class JoiningGroup {
     }
 
     /**
-     * Returns the verdict about a group, by its ranks with a trace; null if the group has just become complete. The
-     * missing ranks that a stopped or dead rank knows are out of date.
+     * Returns the verdict about a group, by its ranks with a trace; null if the group has just become complete. Ignores
+     * the missing ranks in the traces of stopped and dead ranks, because these traces are out of date.
      */
     private static @Nullable Verdict verdict(Map<TracedJoin, TracedRank> group) {
         TracedJoin first = group.keySet().iterator().next();
@@ -92,7 +93,8 @@ final class JoiningGroup {
         TracedJoin outside = group.keySet()
                 .stream()
                 .filter(each -> missing.get(each.rank()) || !runs(group.get(each)))
-                .min(Comparator.comparing(each -> runs(group.get(each)))) // false comes first
+                // The value false comes before true, so stopped and dead ranks come first.
+                .min(Comparator.comparing(each -> runs(group.get(each))))
                 .orElse(null);
         TracedRank culprit = outside == null ? null : group.get(outside);
         String activity = outside == null ? ""
@@ -108,7 +110,9 @@ final class JoiningGroup {
                         .anyMatch(two -> two.rank() == one.rank() && two.process() != one.process()))
                 .map(TracedRank::wordsWithoutState)
                 .collect(Collectors.joining(", "));
-        TracedRank of = living.getFirst(); // another host has another clock, so its last heartbeat is used instead
+        // A process of another host has another clock. In that case its last heartbeat is used instead of the time of
+        // the reading.
+        TracedRank of = living.getFirst();
         long still = (of.isHere() ? of.process().read() : of.process().heartbeat())
                 - group.keySet().stream().mapToLong(TracedJoin::since).max().orElseThrow();
         boolean stopped = culprit != null && culprit.state().isStopped();

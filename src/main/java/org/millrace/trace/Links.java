@@ -14,7 +14,7 @@ import org.millrace.trace.TracedRank.ProcessState;
 
 /**
  * The ranks and the connections of one communicator, from the traces of all processes. The two ends of a connection are
- * matched by the key that they share, or by their ranks, channel and kind.
+ * recognized by the key that they share or, without a key, by their ranks, channel and kind.
  *
  * @param hash hash of the communicator; a communicator of another job may have the same hash
  */
@@ -27,7 +27,7 @@ record Links(long hash, List<TracedRank> members, List<Link> all, List<GinQueue>
         private @Nullable TracedConnection receiver;
     }
 
-    /** Returns the links of each communicator in the traces. */
+    /** Returns one object for each communicator in the traces. */
     static List<Links> of(List<TracedProcess> processes, Function<TracedProcess, ProcessState> states) {
         Map<Long, List<TracedRank>> ranks = new LinkedHashMap<>();
         Map<Long, Map<TracedConnection.Key, Ends>> ends = new HashMap<>();
@@ -49,8 +49,8 @@ record Links(long hash, List<TracedRank> members, List<Link> all, List<GinQueue>
     }
 
     /**
-     * Returns the ranks of each communicator in a process, by the communicator's hash: the ranks that the trace
-     * describes, and the ranks that connections name.
+     * Returns the ranks that a process has in each communicator, by the communicator's hash. These are the ranks with a
+     * communicator or a GIN context in the trace, and the ranks that only connections name.
      */
     private static Map<Long, List<TracedRank>> membersOf(TracedProcess process, ProcessState state) {
         Map<Long, List<TracedRank>> members = new LinkedHashMap<>();
@@ -98,8 +98,9 @@ record Links(long hash, List<TracedRank> members, List<Link> all, List<GinQueue>
     }
 
     /**
-     * Returns the member with a rank number. For a connection that does not name its rank, returns the only member if
-     * there is exactly one.
+     * Returns the rank with the given number from a process's ranks in a communicator. The number is -1 for a
+     * connection that does not name its rank. The result is then the process's only rank, or an unknown rank if the
+     * process has several.
      */
     private static TracedRank member(List<TracedRank> some, int rank) {
         return some.stream()
@@ -127,7 +128,10 @@ record Links(long hash, List<TracedRank> members, List<Link> all, List<GinQueue>
         return new Link(from, ends.sender, to, ends.receiver);
     }
 
-    /** Returns the rank at the other end of a connection, if that end has no trace; null if it is unknown. */
+    /**
+     * Returns the rank at the other end of a connection, for a connection with a trace of one end only; null if this
+     * rank is unknown.
+     */
     private static @Nullable TracedRank peer(@Nullable TracedConnection end, List<TracedRank> members) {
         if (end == null) {
             return null;
@@ -147,9 +151,10 @@ record Links(long hash, List<TracedRank> members, List<Link> all, List<GinQueue>
     }
 
     /**
-     * One of several communicators with the same hash. Tables of NCCL before v11 have no hash, and an earlier job may
-     * have had the same hash. Connected ranks belong to one communicator. With a hash, two groups of ranks also belong
-     * to one communicator if they lived at the same time and share no rank number.
+     * One of several communicators that have the same hash. Two causes are possible: tables of NCCL before v11 have no
+     * hash, and an earlier job may have had the same hash. Connected ranks belong to one communicator. If the ranks
+     * have a hash, two groups of ranks also belong to one communicator if they lived at the same time and have no rank
+     * number in common.
      */
     static final class Job {
 
@@ -170,7 +175,7 @@ record Links(long hash, List<TracedRank> members, List<Link> all, List<GinQueue>
                 Job to = of(jobs, link.to());
                 Job whole = from == null ? to : from;
                 if (whole == null) {
-                    continue; // Neither end has a known rank.
+                    continue; // The rank of neither end is known, so the link belongs to no known communicator.
                 }
                 whole.links.add(link);
                 if (to != null && to != whole) {

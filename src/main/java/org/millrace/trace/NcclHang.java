@@ -9,8 +9,8 @@ import org.millrace.trace.TracedCommunicator.Operation;
 import org.millrace.trace.Verdict.Cause;
 
 /**
- * Analyzes a communicator of NCCL. In the best case, only the operations that its ranks have enqueued and the state of
- * their connections are known.
+ * Analyzes a communicator of NCCL. Its traces may lack the start and the end of kernels. The analysis therefore uses
+ * the operations that the ranks have enqueued, and the state of their connections.
  */
 final class NcclHang extends HangingGroup {
 

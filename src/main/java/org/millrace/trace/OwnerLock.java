@@ -54,7 +54,7 @@ final class OwnerLock {
                         return Integer.parseInt(descriptor.getFileName().toString());
                     }
                 } catch (NoSuchFileException closed) {
-                    // Another thread has just closed this descriptor.
+                    // Another thread has closed this descriptor after the descriptors were listed.
                 }
             }
         }

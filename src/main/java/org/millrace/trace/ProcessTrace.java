@@ -39,7 +39,7 @@ import org.millrace.trace.TraceLayout.SilenceFields;
 public final class ProcessTrace {
 
     private static final Logger LOG = LogManager.getLogger(ProcessTrace.class);
-    /** Index of a trace without a block: see {@link #rehearsal}. */
+    /** Block index of a trace that has no block in the file, see {@link #rehearsal}. */
     private static final int NO_BLOCK = -1;
 
     /** The trace of this process; null if it has none. Tests replace it by a trace of their own. */
@@ -367,7 +367,7 @@ public final class ProcessTrace {
      * Stores that a connection has lost its last stream, or has a stream again.
      *
      * @param what  description of the event
-     * @param nanos duration without a stream, in nanoseconds; 0 at its beginning
+     * @param nanos duration without a stream, in nanoseconds; 0 when the outage begins
      */
     public void outage(String connection, String what, long nanos) {
         message(connection + ": " + what);
@@ -462,7 +462,10 @@ public final class ProcessTrace {
         private final ProcessTrace trace;
         private final AtomicBoolean locking = new AtomicBoolean();
         private volatile @Nullable Thread thread;
-        /** Used by the heartbeat thread only. A later heartbeat thread continues with the same object. */
+        /**
+         * Search for connections without progress. Used by the heartbeat thread only. A later heartbeat thread
+         * continues with the same object.
+         */
         private final StallWatch.Stillness stillness = new StallWatch.Stillness();
 
         TraceHeartbeat(ProcessTrace trace) {
@@ -483,8 +486,8 @@ public final class ProcessTrace {
         }
 
         /**
-         * Shows to processes of other PID namespaces that this process lives. Has an effect once. Runs on the heartbeat
-         * thread, because the lock takes time and no connection should wait for it.
+         * Shows to processes of other PID namespaces that this process lives. Only the first call has an effect. Runs
+         * on the heartbeat thread, because the lock takes time and no connection should wait for it.
          */
         private void lock() {
             if (locking.compareAndSet(false, true) && OwnerLock.hold(trace.path())) {

@@ -46,7 +46,7 @@ public final class TraceLayout {
     public static final int VERSION = 1;
 
     public static final int HEADER_BYTES = 16 << 10;
-    /** Number of bytes of a block before its ring. */
+    /** Length in bytes of a block's part before the ring. */
     public static final int RECORD_BYTES = 512;
     public static final int RING_BYTES = 4096;
     public static final int BLOCK_BYTES = RECORD_BYTES + RING_BYTES;
@@ -67,16 +67,16 @@ public final class TraceLayout {
     public static final int VERSION_OFFSET = 8;
     public static final int HEADER_BYTES_OFFSET = 12;
     public static final int BLOCK_BYTES_OFFSET = 16;
-    /** Whether connections keep their last steps. */
+    /** 1 if connections keep their last steps. */
     public static final int STEPS_OFFSET = 20;
     public static final int PID_OFFSET = 24;
     /** Start time of the process, in clock ticks since the host booted. */
     public static final int START_TICKS_OFFSET = 32;
-    /** PID namespace of the process's number. */
+    /** Number of the PID namespace in which the process has its process ID. */
     public static final int NAMESPACE_OFFSET = 40;
     /**
-     * Creation time of the file in milliseconds since 1970. {@link #EPOCH_NANOS_OFFSET} is the same moment as a time of
-     * this format.
+     * Creation time of the file in milliseconds since 1970. The number at {@link #EPOCH_NANOS_OFFSET} is the same
+     * moment as a value of {@link System#nanoTime}.
      */
     public static final int EPOCH_MILLIS_OFFSET = 48;
     public static final int EPOCH_NANOS_OFFSET = 56;
@@ -86,7 +86,7 @@ public final class TraceLayout {
     public static final int AGENTS_OFFSET = 76;
     /** Number of open blocks. A process that ends without an open block leaves no file. Also read by leftovers.c. */
     public static final int OPEN_OFFSET = 80;
-    /** 1 once the process has reported a failure. Also read by leftovers.c. */
+    /** 1 if the process has reported a failure, otherwise 0. Also read by leftovers.c. */
     public static final int FAILED_OFFSET = 84;
     public static final int MESSAGES_OFFSET = 88;
     /** Rank of this process, from the launcher; -1 if unknown. {@link #SIZE_OFFSET} is the number of ranks. */
@@ -94,7 +94,7 @@ public final class TraceLayout {
     public static final int SIZE_OFFSET = 100;
     /** Time of the last heartbeat that was late, because the process had no core. */
     public static final int LATE_BEAT_OFFSET = 104;
-    /** 1 from the time when the process holds the file's lock until its end. */
+    /** 1 while the process holds the file's lock. The process keeps the lock until it ends. */
     public static final int LOCKED_OFFSET = 112;
     public static final int HOST_OFFSET = 128;
     public static final int HOST_BYTES = 64;
@@ -104,11 +104,11 @@ public final class TraceLayout {
     /** Open ports of the process: lines of "10.0.0.1 port 41234 (connections)", from the oldest to the newest. */
     static final int PORTS_OFFSET = 448;
     static final int PORTS_BYTES = 576;
-    /** Lines of NAME=VALUE. */
+    /** Settings of the process, as lines of NAME=VALUE. */
     public static final int SETTINGS_OFFSET = 1024;
     public static final int SETTINGS_BYTES = 3072;
 
-    // Offsets of and in the agents' entries.
+    // Offset of the table of agents, and offsets in an agent's entry.
 
     public static final int AGENT_TABLE_OFFSET = 4096;
     public static final int AGENT_BYTES = 128;
@@ -126,7 +126,7 @@ public final class TraceLayout {
     public static final int AGENT_CLOCK_OFFSET = 72;
     public static final int AGENT_CPU_OFFSET = 80;
 
-    // Offsets of and in the messages.
+    // Offset of the table of messages, and offsets in a message.
 
     public static final int MESSAGE_TABLE_OFFSET = 12 << 10;
     public static final int MESSAGE_BYTES = 256;
@@ -154,7 +154,10 @@ public final class TraceLayout {
     public static final int CLOSED = 2;
     public static final int FAILED = 3;
 
-    /** Hash or number of the communicator. This field and the next three are common to all types of blocks. */
+    /**
+     * Hash of the communicator, or its number in the engine. All types of blocks have this field and the next three
+     * fields.
+     */
     public static final int COMMUNICATOR_OFFSET = 16;
     public static final int RANK_IN_GROUP_OFFSET = 24;
     public static final int OPENED_OFFSET = 64;
@@ -203,7 +206,7 @@ public final class TraceLayout {
 
         /** Number of the peer in the communicator; -1 if unknown. */
         public static final int PEER_OFFSET = 28;
-        /** -1 if unknown. */
+        /** Number of the channel; -1 if unknown. */
         public static final int CHANNEL_OFFSET = 32;
         public static final int DIRECTION_OFFSET = 36;
         /**
@@ -217,8 +220,8 @@ public final class TraceLayout {
          */
         public static final int AGENT_OFFSET = 44;
         /**
-         * Value instead of an agent's number, for a connection that needs no proxy between its two devices. The
-         * connection's counters are read ten times a second.
+         * Value of the agent's number for a connection that needs no proxy between its two devices. The trace's thread
+         * reads the connection's counters ten times a second.
          */
         public static final int NO_AGENT = -2;
         /** First half of the key that both ends share; both halves are 0 without a key. */
@@ -310,7 +313,7 @@ public final class TraceLayout {
         public static final int SIZE_OFFSET = 28;
         public static final int NODES_OFFSET = 32;
         public static final int ENQUEUED_OFFSET = 128;
-        /** 1 if the start and the end of each operation's kernel are recorded. */
+        /** 1 if the start and the end of each operation's kernel are recorded, otherwise 0. */
         public static final int KERNELS_OFFSET = 136;
         /** Start time of the host function that the kernels' thread is in; 0 if the thread is in none. */
         public static final int FUNCTION_OFFSET = 144;
@@ -347,7 +350,7 @@ public final class TraceLayout {
         public static final int CHANNELS_OFFSET = 28;
         /** Peer of a send or receive; -1 otherwise. */
         public static final int PEER_OFFSET = 32;
-        /** -1 for an operation without a root. */
+        /** Root of the operation; -1 for an operation without a root. */
         public static final int ROOT_OFFSET = 36;
         public static final int ENQUEUED_TIME_OFFSET = 40;
         public static final int STARTED_OFFSET = 48;

@@ -17,7 +17,7 @@ final class TraceMemory {
 
     private TraceMemory() {}
 
-    @SuppressWarnings("restricted") // Only memory that ProcessTrace has mapped is accessed.
+    @SuppressWarnings("restricted") // only memory that ProcessTrace has mapped is accessed by address
     private static MemorySegment everything() {
         return MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
     }

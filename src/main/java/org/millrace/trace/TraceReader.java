@@ -28,7 +28,9 @@ import org.millrace.trace.TracedProcess.TracedAgent;
 /** Finds this user's traces and reads them. */
 public final class TraceReader {
 
-    /** Order by process number. The same traces lead to the same verdicts in all processes. */
+    /**
+     * Order of traces, by process number. With this order, all processes derive the same verdicts from the same traces.
+     */
     static final Comparator<TracedProcess> ORDER =
             Comparator.comparingLong((TracedProcess process) -> process.identity().pid())
                     .thenComparing(TracedProcess::epochNanos);
@@ -68,7 +70,7 @@ public final class TraceReader {
                     found.add(read(file));
                 }
             } catch (NoSuchFileException gone) {
-                // the trace was deleted, because its process has just ended
+                // The trace was deleted, because its process has just ended.
             } catch (IOException e) {
                 unreadable.accept(file, e);
             }
@@ -157,7 +159,7 @@ public final class TraceReader {
     private static List<String> ports(TraceBytes header) {
         return header.textAt(TraceLayout.PORTS_OFFSET, TraceLayout.PORTS_BYTES)
                 .lines()
-                .filter(line -> line.endsWith(")")) // without room, the last line is cut
+                .filter(line -> line.endsWith(")")) // The last line is cut if the text had no room for all ports.
                 .toList();
     }
 
@@ -215,7 +217,7 @@ public final class TraceReader {
                 case TraceLayout.SILENCE -> addTo(silences, TracedSilence.parse(block));
                 case TraceLayout.JOIN -> addTo(joins, TracedJoin.parse(block));
                 default -> {
-                    // the block is unused, or a later release of Millrace has written it
+                    // The block is unused, or a later release of Millrace has written it.
                 }
             }
         }

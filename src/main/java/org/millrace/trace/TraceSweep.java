@@ -29,7 +29,7 @@ import org.millrace.file.StaleFiles;
  */
 final class TraceSweep {
 
-    /** Glob of the names of traces. */
+    /** Pattern of the file names of traces. */
     public static final String GLOB = "millrace-*." + FileName.TRACE;
 
     private static final Duration KEPT = Duration.ofHours(1);
@@ -45,8 +45,8 @@ final class TraceSweep {
     private TraceSweep() {}
 
     /**
-     * Returns whether the process that created a trace, as stated in its name, is certainly dead; false in case of
-     * doubt.
+     * Returns whether the process that created a trace is certainly dead; false in case of doubt. The trace's name
+     * identifies this process.
      */
     public static boolean isOwnerDead(Path file, ProcessIdentity owner) {
         return owner.isOfThisNamespace() ? owner.isProvablyDead() : wasLocked(file) && OwnerLock.isFree(file);

@@ -95,8 +95,8 @@ public record TracedCommunicator(long hash, int rank, int size, int nodes, Strin
     }
 
     /**
-     * @param afterwards beginning of the block, read once more after the block. It shows which entries may have been
-     *                   overwritten during the first reading
+     * @param afterwards beginning of the block, read once more after the block. A comparison shows the entries that may
+     *                   have been overwritten during the first reading
      */
     static @Nullable TracedCommunicator parse(TraceBytes block, TraceBytes afterwards) {
         TracedState state = TracedState.of(block.intAt(TraceLayout.STATE_OFFSET));

@@ -8,13 +8,14 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One direction of a connection, with its rank and its other end from other traces. NCCL tells a plugin neither rank
- * nor channel, so the trace of a takeover's connection lacks both. That trace contains a key, which is also in the
- * peer's trace.
+ * One direction of a connection, completed with facts from the traces of other processes. NCCL tells a plugin neither
+ * rank nor channel, so the trace of a takeover's connection lacks both. The other end is found by the key that both
+ * ends' traces contain.
  *
  * @param rank         rank of this end; -1 if unknown
- * @param channel      -1 if unknown; for a takeover, index of the connection among the connections between the two
- *                     ranks. The index is the channel if all channels have the same neighbors
+ * @param channel      number of the channel; -1 if unknown. For a takeover, it is the index of the connection among the
+ *                     connections between the two ranks. This index equals the channel's number if all channels have
+ *                     the same neighbors
  * @param communicator communicator of the connection; null if its process stored none
  * @param other        the other end; null if no trace contains it
  */

@@ -222,7 +222,7 @@ public record TracedRank(TracedProcess process, ProcessState state, long hash, i
                     killed |= (Long.parseUnsignedLong(line.substring("SigPnd:".length()).strip(), 16) & KILL) != 0;
                 }
             }
-            // the process's first thread may have ended before the other threads
+            // The process's first thread may have ended although other threads still run.
             if (killed || silent && (state == 'Z' || state == 'X')) {
                 return DEAD;
             }

@@ -4,14 +4,17 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.trace.TraceLayout.SilenceFields;
 
 /**
- * A link between two hosts on which no data has arrived for a long time.
+ * A link between two hosts on which no data has arrived for a long time, or a connection that has lost its last stream
+ * and waits for another stream.
  *
  * @param state   open while the link is silent; failed if the link's streams were lost while the link was silent
  * @param streams number of streams of connections over the link; 0 for a link between two other hosts, as reported by a
- *                peer
- * @param local   this host's address and interface; for a link between other hosts, also the host's name
- * @param remote  the other host's address, with its name if known
- * @param peer    peer of the stream that fell silent first, or the peer that reports the link
+ *                peer; -1 for a connection without a stream
+ * @param local   this host's address and interface; for a link between other hosts, also the host's name; empty for a
+ *                connection without a stream
+ * @param remote  the other host's address, with its name if known; for a connection without a stream, its peer
+ * @param peer    peer of the stream that fell silent first, or the peer that reports the link; for a connection without
+ *                a stream, a text with the awaited event
  */
 public record TracedSilence(TracedState state, long since, long closed, int streams, String local, String remote,
         String peer) {
@@ -21,7 +24,7 @@ public record TracedSilence(TracedState state, long since, long closed, int stre
         return streams == 0;
     }
 
-    /** Returns whether this object describes a connection that has no stream and waits for one. */
+    /** Returns whether this object describes a connection that has no stream and waits for another stream. */
     boolean isCut() {
         return streams == SilenceFields.CUT;
     }

@@ -77,7 +77,7 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
                         : join.size() == 0 ? List.of(hash, join.rank(), members) : List.of(join.where(), join.size());
     }
 
-    /** Returns the communicator's hash, or its processes if the hash is unknown. */
+    /** Returns an object that identifies the communicator: its hash, or its processes if the hash is unknown. */
     Object communicator() {
         return hash != 0 ? hash : members;
     }

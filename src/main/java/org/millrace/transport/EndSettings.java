@@ -16,8 +16,8 @@ import org.millrace.proxy.spi.ProxyConnection;
  * @param firstStep       initial value of the counters, the same on all ranks
  * @param listener        listener that each end must notify when the end's proxy has stopped
  * @param failure         consumer of failures of connections that have no proxy; called from any thread
- * @param sharedSlots     sizes of the slots that connections over a network share, for sends and receives only; null if
- *                        each connection has its own slots
+ * @param sharedSlots     sizes of the slots that connections of sends and receives share over a network; null if each
+ *                        connection has its own slots
  * @param groupedChannels number of channels whose collectives share network connections; 0 if each channel has its own
  *                        network connections
  * @param heap            memory of this rank that other processes of the host have mapped completely; null if this rank

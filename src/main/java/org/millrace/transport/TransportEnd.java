@@ -28,7 +28,7 @@ public interface TransportEnd {
 
     /** Allocates the resources that the proxy needs before the peer is known. */
     default void proxySetup() {
-        // by default, an end needs no such resources: it has no proxy, or another end allocates them
+        // By default, the proxy needs no such resources: the end has no proxy, or the peer's end allocates them.
     }
 
     /**
@@ -92,11 +92,11 @@ public interface TransportEnd {
     }
 
     /**
-     * Frees the resources of the proxy. Called after the proxy has stopped, or if it never ran, in any phase. May be
-     * called twice.
+     * Frees the resources of the proxy. Called in any phase, after the proxy has stopped or if the proxy never ran. May
+     * be called twice.
      */
     default void proxyFree() {
-        // by default, an end has no resources of a proxy, or frees them in free()
+        // By default, an end has no resources of a proxy, or frees them in free().
     }
 
     /**

@@ -126,7 +126,7 @@ public final class CheckedSender extends FrameEnd.Carried implements FrameSender
         wire.abort();
     }
 
-    /** Forgets the frames in flight, because the owner may now free their memory. */
+    /** Forgets the frames in flight, because the owner may now free the memory of their payloads. */
     private void forget() {
         while (!inFlight.isEmpty()) {
             inFlight.removeOldest();

@@ -12,15 +12,16 @@ import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Accepts clients of a listener, and keeps the clients that have not identified themselves yet. If there are too many
- * of these clients, it drops one from the address with the most clients. A client that has proven knowledge of the
- * listener's secret is dropped only if all of these clients have proven it. A flood from one address therefore does not
- * keep out clients of other addresses. A flood of clients without the secret does not keep out clients that know the
- * secret. If the process runs out of file descriptors, a client's descriptor is freed. Used by one thread at a time.
+ * Accepts clients of a listener, and keeps each client until the client has identified itself. If more clients than the
+ * maximum are kept, one client from the address with the most clients is dropped. A client that has proven that it
+ * knows the listener's secret is dropped only if all kept clients have proven this. A flood from one address therefore
+ * does not keep out clients of other addresses. A flood of clients without the secret does not keep out clients that
+ * know the secret. If the process runs out of file descriptors, a client's descriptor is freed. Used by one thread at a
+ * time.
  */
 public final class Admission<C> {
 
-    /** Listener that accepts the clients, and owns their connections. */
+    /** Owner of the clients: the listener for which this class accepts them. */
     public interface Host<C> {
 
         /**
@@ -156,7 +157,7 @@ public final class Admission<C> {
         }
     }
 
-    /** Returns a copy of the clients, oldest first. */
+    /** Returns a list of all kept clients, oldest first. The list is a copy. */
     public List<C> all() {
         return List.copyOf(sources.keySet());
     }

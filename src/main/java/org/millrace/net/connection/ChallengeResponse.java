@@ -37,7 +37,7 @@ final class ChallengeResponse {
     private final boolean client;
     private final byte[] secret;
     private final byte[] shared;
-    /** The client's first message. In a listener, the buffer into which it is received. */
+    /** The client's first message. In a listener, this buffer receives the message. */
     private final ByteBuffer opening = ByteBuffer.allocate(MAGIC.length + NONCE_BYTES);
     private @Nullable ByteBuffer challenge;
     private @Nullable ByteBuffer answer;
@@ -114,7 +114,7 @@ final class ChallengeResponse {
         for (int i = 0; i < Math.min(opening.position(), MAGIC.length); i++) {
             if (opening.get(i) != MAGIC[i]) {
                 if (ForeignProtocol.isClearRank(opening)) {
-                    // a rank without TLS reads these bytes as a reply, and names TLS as the reason
+                    // A rank without TLS takes these bytes for a reply. Its error message then names TLS as the reason.
                     stream.write(ByteBuffer.allocate(HandshakeReply.BYTES).put(0, MAGIC));
                 }
                 throw foreign("does not begin as a rank under MILLRACE_TLS=1 does, which must be set on all ranks or"

@@ -10,7 +10,7 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.Pending;
 import org.millrace.net.connection.HandshakeReply.Refusal;
 
-/** A connection that a listener expects, with the clients that have arrived for it. Guarded by its listener. */
+/** A connection that a listener expects, with the clients that have arrived for it. Guarded by the listener's lock. */
 public abstract class ExpectedConnection<C extends IncomingHello> implements Pending<FrameReceiver> {
 
     private final KeyedListener<C> listener;

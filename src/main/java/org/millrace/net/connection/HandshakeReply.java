@@ -111,7 +111,7 @@ public enum HandshakeReply {
         }
     }
 
-    /** Causes of an answer in another protocol. */
+    /** Possible causes if the answer is in another protocol, as the end of a message. */
     public static final String OTHER_PROGRAM = "; either the two processes differ in their settings, or the listener's "
             + "process ended and its port is used by another program, or something between answers for it";
     /** Length of a reply in bytes. */

@@ -60,8 +60,8 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
     private static final int LOOKS = 10;
     /**
      * Pause between two checks of {@link #attend}, in nanoseconds. One check covers all clients, so the clients that
-     * arrive during a pause share its cost. The short pause applies while more clients may be waiting. During a pause
-     * other threads can poll.
+     * arrive during a pause share its cost. {@link #SHORT_PAUSE_NANOS} applies while more clients may be waiting.
+     * During a pause other threads can poll.
      */
     private static final long PAUSE_NANOS = 20_000_000;
     private static final long SHORT_PAUSE_NANOS = 1_000_000;
@@ -112,8 +112,8 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
             server = ServerSocketChannel.open();
             server.configureBlocking(false);
             if (receiveBufferBytes > 0) {
-                // Set before the bind, because accepted streams inherit the size, and TCP negotiates the window scale
-                // while they connect.
+                // The buffer size is set before the bind, because accepted streams inherit it, and TCP negotiates the
+                // window scale while the streams connect.
                 server.setOption(StandardSocketOptions.SO_RCVBUF, receiveBufferBytes);
             }
             server.bind(where, BACKLOG);
@@ -151,7 +151,7 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
 
     /** Releases further resources. Called once, after all clients and channels are closed. */
     protected void released() {
-        // by default, a listener has no further resources
+        // By default, a listener has no further resources.
     }
 
     @Override

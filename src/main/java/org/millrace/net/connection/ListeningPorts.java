@@ -17,7 +17,10 @@ import org.millrace.trace.ProcessTrace;
 public final class ListeningPorts {
 
     private static final Logger LOG = LogManager.getLogger(ListeningPorts.class);
-    /** Open ports, as in "10.0.0.1 port 41234 (connections)". Guarded by itself. */
+    /**
+     * Texts about open ports, such as "10.0.0.1 port 41234 (connections)", by their servers. Guarded by this map's
+     * monitor.
+     */
     private static final Map<Object, String> OPEN = new LinkedHashMap<>();
 
     private ListeningPorts() {}

@@ -7,12 +7,15 @@ import org.millrace.net.MemoryRegion;
 
 /**
  * Registered memory that CPU threads access by its address. The segment of {@link #view} belongs to no arena. A copy
- * therefore checks neither that the calling thread may access the memory nor that it is still allocated. The caller of
- * {@link org.millrace.net.Network#register} guarantees both.
+ * therefore does not check that the calling thread may access the memory, and that the memory is still allocated. The
+ * caller of {@link org.millrace.net.Network#register} guarantees both.
  */
 public class NativeRegion implements MemoryRegion {
 
-    /** The whole user space of a 64-bit process on Linux. Offsets are addresses. Only the range itself is checked. */
+    /**
+     * The whole user space of a 64-bit process on Linux. Offsets in this segment are addresses. An access is checked
+     * only against the limits of the segment.
+     */
     public static final MemorySegment ALL_MEMORY = unscoped(0, 1L << 47);
 
     private final OpenResources network;
@@ -108,7 +111,7 @@ public class NativeRegion implements MemoryRegion {
 
     /** Releases further resources. Called once, when the region is closed. */
     protected void release() {
-        // by default, a region has no further resources
+        // By default, a region has no further resources.
     }
 
     @Override

@@ -115,7 +115,7 @@ public abstract class OutgoingConnection implements Pending<FrameSender> {
         }
     }
 
-    /** {@inheritDoc} Advice behind the event is omitted. */
+    /** {@inheritDoc} The text names the event that the connection waits for, but no remedy. */
     @Override
     public final synchronized String describe() {
         return name + " waits for " + (pause == 0 || unanswered == null ? waitingFor().split("; ", 2)[0]

@@ -45,7 +45,7 @@ public final class SilenceWatch {
     private final Map<Link, Silent> silent = new HashMap<>();
     /** Trace entries of silent links between other hosts, which peers have reported. */
     private final Map<Link, ProcessTrace.SilenceTrace> reported = new HashMap<>();
-    /** Latest time at which a link of this process was silent, by {@link System#nanoTime}. */
+    /** Time of the latest check in which a link of this process was silent, by {@link System#nanoTime}. */
     private long told;
 
     private record Link(InetAddress local, InetAddress remote) {

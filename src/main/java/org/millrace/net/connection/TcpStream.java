@@ -76,7 +76,7 @@ public final class TcpStream {
      * last call that counts as silence if no data arrived, see {@link SilenceClock}.
      */
     void update(TcpInfo info, long nanos) {
-        // The result is 0 if the operating system does not count segments.
+        // The count of received segments is 0 if the operating system does not count them.
         if (info.segmentsIn() != segments || segments == 0) {
             segments = info.segmentsIn();
             unheardNanos = 0;

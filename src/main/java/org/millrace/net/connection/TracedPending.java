@@ -17,7 +17,10 @@ public final class TracedPending<T> implements Pending<T> {
     private long nextStore;
     private JoinTrace trace = JoinTrace.NONE;
 
-    /** The communicator and the rank have the same meaning as in {@link JoinTrace#connecting}. */
+    /**
+     * Creates the object for a connection that is pending. The communicator and the rank have the same meaning as in
+     * {@link JoinTrace#connecting}.
+     */
     public TracedPending(Pending<T> pending, long communicator, int rank) {
         this.pending = pending;
         this.communicator = communicator;

@@ -12,7 +12,10 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.Pending;
 
-/** A network that plants faults in the frames that this process sends. Received frames are unchanged. */
+/**
+ * A network that plants faults in the connections through which this process sends, and in their frames. Frames that
+ * this process receives are unchanged.
+ */
 final class FaultyNetwork implements Network {
 
     private final Network network;
@@ -79,7 +82,10 @@ final class FaultyNetwork implements Network {
         network.close();
     }
 
-    /** A fault that waits for its frame. It happens once, on the first matching connection that reaches the frame. */
+    /**
+     * A planted fault, which waits for its frame and happens once: on the first connection that the fault's text allows
+     * and that reaches this frame.
+     */
     static final class ArmedFault {
 
         private final Fault fault;
@@ -89,7 +95,7 @@ final class FaultyNetwork implements Network {
         /**
          * Arms a fault.
          *
-         * @param injected number of faults of the network that have happened
+         * @param injected counter of the network's faults that have happened; this fault increments it
          */
         ArmedFault(Fault fault, AtomicLong injected) {
             this.fault = fault;

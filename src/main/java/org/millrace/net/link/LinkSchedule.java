@@ -10,9 +10,9 @@ import java.util.List;
 import org.millrace.config.ValueTypes;
 
 /**
- * A link of {@code MILLRACE_LINK}: either one constant link, or the links of a file, which apply one after another. A
- * line of the file has a time after the opening of the network, and the link that applies from this time. Empty lines
- * and text behind {@code #} are ignored:
+ * A link of {@code MILLRACE_LINK}: either one constant link, or the links of a file, which apply one after another.
+ * Each line of the file has two parts. The first part is a time, counted from the opening of the network. The second
+ * part describes the link that applies from this time on. Empty lines and text behind {@code #} are ignored:
  *
  * <pre>
  * 0s   rate=10Gbit,delay=5ms
@@ -30,8 +30,8 @@ final class LinkSchedule {
     private final long[] from;
     private final LinkShape[] shapes;
     /**
-     * Start of the uninterrupted period of the link to which each element of {@link #shapes} belongs, in nanoseconds
-     * after the network was opened.
+     * For each element of {@link #shapes}, the start of the period without interruption that the element belongs to, in
+     * nanoseconds after the network was opened.
      */
     private final long[] up;
 

@@ -80,7 +80,7 @@ final class CommInMaking implements AutoCloseable {
         }
         NetTable table = session.table();
         results.fill((byte) 0);
-        // The plugin leaves this pointer null, because this side supports no network device.
+        // The plugin stores a null pointer at this address, because this side supports no network device.
         long kernels = results.address() + Long.BYTES;
         check(making,
                 making == NetFunction.ACCEPT ? table.accept(watch, listener, results.address(), kernels)

@@ -136,14 +136,14 @@ final class PluginSender extends PluginEnd<PluginSender.SendComm> implements Fra
     private void finish() {
         try {
             while (progress() > 0) {
-                // Each call passes messages to the plugin, and completes frames that were sent.
+                // Each call of progress() passes messages to the plugin, and completes frames that were sent.
             }
             if (window.isEmpty()) {
                 connection.sendShutdown(window.done());
             }
         } catch (ConnectionException lost) {
-            // The peer has closed the connection before this side, and the owner of this sender no longer needs to
-            // know.
+            // The peer has closed the connection before this side, and the owner of this sender no longer needs to know
+            // about it.
         }
     }
 

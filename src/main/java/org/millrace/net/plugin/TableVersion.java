@@ -11,18 +11,21 @@ import org.millrace.ffi.plugin.ncclNet_v12_t;
 import org.millrace.ffi.plugin.ncclNet_v8_t;
 import org.millrace.ffi.plugin.ncclNet_v9_t;
 
-/** The supported versions of NCCL's network table, the preferred one first, and the differences between them. */
+/**
+ * The supported versions of NCCL's network table, newest first, which is the order of preference. The comment of a
+ * version states the difference from the version before.
+ */
 enum TableVersion {
 
-    /** Adds the rails and planes of a device. */
+    /** This version adds the rails and planes of a device. */
     V12(ncclNet_v12_t.layout(), ncclNetProperties_v12_t.layout()),
-    /** Adds a context for each communicator of NCCL. The context is passed to listen and connect. */
+    /** This version adds a context for each communicator of NCCL. The context is passed to listen and connect. */
     V11(ncclNet_v11_t.layout(), ncclNetProperties_v11_t.layout()),
-    /** Adds a configuration for each connection, and the parents of profiler events. */
+    /** This version adds a configuration for each connection, and the parents of profiler events. */
     V10(ncclNet_v10_t.layout(), ncclNetProperties_v9_t.layout()),
-    /** Adds 64-bit sizes, and virtual devices. */
+    /** This version adds 64-bit sizes, and virtual devices. */
     V9(ncclNet_v9_t.layout(), ncclNetProperties_v9_t.layout()),
-    /** Has 32-bit sizes. */
+    /** This version has 32-bit sizes. */
     V8(ncclNet_v8_t.layout(), ncclNetProperties_v8_t.layout());
 
     private final GroupLayout table;

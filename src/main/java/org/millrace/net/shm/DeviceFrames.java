@@ -151,7 +151,7 @@ final class DeviceFrames {
     }
 
     private void beginMoved(DeviceRegion.Copies by, long to, long bytes) {
-        Arena arena = Arena.ofShared(); // a shared arena, because another thread may close it
+        Arena arena = Arena.ofShared(); // The arena is shared, because another thread may close it.
         try {
             MemorySegment copy = arena.allocate(bytes);
             consumer.readMoved(copy, 0, 0, bytes);

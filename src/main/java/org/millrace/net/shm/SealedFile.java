@@ -59,8 +59,8 @@ final class SealedFile implements AutoCloseable {
     }
 
     /**
-     * Creates a file of zeros. Memory for the bytes after the allocated ones is allocated by {@link #take}, or by the
-     * first access to a page.
+     * Creates a file of zeros. Memory for the rest of the file is allocated later, by {@link #take} or by the first
+     * access to a page.
      *
      * @param allocated number of bytes at the beginning of the file that are allocated at once
      * @param length    length of the file

@@ -20,7 +20,7 @@ final class SharedFile {
 
     private final FileName name;
     private final FileChannel channel;
-    /** Null for a sealed file. */
+    /** Path of the file; null for a sealed file. */
     private final @Nullable Path path;
     private final @Nullable SealedFile sealed;
 
@@ -90,7 +90,7 @@ final class SharedFile {
 
     /**
      * Deletes a file in a directory; does nothing for a sealed file. Called when all processes that need the file have
-     * opened it. Several of them may call this method.
+     * opened it. Several of these processes may call this method.
      */
     public static void withdraw(Path directory, FileName name) {
         if (!name.isSealed()) {

@@ -113,7 +113,9 @@ public final class SharedMemory implements AutoCloseable {
         }
     }
 
-    /** Does the same as {@link #open(Path, String, long)}, with the {@link #key} instead of the name. */
+    /**
+     * Does the same as {@link #open(Path, String, long)}, for a caller that has the {@link #key} instead of the name.
+     */
     public static SharedMemory open(Path directory, long[] key, long bytes) {
         return open(directory, nameOf(key).toString(), bytes);
     }

@@ -198,7 +198,8 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
             if (!connection.peerIsGone()) {
                 return;
             }
-            // The state is read again, because the peer may have shut down between the two checks.
+            // The state is read again: after the first read, the peer may have shut down in order before its process
+            // ended.
             if (producer.otherState() == RingLayout.OPEN) {
                 throw connection.lost(howFar());
             }
@@ -252,7 +253,7 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
     private void finish() {
         try {
             while (progress() > 0) {
-                // each call sends frames, until the ring has no more room
+                // Each call of progress() sends frames, until the ring has no more room.
             }
             settle();
             if (unread.hasOnDevice() && !noRoom) {
@@ -405,7 +406,7 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
                     endCopy();
                 }
                 if (copyArena == null && by.hasRoom()) {
-                    Arena arena = Arena.ofShared(); // a shared arena, because another thread may close it
+                    Arena arena = Arena.ofShared(); // The arena is shared, because another thread may close it.
                     copy = arena.allocate(bytes);
                     copyNumber = by.copy(copy.address(), from, bytes);
                     copyArena = arena;

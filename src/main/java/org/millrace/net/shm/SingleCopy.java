@@ -200,10 +200,11 @@ public record SingleCopy(Use use, int fromBytes) {
      * costs less than a second copy, and on others more.
      *
      * <p>
-     * Times of frames of eight slots, measured between two processes on one core of a virtual AMD EPYC: the operating
-     * system's read, then two copies. 64 KiB: 9 to 12 us, 3.5 to 4 us. 128 KiB: 14 us, 7.5 to 9 us. 512 KiB: 55 us, 37
-     * us. 4 MiB: 1900 us, 1040 to 1290 us. On a virtual Xeon with GPUs the operating system reads 64 KiB in 4.4 us and
-     * 256 KiB in 16 us.
+     * The following times of frames of eight slots were measured between two processes on one core of a virtual AMD
+     * EPYC. The operating system's read of 64 KiB took 9 to 12 us, and two copies took 3.5 to 4 us. For 128 KiB, the
+     * read took 14 us and the copies 7.5 to 9 us. For 512 KiB, the read took 55 us and the copies 37 us. For 4 MiB, the
+     * read took 1900 us and the copies 1040 to 1290 us. On a virtual Xeon with GPUs, the read took 4.4 us for 64 KiB
+     * and 16 us for 256 KiB.
      *
      * @param readNanos   time to read {@value #BYTES} bytes by {@code process_vm_readv}, in nanoseconds
      * @param copiesNanos time to copy the same number of bytes from a slot to a ring, and from the ring to another

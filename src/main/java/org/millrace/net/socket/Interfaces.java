@@ -134,7 +134,7 @@ public final class Interfaces {
         try (ServerSocketChannel trial = ServerSocketChannel.open()) {
             trial.bind(new InetSocketAddress(address, 0));
             return true;
-            // the address type is unsupported if the user has restricted Java to IPv4
+            // This type of address is unsupported if the user has restricted Java to IPv4.
         } catch (IOException | UnsupportedAddressTypeException refused) {
             return false;
         }

@@ -77,7 +77,7 @@ public final class Reconnector implements Runnable {
     private final Thread thread = Thread.ofPlatform().daemon().name("millrace-reconnect").unstarted(this);
     /**
      * Connections that were closed deliberately (see {@link StreamRecovery#close}), with the time of the close; the
-     * oldest close first. Guarded by itself.
+     * oldest close first. Guarded by this map's monitor.
      */
     private final Map<ResumeFormat.Id, Long> closedInOrder = new LinkedHashMap<>();
     private long closingSince;

@@ -185,7 +185,7 @@ final class SendStream {
         return sent;
     }
 
-    /** Moves the oldest assigned piece that is not sent to another stream. Such a piece must exist. */
+    /** Moves a piece to another stream: the oldest assigned piece that is not sent. Such a piece must exist. */
     void passOn(SendStream other, long now) {
         other.give(given.frame(), given.piece(), given.length(), now);
         owedBytes -= given.length();
@@ -477,7 +477,10 @@ final class SendStream {
             }
         }
 
-        /** Returns the time since the last delivery, or since unacknowledged data existed again, in nanoseconds. */
+        /**
+         * Returns the time since the last delivery or, if all data was acknowledged then, since new data was sent, in
+         * nanoseconds.
+         */
         long silence(long now) {
             return now - since;
         }

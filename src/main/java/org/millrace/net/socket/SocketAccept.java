@@ -33,7 +33,10 @@ final class SocketAccept extends ExpectedConnection<SocketListener.Client> {
     private final @Nullable Reconnector reconnector;
     /** Streams of the client that was answered and has not confirmed the answer; empty without such a client. */
     private List<SocketListener.Client> answered = List.of();
-    /** Recovery of the streams in {@link #answered}; null if the client does not restore lost streams. */
+    /**
+     * Object that restores lost streams of the client in {@link #answered}; null if this process or the client does not
+     * restore lost streams.
+     */
     private @Nullable StreamRecovery recovery;
     private final ByteBuffer confirmation = ByteBuffer.allocate(HandshakeReply.BYTES).order(ByteOrder.LITTLE_ENDIAN);
     private boolean isAsked;
@@ -181,8 +184,9 @@ final class SocketAccept extends ExpectedConnection<SocketListener.Client> {
     }
 
     /**
-     * Creates the recovery. Called before the client is answered, because the client may lose a stream right
-     * afterwards.
+     * Creates the object that restores lost streams of this connection; null if this process or the client does not
+     * restore lost streams. Called before the client is answered, because the client may lose a stream right after the
+     * answer.
      */
     private @Nullable StreamRecovery recovery(List<SocketListener.Client> streams) throws IOException {
         SocketListener.Client first = streams.getFirst();

@@ -282,8 +282,7 @@ final class SocketConnect extends OutgoingConnection {
             if (recovery == null) {
                 throw new Unanswered("the listener broke the connection that it had accepted: " + e.getMessage(), e);
             }
-            // The listener's process learns without the lost stream that this client is connected. Either the
-            // listener's process
+            // The stream is lost. The listener's process learns in another way that this client is connected: either it
             // asks this process, or this process requests another stream.
         }
         StreamSet set = new StreamSet(network(), name + StreamSet.count(rails.size(), channels.length), peer, channels,

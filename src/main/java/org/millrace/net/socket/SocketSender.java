@@ -265,7 +265,7 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
             try {
                 more |= stream.isOpen() && stream.readAcks(now) == SendStream.Peer.THERE;
             } catch (IOException gone) {
-                // the stream has ended, and all its messages were read
+                // The stream has ended, and all its messages were read.
             }
         }
         frames.retireWhole();

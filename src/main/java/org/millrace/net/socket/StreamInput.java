@@ -203,7 +203,7 @@ final class StreamInput {
                 try {
                     selector.selectNow(IGNORE);
                 } catch (IOException unusable) {
-                    // the next poll of the owner thread removes the canceled key
+                    // The key is canceled. The next poll of the owner thread removes it from the selector.
                 }
             }
         }
@@ -217,7 +217,7 @@ final class StreamInput {
                     last.close();
                 }
             } catch (IOException e) {
-                // a failure has no effect, because the selector is not used any longer
+                // A failure has no effect, because the selector is not used any longer.
             }
         }
     }

@@ -71,7 +71,7 @@ public final class StreamRecovery {
     private final byte[] secret;
     private final Peer[] peers;
     private final int streams;
-    /** Called by the reconnector when the state has changed. */
+    /** Action that the reconnector calls when the state has changed. */
     private final Runnable onNews;
     /**
      * Number of requests so far, if the connection has a single stream. Each request uses the next address of {@code

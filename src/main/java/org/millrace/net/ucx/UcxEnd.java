@@ -171,10 +171,10 @@ abstract class UcxEnd extends ConnectionState {
     }
 
     /**
-     * Makes UCX release all messages of this end. First waits a limited time for the peer to complete the messages.
-     * Does not wait if the endpoint detects failures and has no other connection, or if it does not detect failures and
-     * {@code safe} is true. If messages remain and the endpoint detects failures, the endpoint is given up with all its
-     * connections. The caller must hold the worker's lock.
+     * Makes UCX release all messages of this end. If the endpoint detects failures, first waits a limited time for the
+     * peer to complete the messages, unless the endpoint has no other connection. If messages remain, gives up the
+     * endpoint with all its connections. Without an endpoint that detects failures, only waits a limited time for the
+     * peer, and does not wait if {@code safe} is true. The caller must hold the worker's lock.
      *
      * @param safe whether the peer no longer reads or writes shared memory
      * @return false if UCX still has messages

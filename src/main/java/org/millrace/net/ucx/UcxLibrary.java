@@ -42,7 +42,7 @@ final class UcxLibrary {
 
     private static final String OTHERWISE = "; or choose another network with MILLRACE_NET";
 
-    /** {@code UCS_ERR_NO_DEVICE}. */
+    /** Value of {@code UCS_ERR_NO_DEVICE}. */
     private static final int NO_DEVICE = -14;
 
     private static @Nullable UcxLibrary loaded;
@@ -82,7 +82,7 @@ final class UcxLibrary {
         try (Arena arena = Arena.ofConfined()) {
             ALWAYS.forEach((variable, value) -> set(arena, variable, value));
             WHEN_LOADED.forEach((variable, value) -> set(arena, variable, value));
-            // Must be called before UCX opens any descriptors.
+            // This call must precede the load of UCX, because it affects only descriptors that are opened later.
             BundledLibrary.keepDescriptors();
             String problem = DynamicLoader.open(name).error();
             // UCX has read these settings. They are removed, so that child processes do not inherit them.

@@ -140,7 +140,8 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
             if (!(e instanceof PeerClosedException) || window.done() == posted) {
                 throw ended(e);
             }
-            // The peer may have received all frames before it closed the connection. UCX reports this separately.
+            // The peer may have received all frames before it closed the connection. The completion of these frames is
+            // reported by UCX, and not by the setup connection.
             foundEnd = e;
             foundEndAt = System.nanoTime();
             return 0;
@@ -323,7 +324,7 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
         long before = found.framesCompleted();
         if (found.offer(header, memory, address)) {
             while (found.progress() > 0 && found.framesCompleted() == before) {
-                // the loop ends when the frame is sent, or when the network accepts no more data
+                // The loop ends when the frame is sent, or when the network accepts no more data.
             }
         }
     }

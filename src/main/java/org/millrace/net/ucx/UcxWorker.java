@@ -342,7 +342,7 @@ final class UcxWorker {
             int ignored = ucp_h.ucp_worker_progress(handle);
             status = ucp_h.ucp_request_check_status(request);
         }
-        ucp_h.ucp_request_free(request); // the freed request stays valid inside UCX until it is complete
+        ucp_h.ucp_request_free(request); // After its release, a request stays valid inside UCX until it is complete.
         return status == ucp_h.UCS_OK();
     }
 

@@ -41,8 +41,8 @@ final class TaggedReceiver implements DataPath.Connection {
         private final long[] capacities = new long[MAX_RECVS];
         private final int[] regions = new int[MAX_RECVS];
         /**
-         * Number of the request that receives into a buffer, indexed by buffer; {@link #NOT_POSTED} while the buffer
-         * waits for a request. The request is one of the requests of the stream with the buffer's tag.
+         * For each buffer, the number of the request that receives into the buffer; {@link #NOT_POSTED} while the
+         * buffer waits for a request. The request belongs to the stream with the buffer's tag.
          */
         private final int[] numbers = new int[MAX_RECVS];
         private final int[] sizes = new int[MAX_RECVS];

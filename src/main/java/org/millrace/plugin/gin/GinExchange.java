@@ -151,7 +151,7 @@ final class GinExchange implements AutoCloseable {
                 receiver.progress();
             }
         } catch (ConnectionException lost) {
-            // the next exchange reports the loss, if another exchange follows
+            // The next exchange, if any, reports the loss.
         }
     }
 
@@ -193,7 +193,7 @@ final class GinExchange implements AutoCloseable {
         try {
             mesh.senders()[peer].progress();
         } catch (PeerClosedException leaving) {
-            // the peer has closed, but messages that it sent before are still received
+            // The peer has closed the connection. Messages that it sent before are still received.
         }
     }
 

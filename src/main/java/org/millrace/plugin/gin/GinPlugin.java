@@ -79,7 +79,10 @@ public final class GinPlugin {
     /** Version of GIN's table, which determines the format of descriptors; 0 until NCCL has asked for properties. */
     private volatile int tableVersion;
 
-    /** Object that the handle from {@code ginListen} refers to. */
+    /**
+     * Object that represents a call of {@code ginListen}. The handle that NCCL receives from this call refers to the
+     * object.
+     */
     private record Listening(NetEndpoint endpoint, ConnectionKey key, CommunicatorLosses losses) {
     }
 

@@ -206,7 +206,7 @@ final class GinResources {
             ProxyThreads threads = ProxyThreads.decide(Configuration.ofPlugin(environment));
             return threads.count() > 1 && threads.ownCore();
         } catch (ConfigurationException unusable) {
-            return false; // the code that uses the setting reports the unusable value
+            return false; // Other code uses the same setting and reports the unusable value.
         }
     }
 

@@ -129,7 +129,8 @@ final class GinWarmUp implements Runnable {
                 resources.closeEndpoint();
             }
         } catch (RuntimeException failed) {
-            NcclLog.trace("no warm-up of GIN: " + NcclLog.describe(failed)); // NCCL's groups will report the problem
+            // NCCL's groups will report the same problem.
+            NcclLog.trace("no warm-up of GIN: " + NcclLog.describe(failed));
         } finally {
             over.countDown();
         }
@@ -180,9 +181,9 @@ final class GinWarmUp implements Runnable {
         GinKernel[] kernels = {one.join(), other.join()};
         long looked = System.nanoTime();
         while (kernels[0].turn() | kernels[1].turn()) {
-            Thread.yield(); // the agents' threads may have only this core
+            Thread.yield(); // This process may have only one core, and the agents' threads need it.
             long now = System.nanoTime();
-            if (now - looked > LOOK_NANOS) { // the time is checked after each yield, because a yield may take long
+            if (now - looked > LOOK_NANOS) { // The time is read after each yield, because a yield may take long.
                 looked = now;
                 if (!goesOn()) {
                     break;

@@ -44,7 +44,7 @@ public final class Ainic {
                 }
             }
         } catch (IOException none) {
-            // a host without such cards has no such directory
+            // The directory does not exist, because the host has no such cards.
         }
         return false;
     }

@@ -25,7 +25,7 @@ public final class NcclLogProvider extends Provider {
 
     private static final int PRIORITY = 100;
 
-    /** Called by Log4j. */
+    /** Creates the provider. Log4j calls this constructor by reflection. */
     public NcclLogProvider() {
         super(PRIORITY, CURRENT_VERSION, Factory.class, NoOpThreadContextMap.class);
     }
@@ -34,7 +34,7 @@ public final class NcclLogProvider extends Provider {
 
         private final LoggerContext context = new Context();
 
-        /** Called by Log4j. */
+        /** Creates the factory. Log4j calls this constructor by reflection. */
         public Factory() {}
 
         @Override

@@ -253,7 +253,7 @@ public final class LossWatch {
                 try {
                     step.run();
                 } catch (Throwable failed) {
-                    // the process ends, so the failure of a step is not reported
+                    // The process ends next, so the failure of a step is not reported.
                 }
             });
             try {

@@ -54,12 +54,12 @@ public interface DataPath extends AutoCloseable {
      * {@link #stop} and before {@link #close}.
      */
     default void opened(NetEndpoint endpoint) {
-        // by default, a data path does not use the endpoint
+        // By default, a data path does not use the endpoint.
     }
 
     /** Wakes sleeping threads, because an operation is about to be launched. Called by the program's threads. */
     default void operationComing() {
-        // by default, a data path has no threads to wake
+        // By default, a data path has no threads to wake.
     }
 
     @Override
@@ -100,7 +100,7 @@ public interface DataPath extends AutoCloseable {
      * closes the warm-up's connections.
      */
     default void stop() {
-        // by default, a data path has no threads to stop
+        // By default, a data path has no threads to stop.
     }
 
     /** Frees the resources of connections. Requires that {@link #stop} was called and that no connection is left. */

@@ -80,7 +80,7 @@ public record NetEndpoint(Network network, Listener listener, NetDevice device,
         return NetDevice.of(Interfaces.choose(NetworkOptions.addresses(settings)).addresses());
     }
 
-    /** See {@link Network#awaitPeers}. */
+    /** Waits until peers have read the data that closed connections had sent, see {@link Network#awaitPeers}. */
     public void awaitPeers() {
         network.awaitPeers();
     }

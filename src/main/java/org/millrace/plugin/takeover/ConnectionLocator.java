@@ -100,8 +100,8 @@ final class ConnectionLocator {
     }
 
     /**
-     * Ranks and channel of a connection. NCCL numbers the ranks as in the communicator from which the program has split
-     * this one, if any.
+     * Ranks and channel of a connection. If the program has split the communicator from another communicator, the
+     * numbers of the ranks are those in that other communicator.
      */
     record Ends(int rank, int peer, int channel) {
     }

@@ -267,7 +267,7 @@ public final class DeviceSlots implements AutoCloseable {
 
         @Override
         public void close() {
-            // the memory of a warm-up is never freed
+            // The memory of a warm-up is never freed.
         }
     }
 

@@ -117,7 +117,7 @@ final class StagedReceiver extends FrameEnd.Carried implements FrameReceiver {
 
     @Override
     public long framesCompleted() {
-        // Frames that needed no copy may be complete since they were accepted.
+        // A frame that needs no copy may have become complete without a call of progress().
         advance();
         return window.done();
     }

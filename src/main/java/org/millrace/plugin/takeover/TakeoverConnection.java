@@ -35,9 +35,9 @@ import org.millrace.trace.ConnectionTrace;
 import org.millrace.trace.ProcessTrace;
 
 /**
- * A connection with data that Java moves. Its proxy starts when NCCL has registered the connection's three buffers. The
- * first deregistration of a buffer stops the proxy, because NCCL frees the memory as soon as the deregistration
- * returns.
+ * A connection that is taken over: Java threads move its data. The connection's proxy starts when NCCL has registered
+ * the connection's three buffers. The first deregistration of a buffer stops the proxy, because NCCL frees the memory
+ * as soon as the deregistration returns.
  */
 abstract class TakeoverConnection implements DataPath.Connection {
 
@@ -123,7 +123,7 @@ abstract class TakeoverConnection implements DataPath.Connection {
 
     /** Releases the subclass's own resources, after the proxy has stopped. */
     void closed() {
-        // by default, a subclass has no resources of its own
+        // By default, a subclass has no resources of its own.
     }
 
     @Override

@@ -81,7 +81,7 @@ final class TakeoverReceiver extends TakeoverConnection {
 
     @Override
     void gaveUp(String lastSeen) {
-        // a receiver drops data only after an abort, which needs no report
+        // A receiver drops data only after an abort, which needs no report.
     }
 
     @Override

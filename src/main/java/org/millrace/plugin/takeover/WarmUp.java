@@ -150,7 +150,7 @@ final class WarmUp implements Runnable {
                 send(pairs, deadline, true);
             }
         } catch (MillraceException e) {
-            NcclLog.trace("no warm-up: " + NcclLog.describe(e)); // NCCL's own connections will report the problem
+            NcclLog.trace("no warm-up: " + NcclLog.describe(e)); // NCCL's own connections will report the same problem.
         } finally {
             pairs.forEach(Pair::close);
             NcclLog.trace("warm-up: " + (System.nanoTime() - begun) / 1_000_000 + " ms");
@@ -161,7 +161,7 @@ final class WarmUp implements Runnable {
     private void chooseProtocols() {
         TunerChoices choices = new TunerChoices(path, true);
         try (Arena arena = Arena.ofConfined()) {
-            int algorithms = 7; // number of algorithms in NCCL 2.28 to 2.32
+            int algorithms = 7; // the number of algorithms in NCCL 2.28 to 2.32
             int protocols = Protocol.values().length;
             MemorySegment costs = arena.allocate((long) algorithms * protocols * Float.BYTES, Float.BYTES);
             long channels = arena.allocate(Integer.BYTES, Integer.BYTES).address();
@@ -188,7 +188,7 @@ final class WarmUp implements Runnable {
             for (Pair pair : pairs) {
                 busy |= pair.turn();
             }
-            Thread.yield(); // the proxies' threads may have only this core
+            Thread.yield(); // This process may have only one core, and the proxies' threads need it.
         }
     }
 

@@ -26,7 +26,7 @@ public interface ProxyConnection {
      * be freed. Called repeatedly while the connection is not drained.
      */
     default void settle() {
-        // by default, a connection can only wait for its peer
+        // By default, a connection can only wait for its peer.
     }
 
     /**
@@ -45,7 +45,7 @@ public interface ProxyConnection {
      * @param agent trace of the agent; it contains the clock for the timestamps of the agent's connections
      */
     default void servedBy(AgentTrace agent) {
-        // a connection without a trace needs no clock
+        // A connection without a trace needs no clock.
     }
 
     /**
