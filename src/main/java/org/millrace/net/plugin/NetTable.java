@@ -120,10 +120,7 @@ final class NetTable {
                 : call(watch, NetFunction.LISTEN, device, handle, listener, 0, 0, 0);
     }
 
-    /**
-     * @param configuration address of a {@code ncclNetCommConfig_t} with the options of the connection
-     * @param configuration address of a {@code ncclNetCommConfig_t}
-     */
+    /** @param configuration address of a {@code ncclNetCommConfig_t} with the options of the connection */
     public int connect(CallWatch watch, long context, int device, long configuration, long handle, long communicator,
             long deviceHandle) {
         if (version.hasContext()) {
@@ -156,10 +153,7 @@ final class NetTable {
                 : call(watch, NetFunction.ISEND, communicator, data, bytes, tag, handle, request);
     }
 
-    /**
-     * @param parents address of an array with one null pointer for each buffer, in place of profiler events
-     * @param parents array with one null pointer for each buffer
-     */
+    /** @param parents address of an array with one null pointer for each buffer, in place of profiler events */
     public int irecv(CallWatch watch, long communicator, int buffers, long data, long sizes, long tags, long handles,
             long parents, long request) {
         return profilerParents
@@ -167,10 +161,7 @@ final class NetTable {
                 : call(watch, NetFunction.IRECV, communicator, buffers, data, sizes, tags, handles, request, 0);
     }
 
-    /**
-     * @param sizes address of an array of 32-bit sizes, in every version of the table
-     * @param sizes array of 32-bit sizes, in every version of the table
-     */
+    /** @param sizes address of an array of 32-bit sizes, in every version of the table */
     public int iflush(CallWatch watch, long communicator, int buffers, long data, long sizes, long handles,
             long request) {
         return call(watch, NetFunction.IFLUSH, communicator, buffers, data, sizes, handles, request);
