@@ -20,7 +20,7 @@ class TimedIdleStrategyTest {
 
     /** Counts calls. The test sets the duration of a yield. */
     private static final class TestScheduler implements IdleProfile.TimedIdleStrategy.Scheduler {
-        private long now = Long.MAX_VALUE - 5_000; // the clock wraps while the thread is idle
+        private long now = Long.MAX_VALUE - 5_000; // this clock wraps while the thread is idle
         private long yieldLasts;
         private int yields;
         private int sharpened;
@@ -156,7 +156,7 @@ class TimedIdleStrategyTest {
         strategy.idle(0);
         assertEquals(List.of(1_000L, 1_000_000L / 20, LONGEST_PARK), scheduler.parks);
         strategy.idle(1);
-        strategy.idle(0); // after work, the strategy yields again
+        strategy.idle(0); // after new work, the strategy yields again
         strategy.idle(0);
         assertEquals(IdleProfile.TimedIdleStrategy.SHORT_PARK_NANOS, scheduler.parks.getLast(), "work begins anew");
     }
@@ -320,7 +320,7 @@ class TimedIdleStrategyTest {
         strategy.wake(Thread.currentThread());
         strategy.idle(0);
         assertEquals(Stage.SPIN, strategy.stage());
-        LockSupport.park(); // consumes this thread's permit to park, which would affect the next test
+        LockSupport.park(); // this call consumes the thread's permit to park, which would affect the next test
     }
 
     @Test

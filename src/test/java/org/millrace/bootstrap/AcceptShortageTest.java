@@ -105,8 +105,9 @@ class AcceptShortageTest {
             long nanos = acceptor.nanosToNextTick();
             assertTrue(nanos > 0 && nanos <= 100_000_000, "it must be looked for again: in " + nanos + " ns");
             while (acceptor.nanosToNextTick() > 0) {
-                Thread.onSpinWait(); // until the pause in accepting is over, because no other event wakes the control
-                                     // thread
+                // The thread waits until the pause in accepting is over, because no other event wakes the control
+                // thread.
+                Thread.onSpinWait();
             }
             full = false;
             while (selector.selectNow() == 0) {

@@ -169,7 +169,7 @@ class AcceptorTest {
         for (String rendezvous : new String[] {Ranks.freeTcp(), file()}) {
             JoinOptions right = JoinOptions.within(Ranks.TIMEOUT).withSecret("right");
             FutureTask<ControlPlane> zero = joining(rendezvous, 0, 2, right);
-            RawRank.connect(Rendezvous.parse(rendezvous, right)).close(); // shows that rank 0 listens
+            RawRank.connect(Rendezvous.parse(rendezvous, right)).close(); // the connection shows that rank 0 listens
             for (String wrong : new String[] {null, "wrong"}) {
                 String message = refusalOf(rendezvous, JoinOptions.within(Ranks.TIMEOUT).withSecret(wrong));
                 assertTrue(message.contains("rank 0 (pid ") && message.contains(" has another secret: "), message);
@@ -214,16 +214,16 @@ class AcceptorTest {
         String rendezvous = Ranks.freeTcp();
         FutureTask<ControlPlane> zero =
                 joining(rendezvous, 0, 2, JoinOptions.within(Ranks.TIMEOUT).withSecret("right"));
-        // ignores that rank 0's proof is wrong, and sends its own proof
+        // This rank ignores that rank 0's proof is wrong, and sends its own proof.
         try (RawRank raw = RawRank.introduced(rendezvous, 1, 2)) {
             assertEquals("it does not know this group's secret", raw.receive(Rejected.class).reason());
         }
-        try (RawRank parrot = RawRank.connect(rendezvous)) { // sends back the proof that it received
+        try (RawRank parrot = RawRank.connect(rendezvous)) { // this rank sends back the proof that it received
             parrot.say(new Hello(new RankIdentity(1, 1, "parrot"), 2, Secret.randomBytes()));
             parrot.say(new Proof(parrot.receive(Message.Challenge.class).proof()));
             assertEquals("it does not know this group's secret", parrot.receive(Rejected.class).reason());
         }
-        try (RawRank rude = RawRank.connect(rendezvous)) { // sends a message before it is accepted
+        try (RawRank rude = RawRank.connect(rendezvous)) { // this rank sends a message before it is accepted
             rude.say(new Hello(new RankIdentity(1, 1, "rude"), 2, Secret.randomBytes()));
             rude.say(new Failed(new RemoteFailure(1, "let me in")));
             rude.awaitEnd();
@@ -265,7 +265,7 @@ class AcceptorTest {
                 message.contains(rendezvous + ": " + RankIdentity.local(1, "") + " belongs to " + words(before) + ", "
                         + RankIdentity.local(0, "") + " to " + words(now) + "; end the other run, or use another port"),
                 message);
-        try (RawRank deaf = RawRank.connect(rendezvous)) { // ignores the run ID of rank 0
+        try (RawRank deaf = RawRank.connect(rendezvous)) { // this rank ignores the run ID of rank 0
             deaf.say(new Hello(new RankIdentity(1, 4242, "raw-host", before, "", 0), 2, Secret.randomBytes()));
             String refused = deaf.receive(Rejected.class).reason();
             assertTrue(refused.startsWith("rank 1 (pid 4242 on raw-host) belongs to " + words(before)), refused);

@@ -56,7 +56,7 @@ class AlteredTest {
             assertTrue(read != tls, tls ? "it was read under TLS" : "the test would find it");
             AtomicBoolean changed = new AtomicBoolean();
             relay.change(said -> {
-                said[said.length - 20] ^= 1; // changes a bit of the message, or of its authentication code
+                said[said.length - 20] ^= 1; // a bit of the message, or of its authentication code
                 changed.set(true);
                 return said;
             });
@@ -90,7 +90,7 @@ class AlteredTest {
     void aGroupThatOthersReachNeedsASecretWhereThatIsWanted() {
         JoinOptions required = new JoinOptions(Ranks.TIMEOUT, null, true, null, "", SocketOptions.defaults(),
                 CommunicatorListener.STANDARD_ERROR, null);
-        for (String host : List.of("0.0.0.0", "127.0.0.1")) { // other users can connect to loopback
+        for (String host : List.of("0.0.0.0", "127.0.0.1")) { // other users can connect to both addresses
             for (int rank = 0; rank < 2; rank++) {
                 int each = rank;
                 String said = assertThrows(MillraceException.class,

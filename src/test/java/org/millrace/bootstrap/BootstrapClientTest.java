@@ -176,7 +176,7 @@ class BootstrapClientTest {
                 try {
                     refuse(liar);
                 } catch (SocketTimeoutException done) {
-                    // the client may also be waiting for its next attempt
+                    // No client came within the timeout: it may be waiting for its next attempt.
                 }
             }
             String message = Ranks.failureOf(one);
@@ -191,7 +191,7 @@ class BootstrapClientTest {
             socket.getOutputStream().write(MessageCodec.encode(new Message.Rejected("go\nERROR \u202eaway")).array());
             socket.shutdownOutput();
             while (socket.getInputStream().read() >= 0) {
-                // reads the rest of the client's message
+                // The loop reads the rest of the client's message.
             }
         }
     }

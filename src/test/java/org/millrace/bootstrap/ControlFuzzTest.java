@@ -132,7 +132,8 @@ class ControlFuzzTest {
             try (Socket socket = new Socket()) {
                 socket.connect(address);
                 socket.setSoTimeout(60_000);
-                socket.setSoLinger(true, 0); // closes by a reset, so that the port does not stay occupied for a minute
+                // the close is a reset, so that the port does not stay occupied for a minute
+                socket.setSoLinger(true, 0);
                 try {
                     socket.getOutputStream().write(input);
                     socket.shutdownOutput();

@@ -213,7 +213,7 @@ class ControlPlaneTest {
         String message = assertThrows(MillraceException.class, planes.get(0)::barrier).getMessage();
         assertTrue(message.contains("interrupted"), message);
         assertTrue(Thread.currentThread().isInterrupted());
-        planes.get(0).close(); // ends the control thread although the calling thread is interrupted
+        planes.get(0).close(); // this close ends the control thread, although the calling thread is interrupted
         assertTrue(Thread.interrupted());
         planes.get(1).close();
     }

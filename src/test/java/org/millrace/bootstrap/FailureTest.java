@@ -211,7 +211,7 @@ class FailureTest {
     void aLostRankIsToldToAll(Fault fault) throws Exception {
         FutureTask<ControlPlane> zero = Ranks.async(() -> ControlPlane.join(file(), 0, 3, Ranks.TIMEOUT));
         RawRank two = RawRank.introduced(file(), 2, 3);
-        two.receive(Message.Present.class); // must come before rank 1 joins and the file is deleted
+        two.receive(Message.Present.class); // this message must arrive before rank 1 joins and the file is deleted
         try (ControlPlane one = ControlPlane.join(file(), 1, 3, Ranks.TIMEOUT); ControlPlane first = Ranks.get(zero)) {
             FutureTask<byte[][]> blocked = Ranks.async(() -> one.allGather(new byte[1]));
             fault.inject(two);

@@ -175,7 +175,7 @@ final class Ranks {
             try (ServerSocket socket = new ServerSocket(port, 1, InetAddress.getLoopbackAddress())) {
                 return socket.getLocalPort();
             } catch (BindException taken) {
-                // tries another port
+                // The port is taken, so the next round tries another port.
             }
         }
     }

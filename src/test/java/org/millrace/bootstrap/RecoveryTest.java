@@ -517,7 +517,7 @@ class RecoveryTest {
     void aCloseEndsTheWaitOfAnotherThread() throws Exception {
         openWithPlace(2);
         FutureTask<Boolean> zero = Ranks.async(() -> recoveries.get(0).agree(true));
-        ControlPlane one = raw(1, 0); // admitted, so rank 0 waits
+        ControlPlane one = raw(1, 0); // rank 0 has admitted this rank, and waits for it
         lose(0);
         assertThrows(AbortedException.class, () -> Ranks.get(zero));
         one.close();

@@ -110,7 +110,7 @@ class ChronicleSerializerTest {
         }
     }
 
-    /** Written and read by Chronicle's reflection. */
+    /** An object that Chronicle writes and reads by reflection. */
     private static final class Unwritten implements BytesMarshallable {
         private int number = 5;
     }
@@ -152,7 +152,8 @@ class ChronicleSerializerTest {
 
     @Test
     void ranksExchangeObjectsOfAnySize() {
-        Serializer<Quote> quotes = new ChronicleSerializer<>(Quote::new); // the ranks are threads and share it
+        // the ranks are threads, which share this object
+        Serializer<Quote> quotes = new ChronicleSerializer<>(Quote::new);
         Millrace.local(3, communicator -> {
             int rank = communicator.rank();
             for (int size : new int[] {1, 10_000, 3}) {

@@ -34,11 +34,11 @@ record CellGroup(int number, int ranks, boolean processes, TransportVariant vari
 
     /** Location of data in transit, as in {@link org.millrace.Route#mode}. */
     enum Mode {
-        /** In a connection's own slots. */
+        /** Data in a connection's own slots. */
         NORMAL,
-        /** In slots that connections share. */
+        /** Data in slots that connections share. */
         OFFSET,
-        /** In the operands, registered or not. */
+        /** Data in the operands, registered or not. */
         PTR;
 
         Map<String, String> settings() {

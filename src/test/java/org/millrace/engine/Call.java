@@ -150,6 +150,6 @@ record Call(Operation operation, int count, ReduceOp op, int root, boolean inPla
 
     private int value(int rank, int index) {
         long mixed = (seed * 31 + rank) * 0x9E3779B97F4A7C15L + index * 0x2545F4914F6CDD1DL;
-        return (int) (mixed >>> 32) >> 4; // small, so that sums do not overflow
+        return (int) (mixed >>> 32) >> 4; // the value is small, so that sums do not overflow
     }
 }

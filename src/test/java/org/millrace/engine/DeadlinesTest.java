@@ -98,7 +98,7 @@ class DeadlinesTest {
             }
             stream.call(() -> {
                 try {
-                    await(failed); // blocks this rank's device
+                    await(failed); // this wait blocks the device of this rank
                 } catch (InterruptedException e) {
                     throw new AssertionError(e);
                 }

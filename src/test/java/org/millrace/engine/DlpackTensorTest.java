@@ -136,7 +136,7 @@ class DlpackTensorTest {
             MemorySegment versioned = arena.allocate(80, 8);
             versioned.set(ValueLayout.JAVA_INT, 0, 1);
             versioned.set(ValueLayout.ADDRESS, 16, deleter);
-            versioned.set(ValueLayout.JAVA_LONG, 24, 1); // read-only
+            versioned.set(ValueLayout.JAVA_LONG, 24, 1); // the flag of a read-only tensor
             write(arena, versioned.asSlice(32), data.address(), CPU, FLOAT, 32, 1, new long[] {4}, null, 0);
             DELETED.clear();
             DlpackTensor first = DlpackTensor.adopt(managed.address());

@@ -273,6 +273,6 @@ class EngineStallTest {
                 && stall.way != Way.DISAGREE) {
             assertAllSay(stall, "ank " + verdicts.getFirst().rank());
         }
-        assertProgramsAreTold(stall, verdicts.getFirst()); // kills the first process
+        assertProgramsAreTold(stall, verdicts.getFirst()); // this check kills the first process
     }
 }

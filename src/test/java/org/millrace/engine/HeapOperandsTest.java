@@ -27,7 +27,7 @@ import org.millrace.operation.StagingDevice;
 /** Large arrays and buffers of the heap, which operations use in place, and small ones beside them. */
 class HeapOperandsTest extends EngineFixture {
 
-    /** Number of elements of a rank: {@value}. Together with the elements of all ranks, more than 4 MiB. */
+    /** Number of elements of a rank: {@value}. The elements of one rank already occupy more than 4 MiB. */
     private static final int COUNT = (1 << 20) + 5;
 
     private static int[] filled(int count, int value) {

@@ -113,8 +113,8 @@ class SplitTest extends EngineFixture {
     }
 
     /**
-     * Like NCCL's childAbortFlag: an abort of the whole communicator ends the operations of its split parts, on all
-     * ranks.
+     * As NCCL does with childAbortFlag, an abort of the whole communicator ends the operations of its split parts, on
+     * all ranks.
      */
     @Test
     void whoAbortsTheWholeAbortsItsParts() throws Exception {

@@ -15,8 +15,8 @@ import org.millrace.transport.Transport;
 import org.millrace.transport.TransportEnd;
 
 /**
- * NET over a {@link WatchedNetwork}, for tests that enable it. The service file with the name of this class is visible
- * only to the threads of these tests.
+ * The transport NET over a {@link WatchedNetwork}. A test enables this transport by {@link #on}. Only the threads of
+ * such a test see the service file that names this class.
  */
 public final class WatchedTransport implements Transport {
 
@@ -33,7 +33,8 @@ public final class WatchedTransport implements Transport {
     public WatchedTransport() {}
 
     /**
-     * Serves all later communicators of this thread, and of threads that it starts.
+     * Enables the transport for later communicators of the calling thread, and of threads that the calling thread
+     * starts.
      *
      * @param place      directory of the shared memory
      * @param needsFlush whether received data is visible only after a flush

@@ -18,9 +18,10 @@ import java.util.TreeSet;
 /**
  * The layout of a struct or union.
  *
- * @param bytes     its size
- * @param alignment its alignment in bytes
- * @param fields    its fields; each is followed by the fields of its type, and an array by its first and last element
+ * @param bytes     size of the struct or union
+ * @param alignment alignment of the struct or union, in bytes
+ * @param fields    fields of the struct or union; each is followed by the fields of its type, and an array by its first
+ *                  and last element
  */
 record Layout(long bytes, long alignment, List<Field> fields) {
 
@@ -35,9 +36,9 @@ record Layout(long bytes, long alignment, List<Field> fields) {
      * A field.
      *
      * @param path   the C expression of the field within its type
-     * @param offset in bytes
-     * @param bytes  its size
-     * @param kind   class of its type; 0 for a struct, a union or an array
+     * @param offset offset of the field in its type, in bytes
+     * @param bytes  size of the field
+     * @param kind   class of the field's type; 0 for a struct, a union or an array
      */
     record Field(String path, long offset, long bytes, int kind) {
     }

@@ -90,27 +90,27 @@ public final class Fuzz {
             case 1 -> input[at] = (byte) random.nextInt(256);
             case 2, 3, 4 -> number(input, at, random);
             case 5 -> input = Arrays.copyOf(input, at);
-            case 6 -> { // longer, by a copy of some of its bytes
+            case 6 -> { // the input gets longer: some of its bytes are copied
                 int bytes = random.nextInt(input.length - at + 1);
                 input = join(input, 0, input.length, input, at, Math.min(bytes, LONGEST - input.length));
             }
-            case 7 -> { // the beginning of this input and the end of another input
+            case 7 -> { // the beginning of this input, then the end of another input
                 byte[] other = pick(recorded, random);
                 int from = random.nextInt(other.length + 1);
                 input = join(input, 0, at, other, from, other.length - from);
             }
-            case 8 -> { // without some of its bytes
+            case 8 -> { // the input loses some of its bytes
                 int bytes = random.nextInt(input.length - at + 1);
                 input = join(input, 0, at, input, at + bytes, input.length - at - bytes);
             }
-            case 9, 10 -> { // a word that was valid in another input
+            case 9, 10 -> { // a word that was valid in another input replaces a word
                 byte[] other = pick(recorded, random);
                 int to = at & -Long.BYTES;
                 int from = random.nextInt(other.length + 1) & -Long.BYTES;
                 int bytes = Math.min(Long.BYTES, Math.min(other.length - from, input.length - to));
                 System.arraycopy(other, from, input, to, bytes);
             }
-            default -> { // some bytes of another input
+            default -> { // some bytes of another input replace bytes
                 byte[] other = pick(recorded, random);
                 int bytes = Math.min(random.nextInt(16) + 1, Math.min(other.length, input.length - at));
                 System.arraycopy(other, random.nextInt(other.length - bytes + 1), input, at, bytes);

@@ -33,6 +33,6 @@ final class NoNetwork implements Network {
 
     @Override
     public void close() {
-        // nothing was opened
+        // This network has opened nothing.
     }
 }

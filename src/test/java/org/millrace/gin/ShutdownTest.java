@@ -65,7 +65,7 @@ class ShutdownTest {
                 left = true;
             }
             while (inner.progress() > 0) {
-                // counts all frames that the peer has received
+                // The loop counts all frames that the peer has received.
             }
             if (left) {
                 throw new PeerClosedException("closed by the peer");

@@ -107,7 +107,8 @@ final class StagedDevice implements StagingBuffers.Copies {
     }
 
     /**
-     * Completes the copies that {@link #holding} has delayed, and clears it. Returns the number of completed copies.
+     * Completes the copies that were held back because of {@link #holding}, and sets {@link #holding} to false. Returns
+     * the number of completed copies.
      */
     int finishHeld() {
         int finished = 0;

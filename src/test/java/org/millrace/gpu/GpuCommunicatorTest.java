@@ -166,7 +166,7 @@ class GpuCommunicatorTest {
                 assertEquals(List.of("cudaHostAlloc", "cudaHostAlloc", "cudaLaunchHostFunc", "cudaMemcpyAsync",
                         "cudaLaunchHostFunc", "cudaMemcpyAsync", "cudaLaunchHostFunc", "cudaLaunchHostFunc",
                         "cudaEventRecord"), order.stream().filter(IN_ORDER::contains).toList());
-                double[] large = new double[1 << 20]; // copied in two pieces
+                double[] large = new double[1 << 20]; // an array of this size is copied in two pieces
                 large[large.length - 1] = 7;
                 communicator.allReduce(Operand.of(large), ReduceOp.SUM, stream)
                         .toCompletableFuture()

@@ -21,8 +21,8 @@ import org.millrace.cuda.NativeBuild;
 import org.millrace.cuda.OwnClassLoader;
 
 /**
- * Native libraries that are missing, broken, of the wrong kind, or bound twice. Checks the message about each library,
- * and the choice among several.
+ * Native libraries that are missing, broken, of the wrong kind, or bound twice. The tests check the message about each
+ * library, and the choice among several libraries.
  */
 @ExtendWith(OwnClassLoader.class)
 class NativeLibraryTest {
@@ -127,7 +127,7 @@ class NativeLibraryTest {
     void aLibraryForAnotherProcessorIsRefused() throws IOException {
         Path file = good(directory.resolve(NAME));
         byte[] bytes = Files.readAllBytes(file);
-        bytes[18] = (byte) (bytes[18] == 8 ? 9 : 8); // field e_machine: MIPS, or another one than MIPS
+        bytes[18] = (byte) (bytes[18] == 8 ? 9 : 8); // the field e_machine: another processor than this one
         Files.write(file, bytes);
         assertTrue(refusal(file.toString()).contains(file + ": "), refusal(file.toString()));
     }

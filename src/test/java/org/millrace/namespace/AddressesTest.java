@@ -33,7 +33,7 @@ class AddressesTest {
 
     @AfterEach
     void end() throws Exception {
-        if (host != null) { // namespaces are not available here
+        if (host != null) { // null if this machine allows no namespaces
             host.close();
         }
     }

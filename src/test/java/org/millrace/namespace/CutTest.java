@@ -115,7 +115,7 @@ class CutTest {
     private TestNetwork network;
     private TestJob job;
     private final long begun = System.nanoTime();
-    /** Host with an unplugged interface, -1 for none. */
+    /** Number of the host with an unplugged interface; -1 if no interface is unplugged. */
     private int unplugged = -1;
     private int unpluggedInterface;
 
@@ -169,7 +169,7 @@ class CutTest {
                 HostProgram.library(), of.job == Job.GIN ? "gin" : "takeover", HOSTS, 1, seed);
     }
 
-    /** The network is cut before a connection exists. */
+    /** The network is cut before the ranks are connected. */
     @ParameterizedTest
     @EnumSource(names = {"TAKEOVER", "GIN"})
     void connectionsAreMadeThoughThereIsNoRouteAtFirst(Job kind) throws Exception {

@@ -27,7 +27,7 @@ class MeetingTest {
     void start() throws Exception {
         zero = TestHost.named("node0");
         one = TestHost.named("node1");
-        // with these additional interfaces, the interface between the hosts has a different number on each host
+        // With this additional interface, the interface between the two hosts has a different number on each host.
         one.run("ip link add other type veth peer name another");
         TestHost.connect(zero, "eth0", one, "eth0");
     }
@@ -35,7 +35,7 @@ class MeetingTest {
     @AfterEach
     void end() throws Exception {
         for (TestHost host : new TestHost[] {zero, one}) {
-            if (host != null) { // namespaces are not available here
+            if (host != null) { // null if this machine allows no namespaces
                 host.close();
             }
         }
@@ -63,7 +63,9 @@ class MeetingTest {
         one.run("ip addr add 10.0.0.2/24 dev eth0");
     }
 
-    /** A host's own name is a loopback address in its {@code /etc/hosts}, as Debian and Ubuntu write this file. */
+    /**
+     * In a host's {@code /etc/hosts}, the host's own name is a loopback address. Debian and Ubuntu write this file so.
+     */
     @Test
     void aHostsOwnNameIsALoopbackAddressThere() throws Exception {
         addresses();

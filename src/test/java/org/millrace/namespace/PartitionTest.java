@@ -109,7 +109,7 @@ class PartitionTest {
 
     @AfterEach
     void end() throws Exception {
-        if (network != null) { // namespaces are not available here
+        if (network != null) { // null if this machine allows no namespaces
             job.close();
             network.close();
         }

@@ -54,7 +54,7 @@ public final class TestHost implements AutoCloseable {
     public static TestHost named(String name) throws IOException {
         try {
             return new TestHost(name);
-        } catch (IOException e) { // unshare is not installed
+        } catch (IOException e) { // The program unshare is not installed.
             skip(e.getMessage());
             throw e;
         }
@@ -133,7 +133,8 @@ public final class TestHost implements AutoCloseable {
     public void close() throws IOException {
         children.add(holder);
         children.forEach(Process::destroyForcibly);
-        for (Process child : children) { // other tests count this process's children
+        // The loop waits for the end of each child, because other tests count this process's children.
+        for (Process child : children) {
             child.onExit().join();
         }
         Files.delete(hosts);

@@ -80,7 +80,7 @@ final class TestJob implements AutoCloseable {
                     take(line, rank);
                 }
             } catch (IOException ended) {
-                // closed by the test
+                // The test has closed the stream.
             }
         });
     }

@@ -27,7 +27,7 @@ import org.millrace.cuda.OwnClassLoader;
 import org.millrace.library.NativeLibrary;
 import org.millrace.nccl.NcclConfig.Option;
 
-/** The calls of a C library that stands in for libnccl: every bound function, every argument. */
+/** Calls to a C library that stands in for libnccl. The test checks every bound function and every argument. */
 @ExtendWith(OwnClassLoader.class)
 @TestMethodOrder(MethodOrderer.OrderAnnotation.class)
 class NcclArgumentsTest {
@@ -275,7 +275,7 @@ class NcclArgumentsTest {
         assertEquals("5a".repeat(UniqueId.BYTES), drawn.toHex());
         NcclCommunicator root = c.grow(6, drawn, null);
         NcclCommunicator other = c.grow(6, null, NcclConfig.DEFAULT);
-        assertEquals(4, root.size()); // the stand-in returns this size
+        assertEquals(4, root.size()); // the stand-in returns 4, whatever the argument
         assertEquals(3, other.rank());
         NcclCommunicator added = nccl.joinGrowing(stubs.device(), drawn, 6, 5, NcclConfig.DEFAULT);
         assertEquals(List.of(5, 6), List.of(added.rank(), added.size()));

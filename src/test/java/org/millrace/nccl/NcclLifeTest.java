@@ -181,7 +181,10 @@ class NcclLifeTest {
         assertFlat("launch", () -> kernel.launch(shape, arguments, stream));
     }
 
-    /** Checks that compiled code allocates nothing. The JVM decides when to compile, so several rounds are allowed. */
+    /**
+     * Checks that compiled code allocates nothing. The JVM decides when it compiles the code, so the round with the
+     * fewest allocated bytes counts.
+     */
     private static void assertFlat(String what, Runnable call) {
         var threads = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
         int calls = 20_000;

@@ -46,6 +46,6 @@ public class HostDevice implements DeviceRegion {
 
     @Override
     public void close() {
-        // the arena frees the memory
+        // The memory's arena frees the memory.
     }
 }

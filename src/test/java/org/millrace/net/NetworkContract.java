@@ -51,7 +51,8 @@ public abstract class NetworkContract extends FrameContract {
                     a.sender().progress();
                     b.sender().progress();
                 }
-                for (int i = 0; i < SEVERAL; i++) { // all frames of a first, although the senders have alternated
+                // Connection a receives all its frames before connection b, although the senders have alternated.
+                for (int i = 0; i < SEVERAL; i++) {
                     a.receiver().progress();
                 }
                 for (int i = 0; i < SEVERAL; i++) {
@@ -117,7 +118,10 @@ public abstract class NetworkContract extends FrameContract {
         assertThrows(ConnectionException.class, () -> network.connect(new byte[3], Connected.newKey()));
     }
 
-    /** Creates the network of a client that has a wrong secret. It may give up sooner than the network under test. */
+    /**
+     * Creates the network of a client that has a wrong secret. This network may give up sooner than the network under
+     * test.
+     */
     protected Network newStranger() {
         return newNetwork();
     }

@@ -15,7 +15,7 @@ class OperationGroupTest {
 
         @Override
         public void prepare(boolean alone) {
-            // The part has nothing to prepare.
+            // This part has nothing to prepare.
         }
 
         @Override

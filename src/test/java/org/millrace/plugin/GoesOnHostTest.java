@@ -112,10 +112,11 @@ class GoesOnHostTest {
         assertEquals(0, outcome.count("ends with status"), outcome.output());
         MatchResult early = open(outcome, SETTLED);
         MatchResult late = open(outcome, losses);
-        // one UCX worker of a lost peer may still wait until the peer has received the sent data
+        // One UCX worker of a lost peer may remain until the peer has received the sent data.
         assertGrowth(early, late, 1, network.startsWith("ucx") ? 12 : 0, outcome);
         assertGrowth(early, late, 2, 3, outcome); // the JVM starts and ends compiler threads
-        assertGrowth(early, late, 3, 20 + 4 * (losses - SETTLED), outcome); // mappings: stacks of kept threads
+        // kept threads have stacks, which are mappings
+        assertGrowth(early, late, 3, 20 + 4 * (losses - SETTLED), outcome);
         assertGrowth(early, late, 4, MAX_KIBIBYTES, outcome);
     }
 

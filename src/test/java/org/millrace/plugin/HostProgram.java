@@ -60,7 +60,7 @@ public final class HostProgram {
                     .orElseThrow(() -> new AssertionError("no line of level " + level + " in:\n" + output));
         }
 
-        /** Returns the lines at level WARN. */
+        /** Returns the output's lines at level WARN. */
         public List<String> warnings() {
             return output.lines().filter(line -> line.startsWith("LOG 2 ")).toList();
         }
@@ -110,7 +110,8 @@ public final class HostProgram {
 
     public static HostProgram compile(String name, String... definitions) throws Exception {
         jar();
-        if (!PlantedFault.NAME.isEmpty()) { // The archive has the classes without the fault.
+        // The class archive contains the classes without the fault, so it is not used.
+        if (!PlantedFault.NAME.isEmpty()) {
             return compileAlone(name, definitions);
         }
         HostProgram takeover = compileAlone("takeover_host", "-DNET_VERSION=12");
@@ -184,8 +185,9 @@ public final class HostProgram {
             Files.createDirectories(target.getParent());
             try (FileChannel lock = FileChannel.open(target.resolveSibling(target.getFileName() + ".lock"),
                     StandardOpenOption.CREATE, StandardOpenOption.WRITE)) {
-                lock.lock(); // released when the file is closed
-                boolean faulty = target.equals(JAR) && !PlantedFault.NAME.isEmpty(); // faults.txt may have changed
+                lock.lock(); // the lock is released when the file is closed
+                // the texts in faults.txt may have changed
+                boolean faulty = target.equals(JAR) && !PlantedFault.NAME.isEmpty();
                 if (faulty || !isFresh(target, sources)) {
                     Path fresh = target.resolveSibling(target.getFileName() + ".new");
                     maker.make(fresh);

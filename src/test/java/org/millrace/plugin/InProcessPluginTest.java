@@ -19,7 +19,8 @@ import org.millrace.plugin.host.CapturedLog;
 import org.millrace.plugin.host.NativeEnvironment;
 
 /**
- * A Java program that loads libnccl. This test opens the plugin and calls its table as libnccl would in this process.
+ * The plugin in the process of a Java program that loads libnccl. This test takes the role of libnccl: it opens the
+ * plugin in this process, and calls the functions in the plugin's table.
  */
 @SuppressWarnings("restricted")
 class InProcessPluginTest {
@@ -30,7 +31,7 @@ class InProcessPluginTest {
 
     @BeforeAll
     static void openAsNcclDoes() throws Throwable {
-        HostProgram.library(); // ensures that the library exists
+        HostProgram.library(); // this call skips the test if the build made no library
         assertTrue(InProcessPlugin.activate());
         assertTrue(InProcessPlugin.activate(), "again");
         assertEquals("1", NativeEnvironment.get("NCCL_NET_PLUGIN_REF_COUNT"));
@@ -89,7 +90,10 @@ class InProcessPluginTest {
         }
     }
 
-    /** An exception that leaves an upcall ends the process. This test completes only if no exception does. */
+    /**
+     * An invalid call of a function in the plugin's table returns an error, and logs a line. If the exception left the
+     * upcall, the process would end.
+     */
     @Test
     void whateverGoesWrongIsAResultAndALine() {
         CapturedLog.begin();

@@ -79,8 +79,8 @@ class LibncclTest {
         }
 
         /**
-         * Asserts that nothing warned. With NCCL_IB_DISABLE=1 libnccl calls its wrapper of InfiniBand nevertheless,
-         * which warns.
+         * Asserts that the output contains no warning. Ignores a warning of NCCL's InfiniBand wrapper, which libnccl
+         * calls even with NCCL_IB_DISABLE=1.
          */
         void assertNoWarning() {
             assertEquals(List.of(),
@@ -161,7 +161,10 @@ class LibncclTest {
         jar = WholeJar.write(BUILT.resolve("classes" + PlantedFault.NAME + ".jar").toAbsolutePath());
     }
 
-    /** Returns the library that the property names, or the one of a Python package; null without both. */
+    /**
+     * Returns the library that the property names, or otherwise the library of a Python package; null if there is
+     * neither.
+     */
     private static Path library() {
         String named = System.getProperty("millrace.nccl");
         return named != null ? Path.of(named)
@@ -224,7 +227,7 @@ class LibncclTest {
         boolean ended = process.waitFor(DEADLINE_SECONDS, TimeUnit.SECONDS);
         List<ProcessHandle> ranks = process.descendants().toList();
         if (!ended) {
-            // The script then removes its files.
+            // On this signal, the script removes its files.
             process.destroy();
             process.waitFor(TERMINATION_SECONDS, TimeUnit.SECONDS);
         }

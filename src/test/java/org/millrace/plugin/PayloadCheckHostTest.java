@@ -10,7 +10,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** {@code MILLRACE_CHECK} under a C host whose connections are taken over. */
+/** The check of payloads by {@code MILLRACE_CHECK}, under a C host with connections that are taken over. */
 @Tag("slow")
 class PayloadCheckHostTest {
 

@@ -91,7 +91,7 @@ class StoppedRankTest {
             }
             assertTrue(read().stream().noneMatch(TracedProcess::failed), output());
         } finally {
-            ranks.destroyForcibly().waitFor(); // the ranks end with it
+            ranks.destroyForcibly().waitFor(); // the ranks end when their host program ends
         }
     }
 }

@@ -24,7 +24,7 @@ public final class WholeJar {
     }
 
     static Path make(Path jar) throws IOException, InterruptedException {
-        HostProgram.library(); // compiles the classes if necessary
+        HostProgram.library(); // this call skips the test if the build made no library
         Path faulty = PlantedFault.NAME.isEmpty() ? null : PlantedFault.compile(PlantedFault.NAME);
         try (JarOutputStream out = new JarOutputStream(Files.newOutputStream(jar), manifest())) {
             for (String entry : System.getProperty("java.class.path").split(":")) {

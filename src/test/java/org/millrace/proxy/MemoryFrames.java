@@ -53,7 +53,7 @@ public final class MemoryFrames {
 
             @Override
             public void close() {
-                // the region holds no resources
+                // The region holds no resources.
             }
         };
     }

@@ -107,7 +107,7 @@ class MemoryProxyTest {
             }
             Piece piece = program.get(next);
             switch (stage) {
-                case 0 -> { // waits for credits, then stores the size before any data (NCCL's waitPeer)
+                case 0 -> { // The kernel waits for credits, and stores the size before any data (NCCL's waitPeer).
                     if (end.sendMem.headAcquire() + ConnectionLayout.SLOTS - (piece.step + piece.steps) < 0) {
                         return;
                     }
@@ -124,7 +124,7 @@ class MemoryProxyTest {
                         stage = 2;
                     }
                 }
-                default -> { // stores tail (NCCL's postPeer); not for LL
+                default -> { // The kernel stores tail (NCCL's postPeer), except for LL.
                     if (piece.protocol != Protocol.LL) {
                         end.recvMem.tailRelease(piece.step + piece.steps);
                     }
@@ -184,7 +184,8 @@ class MemoryProxyTest {
                 return;
             }
             Piece piece = program.get(next);
-            if (piece.step != step) { // returns credits, because the operation's first step was rounded up
+            // The kernel returns the credits of steps that it skips, because the operation's first step is rounded up.
+            if (piece.step != step) {
                 step = piece.step;
                 end.sendMem.headRelease(step);
             }
@@ -202,7 +203,7 @@ class MemoryProxyTest {
         private boolean ready(Piece piece) {
             long slot = layout.slotOffset(piece.protocol, piece.step);
             switch (piece.protocol) {
-                case LL -> { // polls flags, never reads tail
+                case LL -> { // The kernel polls the flags, and never reads tail.
                     for (long at = 0; at < piece.bytes; at += LLLine.BYTES) {
                         if (!LLLine.isReadyAcquire(end.memory, slot + at, LLLine.flag(piece.step))) {
                             return false;

@@ -58,7 +58,7 @@ class OperationProtocolsTest {
 
     private void progress() {
         while (send.progress() + receive.progress() > 0) {
-            // continues until neither proxy has work
+            // The loop ends when neither proxy has work.
         }
     }
 
@@ -85,7 +85,7 @@ class OperationProtocolsTest {
         announce(protocol, 1, null, null);
         from.recvMem().sizeRelease(0, 4 * lineBytes(protocol));
         if (protocol == Protocol.LL128) {
-            from.recvMem().tailRelease(1); // tail overtakes the lines, as it may on some GPUs
+            from.recvMem().tailRelease(1); // Tail becomes visible before the lines, as may happen on some GPUs.
         }
         for (int line : new int[] {2, 0, 3}) {
             storeLine(protocol, 0, line, 1000 + line);
@@ -234,7 +234,7 @@ class OperationProtocolsTest {
 
         @Override
         public void close() {
-            // the region holds no resources
+            // The region holds no resources.
         }
     }
 

@@ -103,7 +103,7 @@ class OperationProxyTest {
 
         void progress() {
             while (send.progress() + receive.progress() > 0) {
-                // continues until neither proxy has work
+                // The loop ends when neither proxy has work.
             }
         }
     }
@@ -165,7 +165,7 @@ class OperationProxyTest {
         pair.announce(8);
         pair.post(4);
         assertEquals(1, pair.send.progress());
-        pair.receive.progress(); // lets the frame of the first slice complete
+        pair.receive.progress(); // the frame of the first slice can now complete
         pair.from.abort.raise();
         pair.post(4);
         assertEquals(0, pair.send.progress());
@@ -199,7 +199,7 @@ class OperationProxyTest {
         pair.announce(8);
         pair.post(4);
         pair.post(4);
-        pair.frames.onOffer(pair.from.abort::raise); // aborts after the pass has read the abort flag
+        pair.frames.onOffer(pair.from.abort::raise); // The abort comes after the pass has read the abort flag.
         assertEquals(2, pair.send.progress());
         assertEquals(2, pair.frames.offered(), "frames of the pass");
         pair.receive.progress();

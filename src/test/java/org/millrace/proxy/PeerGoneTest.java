@@ -58,7 +58,7 @@ class PeerGoneTest {
 
         @Override
         public void close() {
-            // nothing is open
+            // This test double holds no resources.
         }
     }
 
@@ -101,12 +101,12 @@ class PeerGoneTest {
 
         @Override
         public void close() {
-            // nothing is open
+            // This test double holds no resources.
         }
 
         @Override
         public void abort() {
-            // nothing is open
+            // This test double holds no resources.
         }
     }
 
@@ -152,12 +152,12 @@ class PeerGoneTest {
 
         @Override
         public void close() {
-            // nothing is open
+            // This test double holds no resources.
         }
 
         @Override
         public void abort() {
-            // nothing is open
+            // This test double holds no resources.
         }
     }
 

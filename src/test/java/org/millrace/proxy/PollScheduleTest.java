@@ -78,7 +78,7 @@ class PollScheduleTest {
     }
 
     private void passesUntilIdle() {
-        passes(PollSchedule.BUSY_POLLS + 2); // the agent adds some of its connections in each of the first two passes
+        passes(PollSchedule.BUSY_POLLS + 2); // The agent adds some of its connections in each of the first two passes.
     }
 
     private void forgetPolls() {

@@ -18,7 +18,7 @@ class ProxyRemovalTest {
 
     private static final Duration TIMEOUT = Duration.ofSeconds(2);
 
-    private long now = Long.MAX_VALUE - 100; // so late that deadlines wrap
+    private long now = Long.MAX_VALUE - 100; // the clock is about to wrap, so deadlines wrap
     private final ProxyAgent agent = new ProxyAgent("test", () -> {}, () -> now);
 
     /** Connection that reports work in a given number of passes, and is drained when the test decides. */

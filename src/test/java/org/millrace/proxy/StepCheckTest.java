@@ -232,7 +232,7 @@ class StepCheckTest {
             }
             if (place == Place.DESTINATION && step == due) {
                 int protocol = 0;
-                // changes every protocol's slot, including the step's own slot
+                // The loop changes every protocol's slot, including the step's own slot.
                 for (Protocol each : Protocol.values()) {
                     flip(pair.to, LAYOUT.slotOffset(each, step), 1, protocol);
                 }

@@ -104,7 +104,7 @@ class RecordingTest {
         RecordedRun run = RecordingReader.read(directory);
         assertTrue(run.truncated());
         assertEquals(0, run.lost());
-        long capacity = SMALL / RecordFormat.RECORD_BYTES - 1; // all records except the oldest
+        long capacity = SMALL / RecordFormat.RECORD_BYTES - 1; // the oldest record is missing
         assertEquals(capacity, run.steps().size());
         assertEquals(frames, run.steps().getLast().end());
         assertEquals(frames - capacity + 1, run.steps().getFirst().end());
@@ -120,7 +120,7 @@ class RecordingTest {
         Recording recording = recording(SMALL);
         Recorder.Steps steps = recording.connection(identity(Direction.SEND, 0, 1, 0));
         steps.served();
-        for (int frame = 1; frame <= 1000; frame++) { // in this test no thread prepares room for records
+        for (int frame = 1; frame <= 1000; frame++) { // In this test no thread prepares memory for records.
             steps.taken(frame, 1, 2);
             steps.done(frame);
         }

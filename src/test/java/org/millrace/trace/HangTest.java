@@ -273,7 +273,8 @@ class HangTest {
                 Hang.verdicts(readings::remove, QUIET).stream().map(Verdict::cause).toList());
         assertEquals(0, readings.size());
         readings.add(goesOn);
-        assertEquals(List.of(), Hang.verdicts(readings::remove, QUIET)); // without a verdict nothing is read again
+        // Without a verdict the traces are not read again.
+        assertEquals(List.of(), Hang.verdicts(readings::remove, QUIET));
     }
 
     /** Returns two ranks of this process. Three steps were sent, and the second rank has consumed the given number. */
@@ -460,7 +461,7 @@ class HangTest {
                 verdict.sentence());
     }
 
-    /** The direction is the direction as seen by the verdict's rank. */
+    /** A verdict states the direction of a connection as its rank sees the direction. */
     @Test
     void aLinkWithoutAKnownRankHasNoDirection() {
         Link link = new Link(null, end(7, 10, Direction.SEND, 3, 0, NOW), null, null);

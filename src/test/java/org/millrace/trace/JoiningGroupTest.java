@@ -54,7 +54,7 @@ class JoiningGroupTest {
     @Test
     void missingRanksAreNamedToTheRanksThatWait() throws IOException {
         join(0, 7, 3, 5, 6);
-        join(1, 7, 3, 4, 5, 6); // this rank has not learned yet that rank 4 has joined
+        join(1, 7, 3, 4, 5, 6); // This rank has not learned yet that rank 4 has joined.
         assertEquals("Ranks 3, 5 to 6 have not joined: ranks 0 to 2, 4 wait at " + WHERE, sentence());
         Verdict verdict = verdicts(Duration.ZERO).getFirst();
         assertEquals(List.of("not joined", 3L, 0L, WHERE, List.of(3, 5, 6)),
@@ -132,7 +132,7 @@ class JoiningGroupTest {
                         verdicts.getFirst().json().get("pid")));
     }
 
-    /** What rank 0 knew before it stopped or died does not count, and rank 0 is named. */
+    /** The verdict names rank 0, and ignores the trace of rank 0 from before it stopped or died. */
     @ParameterizedTest
     @CsvSource({"DEAD, 'Rank 0 (PID, dead) has'",
             "STOPPED, 'Rank 0 (PID) is stopped (SIGCONT continues it): rank 0 (PID, stopped) has'"})

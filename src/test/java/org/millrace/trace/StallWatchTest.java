@@ -175,7 +175,7 @@ class StallWatchTest {
         StallWatch watch = new StallWatch(() -> true, () -> true, readings::remove, Duration.ofSeconds(1),
                 verdict -> told.add(verdict.cause()));
         for (List<TracedProcess> look : looks) {
-            readings.addAll(List.of(look, look)); // a check reads the traces again if the first reading has a verdict
+            readings.addAll(List.of(look, look)); // A check reads the traces again if the first reading has a verdict.
             watch.look(HangTest.NOW);
             readings.clear();
         }

@@ -19,7 +19,8 @@ import org.millrace.cli.run.RunDeadline;
 
 class OperandMemoryTest {
 
-    private static final long COUNT = (9L << 20) / 4 + 10; // copied to the device in more than two parts
+    // an operand of this size is copied to the device in more than two parts
+    private static final long COUNT = (9L << 20) / 4 + 10;
     private static final long BYTES = COUNT * Float.BYTES;
 
     private static final List<CollectiveCall.Part> WHOLE = List.of(CollectiveCall.Part.reduced(0, COUNT));

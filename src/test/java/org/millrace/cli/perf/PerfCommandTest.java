@@ -141,7 +141,7 @@ class PerfCommandTest {
     }
 
     private static Run hang(String how, String deadline) {
-        // does not use perf(), because that method sets another --deadline
+        // This test does not use perf(), because that method sets another --deadline.
         List<String> arguments = new ArrayList<>(List.of("perf", "all_reduce", "--device", MappedProvider.DEVICE, "-e",
                 "8", "-D", "MILLRACE_FAULT=hang"));
         arguments.addAll(List.of("--deadline", deadline));

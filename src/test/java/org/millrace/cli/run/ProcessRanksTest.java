@@ -30,7 +30,8 @@ class ProcessRanksTest {
                 try {
                     taken.add(new byte[64 << 10]);
                 } catch (OutOfMemoryError none) {
-                    System.exit(0); // as if one thread had died of the error and the main thread had ended normally
+                    // The process ends as if one thread had died of the error and the main thread had ended normally.
+                    System.exit(0);
                 }
             }
         }
@@ -38,7 +39,7 @@ class ProcessRanksTest {
 
     @Test
     void aRankThatRunsOutOfMemorySaysSo() {
-        // the path of java, and the option that all ranks have
+        // The list begins with the path of java and the option that all ranks have.
         List<String> greedy = new ArrayList<>(JavaCommand.of(List.of()).subList(0, 2));
         greedy.addAll(List.of("-Xmx8m", "-XX:TieredStopAtLevel=1", "-cp", System.getProperty("java.class.path"),
                 Greedy.class.getName()));

@@ -113,7 +113,8 @@ class CopyCommandsTest {
         kernel.begin();
         for (int i = 0; i < CopyMailbox.GIVEN; i++) {
             assertTrue(commands.isReady());
-            copy(commands, at(0), at(401), 601, CopyOrder.strict(0)); // unaligned: not for the warp
+            // the addresses are not aligned, so the warp does not make this copy
+            copy(commands, at(0), at(401), 601, CopyOrder.strict(0));
             assertTrue(kernel.look());
         }
         assertTrue(kernel.work(2));
@@ -216,7 +217,7 @@ class CopyCommandsTest {
         assertEquals(seen, copy(commands, at(0), at(16), 8, IN_TURN) != UNSEEN);
         leaving.join();
         assertEquals(seen ? 7 : 0, longAt(0));
-        commands.settle(); // returns at once, because nothing is in flight
+        commands.settle(); // this call returns at once, because nothing is in flight
 
         commands.invite();
         kernel.begin();

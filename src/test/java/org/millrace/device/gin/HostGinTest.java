@@ -227,7 +227,7 @@ class HostGinTest {
             group.run(rank -> {
                 HostGin gin = new HostGin(devices[rank], 1);
                 for (int peer = 0; peer < 3; peer++) {
-                    for (int part = 0; part < 50; part++) { // more gets than a peer answers at a time
+                    for (int part = 0; part < 50; part++) { // more gets than a peer answers at the same time
                         long from = (long) bytes * part / 50;
                         long length = (long) bytes * (part + 1) / 50 - from;
                         gin.get(devices[rank].world(), peer, sources[rank], from, targets[rank],

@@ -38,7 +38,7 @@ class AutoNetworkWithUcxTest extends NetworkContract {
 
     @Override
     protected int framesWithoutAllocation() {
-        return 0; // this JVM has no optimizing compiler, and the chosen network's own test checks its allocation
+        return 0; // This JVM has no optimizing compiler. The test of the chosen network checks the allocation.
     }
 
     @Test

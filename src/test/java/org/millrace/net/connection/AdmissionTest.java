@@ -21,7 +21,7 @@ class AdmissionTest implements Admission.Host<String> {
         return next;
     }
 
-    /** Returns true for a name that begins with "rank". */
+    /** Returns whether the client's name begins with "rank": such a client knows the secret. */
     @Override
     public boolean knowsSecret(String client) {
         return client.startsWith("rank");

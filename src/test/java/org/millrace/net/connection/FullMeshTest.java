@@ -40,7 +40,7 @@ class FullMeshTest {
 
         @Override
         public void close() {
-            // nothing was created
+            // There is no connection to close.
         }
     }
 
@@ -54,7 +54,7 @@ class FullMeshTest {
 
         @Override
         public void close() {
-            // nothing was created
+            // There is no connection to close.
         }
     }
 

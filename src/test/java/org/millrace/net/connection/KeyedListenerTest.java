@@ -226,7 +226,7 @@ class KeyedListenerTest {
             return new IncomingHello(stream, FORMAT, "stranger", deadline) {
                 @Override
                 protected void decode(ByteBuffer hello) {
-                    // this test needs only the key of the hello
+                    // This test needs only the key of the hello.
                 }
             };
         }

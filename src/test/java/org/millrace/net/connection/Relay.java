@@ -59,8 +59,8 @@ public final class Relay implements AutoCloseable {
     public synchronized int cut() throws IOException {
         int count = sockets.size();
         for (Socket socket : sockets) {
-            // set on all sockets before the first close, because after a close a copying thread closes the other socket
-            // of its connection
+            // SO_LINGER 0 makes each close a reset. It is set on all sockets before the first close, because after a
+            // close a copying thread closes the other socket of its connection.
             socket.setSoLinger(true, 0);
         }
         sockets.forEach(Relay::closeQuietly);

@@ -28,7 +28,7 @@ class SilenceClockTest {
     /** The operating system receives data for a thread that waits for a core, so the whole time counts. */
     @Test
     void aThreadWithoutACoreCountsTheWholeTime() {
-        runnable += SECOND; // before the first check
+        runnable += SECOND; // the thread has waited for a core before the first check
         now += SECOND;
         clock.due();
         now += 12 * SECOND;

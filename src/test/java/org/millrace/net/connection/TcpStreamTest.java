@@ -74,7 +74,7 @@ class TcpStreamTest {
     void oneThatWasLostIsNoLongerAsked() throws IOException {
         TcpStream one = watched(client);
         info.find(List.of(one));
-        server.setOption(StandardSocketOptions.SO_LINGER, 0).close(); // a reset
+        server.setOption(StandardSocketOptions.SO_LINGER, 0).close(); // the close is a reset
         client.configureBlocking(true);
         try {
             client.read(ByteBuffer.allocate(1));
@@ -95,7 +95,9 @@ class TcpStreamTest {
         }
     }
 
-    /** @param values pairs of a field's offset and value. All other fields are 0, except that segments have arrived */
+    /**
+     * @param values pairs of a field's offset and value. All other fields are 0, except the count of received segments
+     */
     private void says(int... values) {
         info.bytes.fill((byte) 0);
         info.bytes.set(ValueLayout.JAVA_INT, 140, 7);
@@ -161,11 +163,11 @@ class TcpStreamTest {
         says(PROBES, 2, LAST_ACK, 10_000, LAST_DATA, 10_000, SEGMENTS, 8);
         stream.update(info, SECOND);
         assertTrue(stream.isSilent());
-        says(PROBES, 1, LAST_ACK, 10_000, LAST_DATA, 10_000, SEGMENTS, 9); // a probe that was just sent
+        says(PROBES, 1, LAST_ACK, 10_000, LAST_DATA, 10_000, SEGMENTS, 9); // the only unanswered probe was just sent
         stream.update(info, SECOND);
         assertFalse(stream.isSilent());
-        says(UNACKED, 1, LAST_ACK, 10_000, LAST_DATA, 10_000, SEGMENTS, 10); // new data; the last received data is 10 s
-                                                                             // old
+        // The last received data is 10 s old, and new data was just sent.
+        says(UNACKED, 1, LAST_ACK, 10_000, LAST_DATA, 10_000, SEGMENTS, 10);
         stream.update(info, SECOND);
         assertFalse(stream.isSilent());
     }
@@ -197,7 +199,7 @@ class TcpStreamTest {
         }
     }
 
-    /** An operating system that does not count segments gives no information about received data. */
+    /** An operating system that does not count segments does not show whether data has arrived. */
     @Test
     void withoutACountOfSegmentsNothingIsSaid() throws IOException {
         TcpStream stream = stream();

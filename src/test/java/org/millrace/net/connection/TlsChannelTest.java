@@ -27,7 +27,7 @@ class TlsChannelTest {
     private SocketChannel here;
     private SocketChannel peer;
 
-    /** Counts reads. */
+    /** A stream that counts its reads. */
     private static final class Counted extends FilterSocketChannel {
 
         private int reads;
@@ -78,7 +78,7 @@ class TlsChannelTest {
             peer.write(from);
             here.read(to);
         }
-        peer.read(ByteBuffer.allocate(1)); // the rest of the handshake
+        peer.read(ByteBuffer.allocate(1)); // This read completes the handshake.
         byte[] received = new byte[data.length];
         to.flip().get(received);
         return received;

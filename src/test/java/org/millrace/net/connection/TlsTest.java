@@ -135,7 +135,7 @@ class TlsTest {
                 Relay relay = new Relay(AddressFormat.SOCKET.decode(listener.address()))) {
             AtomicInteger said = new AtomicInteger();
             relay.change(bytes -> {
-                if (said.incrementAndGet() == 2) { // breaks the connection in the handshake
+                if (said.incrementAndGet() == 2) { // the second message belongs to the handshake
                     relay.breakNext(1);
                     throw new UncheckedIOException(new IOException("the connection is broken"));
                 }
@@ -267,7 +267,7 @@ class TlsTest {
         assertTrue(identity(Pem.make(directory.resolve("a"), "ec").settings()).engine(false).getNeedClientAuth());
     }
 
-    /** Every host derives the same certificate from the same secret. */
+    /** All hosts derive the same certificate from a secret. */
     @Test
     void aSecretHasOneCertificate() throws Exception {
         SecretCertificate one = SecretCertificate.of("of the group");

@@ -144,7 +144,7 @@ class TracedPendingTest {
 
             @Override
             public void close() {
-                // nothing to close
+                // There is no connection to close.
             }
         };
         Pending<FrameSender> pending = new TracedPending<>(failing, COMMUNICATOR, 3);

@@ -57,7 +57,8 @@ class LinkSenderTest {
         MemorySegment payload = source.asSlice(0, Math.max(bytes, 8));
         payload.set(ValueLayout.JAVA_LONG, 0, ~word);
         boolean taken = sender.offer(header, bytes == 0 ? null : wire.register(payload), 0);
-        payload.set(ValueLayout.JAVA_LONG, 0, 7); // the sender under test has copied the payload
+        // The change has no effect, because the sender under test has copied the payload.
+        payload.set(ValueLayout.JAVA_LONG, 0, 7);
         return taken;
     }
 

@@ -156,9 +156,9 @@ class PluginFailuresTest {
             Object made = pending.poll();
             assertNull(made);
         } catch (ConnectionException refused) {
-            // the peer has reported the reason of its failure
+            // The peer has refused the connection and has stated the reason.
         } catch (IllegalStateException ended) {
-            // the failure has closed this connection attempt
+            // An earlier failure has closed this connection attempt.
         }
     }
 
@@ -247,7 +247,7 @@ class PluginFailuresTest {
 
     @Test
     void memoryThatCannotBeRegisteredIsNamed() {
-        plugin.with("fail=regMr:3:1"); // each end first registers its own memory, which succeeds
+        plugin.with("fail=regMr:3:1"); // each end has registered its own memory before
         try (Network network = plugin.open();
                 Arena arena = Arena.ofShared();
                 MemoryRegion memory = network.register(arena.allocate(1 << 20));

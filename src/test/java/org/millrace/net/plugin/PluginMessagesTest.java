@@ -63,7 +63,7 @@ class PluginMessagesTest {
     @Test
     void payloadsThatWaitTogetherAreReceivedTogether() {
         assertEquals(2, groupsOfSix(8)); // one receive of four buffers (the maximum), and one of two buffers
-        assertEquals(3, groupsOfSix(2)); // NCCL_NET_MAX_RECVS=2
+        assertEquals(3, groupsOfSix(2)); // with NCCL_NET_MAX_RECVS=2, three receives of two buffers
         assertEquals(0, groupsOfSix(1));
     }
 
@@ -161,7 +161,8 @@ class PluginMessagesTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"nocuda", "fail=regMr:2:1"}) // the receiver's own memory is registered first
+    // the second call fails: the first registers the receiver's own memory
+    @ValueSource(strings = {"nocuda", "fail=regMr:2:1"})
     void memoryOfADeviceThatThePluginDoesNotTakeIsLeftToStaging(String words) {
         plugin.with(words);
         try (Warnings warnings = new Warnings(PluginNetwork.class.getPackageName());
@@ -234,7 +235,8 @@ class PluginMessagesTest {
             assertEquals(ends + 4, plugin.count(Count.REGISTERED));
             first.close();
             assertEquals(ends + 1, plugin.count(Count.REGISTERED));
-            MemoryRegion third = network.register(arena.allocate(100)); // reuses the number of the first region
+            // the third region has the number of the first region
+            MemoryRegion third = network.register(arena.allocate(100));
             a.sender().offer(header(100), third, 0);
             a.nextHeader();
             a.receiver().accept(third, 0);

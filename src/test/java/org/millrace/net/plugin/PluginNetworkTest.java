@@ -33,7 +33,7 @@ class PluginNetworkTest extends NetworkContract {
 
     @Override
     protected int framesWithoutAllocation() {
-        return 50_000; // few, because the plugin makes several system calls for each frame
+        return 50_000; // The number is small, because the plugin makes several system calls for each frame.
     }
 
     @AfterEach

@@ -64,7 +64,7 @@ class CorruptedRingTest {
             header.payloadBytes(4 * RING);
             ring.sender().offer(header, memory, 0);
             while (ring.sender().progress() > 0) {
-                // Continues until the ring is full.
+                // The loop ends when the ring is full.
             }
             ring.receiver().poll();
             ring.receiver().accept(memory, 0);

@@ -17,7 +17,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.millrace.agent.IdleStrategy;
 
-@Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD) // no interrupt ends a sleep
+@Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD) // an interrupt does not end a sleep
 class DoorbellTest {
 
     /**
@@ -110,7 +110,7 @@ class DoorbellTest {
             }
             assertEquals(100, polled.size());
             heap.doorbell().addSilent(-1);
-            idle.idle(0); // yields, and does not poll
+            idle.idle(0); // the rank yields its core, and does not poll
             assertEquals(100, polled.size());
         }
     }

@@ -261,7 +261,7 @@ class InPlaceTest {
         try (RingPair ring = RingPair.make(OPTIONS, 0, real -> new Spoiled(real) {
             @Override
             long spoil(long address, long bytes) {
-                return -3; // ESRCH
+                return -3; // ESRCH: no such process
             }
         })) {
             MemoryRegion memory = memory(ring, LENGTH);
@@ -368,7 +368,7 @@ class InPlaceTest {
             receive(ring, 1);
             assertEquals(2, reader[0].calls);
             assertEquals(-1, expected.mismatch(in.segment()));
-            // the connection continues to work
+            // The connection still works.
             ring.sender().offer(header(LENGTH), out[0], 0);
             ring.receiver().poll();
             ring.receiver().accept(in, 0);
@@ -394,7 +394,7 @@ class InPlaceTest {
                 long line = RingLayout.DATA_OFFSET + frame * (FrameLayout.HEADER_BYTES + RingLayout.ALIGNMENT)
                         + FrameLayout.HEADER_BYTES;
                 places[frame] = ring.ring().getLong(line + FrameLayout.MOVED_OFFSET);
-                if (frame % 2 == 1) { // two payloads are unread at a time
+                if (frame % 2 == 1) { // two payloads are unread before they are read together
                     for (int read = frame; read <= frame + 1; read++) {
                         ring.receiver().poll();
                         ring.receiver().accept(in, 0);

@@ -180,7 +180,7 @@ class RingFuzzTest {
         pair.receiver().poll();
         pair.receiver().accept(memory, 0);
         while (pair.sender().progress() > 0) {
-            // Continues until the ring is full.
+            // The loop ends when the ring is full.
         }
     }
 

@@ -71,7 +71,7 @@ class RingWrapTest {
      */
     private static void fillRing(RingPair ring) {
         while (ring.sender().progress() > 0) {
-            // Continues until there is no room for a piece.
+            // The loop ends when the ring has no room for a piece.
         }
     }
 

@@ -62,7 +62,7 @@ class SealedRingTest {
                         found.add(each);
                     }
                 } catch (IOException closed) {
-                    // The descriptor of the listing itself.
+                    // This is the descriptor of the listing itself, which is closed already.
                 }
             }
         }

@@ -129,7 +129,7 @@ public final class ShmPeer implements AutoCloseable {
         try {
             input.readLine();
         } catch (IOException ended) {
-            // A failed read counts as the end of the input.
+            // A failed read has the same effect as the end of the input.
         }
         Runtime.getRuntime().halt(1);
     }

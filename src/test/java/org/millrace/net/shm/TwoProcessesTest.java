@@ -160,7 +160,7 @@ class TwoProcessesTest {
             while (peer.receiver().poll() == null) {
                 peer.sender().progress();
             }
-            peer.receiver().accept(memory, 0); // the receiver reads one of several pieces
+            peer.receiver().accept(memory, 0); // the receiver reads only the first of several pieces
             peer.process().destroyForcibly().waitFor();
             assertLost(Connected.failureOf(peer.receiver()::progress), peer);
             assertEquals(0, peer.receiver().framesCompleted());

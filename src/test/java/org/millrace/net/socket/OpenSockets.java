@@ -22,7 +22,7 @@ public record OpenSockets(Set<String> numbers) {
                 try {
                     numbers.add(Files.readSymbolicLink(each).toString());
                 } catch (NoSuchFileException closedMeanwhile) {
-                    // the descriptor is not open
+                    // The descriptor was closed after the listing.
                 }
             }
         }

@@ -224,7 +224,7 @@ class OrderlyEndTest {
     /** Senders without a stream are closed one after the other. All closes share one waiting time. */
     @Test
     void sendersThatAreClosedWithoutAStreamGiveUpSoon() throws IOException {
-        Reconnector reconnector = Reconnector.shared(options(false)); // the reconnector of the network below
+        Reconnector reconnector = Reconnector.shared(options(false)); // the network below uses this reconnector
         try (Arena arena = Arena.ofShared(); SocketNetwork network = new SocketNetwork(options(false))) {
             MemoryRegion memory = network.register(arena.allocate(BYTES));
             List<Connected> all = new ArrayList<>();

@@ -133,7 +133,7 @@ class RailHandshakeTest {
                 while (!accepting.isComplete()) {
                     other.poll();
                 }
-                client.setSoLinger(true, 0); // a reset
+                client.setSoLinger(true, 0); // the close is a reset
             }
             String end = ":%04X 01 ".formatted(port);
             while (Files.readString(Path.of("/proc/net/tcp")).contains(end)) {

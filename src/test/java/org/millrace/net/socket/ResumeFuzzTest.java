@@ -102,7 +102,7 @@ class ResumeFuzzTest {
             check();
             reconnector.connections.values().forEach(end -> assertEquals(0, end.epoch(0), "somebody has the stream"));
             ((FrameSender.Railed) ends.sender()).cutRail(0);
-            // more frames than the socket buffers can have held when the stream was cut
+            // The loop sends more frames than the socket buffers had room for when the stream was cut.
             while (reconnector.connections.values().stream().anyMatch(end -> end.epoch(0) == 0)) {
                 sending.step();
                 receiving.step();
@@ -140,7 +140,7 @@ class ResumeFuzzTest {
                 client.shutdownOutput();
                 answer = client.getInputStream().readNBytes(ResumeFormat.ANSWER_BYTES);
             } catch (IOException dropped) {
-                // the port closed the stream, as expected
+                // The port has closed the stream, as expected.
             }
             assertEquals(0, answer.length, "it was answered");
         }

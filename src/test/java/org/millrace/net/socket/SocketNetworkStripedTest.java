@@ -15,6 +15,6 @@ class SocketNetworkStripedTest extends NetworkContract {
 
     @Override
     protected int framesWithoutAllocation() {
-        return 100_000; // few frames, because copies take most of the time
+        return 100_000; // The number is small, because copies take most of the time.
     }
 }

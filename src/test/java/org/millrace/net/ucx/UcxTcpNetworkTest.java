@@ -21,6 +21,6 @@ class UcxTcpNetworkTest extends NetworkContract {
 
     @Override
     protected int framesWithoutAllocation() {
-        return 50_000; // each frame is a system call
+        return 50_000; // The number is small, because each frame is a system call.
     }
 }

@@ -17,7 +17,7 @@ import org.millrace.abi.gin.GinDescriptorFormat;
 import org.millrace.gin.GinServed;
 import org.millrace.plugin.host.CapturedLog;
 
-/** Operations that are executed before the first kernel posts. */
+/** The warm-up of GIN, which executes operations before the first kernel posts. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 @Tag("slow")
 class GinWarmUpTest {

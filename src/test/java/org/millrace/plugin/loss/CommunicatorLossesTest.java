@@ -27,7 +27,7 @@ class CommunicatorLossesTest {
     private Reply reply = Reply.NOT_ASKED;
     private boolean owes;
     private boolean isJava;
-    /** Time that the device has been busy, in milliseconds. Negative for a host without a device. */
+    /** Time that the device has been busy, in milliseconds. Negative if the host has no device. */
     private long busyMillis = -1;
 
     private final LossWatch watch = new LossWatch(() -> now, new LossWatch.Reaction() {
@@ -130,7 +130,7 @@ class CommunicatorLossesTest {
         lose("A", false);
         after(0);
         losses.ending(peer -> {});
-        lose("B", false); // a loss by the teardown does not count
+        lose("B", false); // A loss that the teardown causes does not count.
         after(60_000);
         assertEquals(List.of("A"), told);
         assertEquals(0, ends);
@@ -206,7 +206,7 @@ class CommunicatorLossesTest {
      * repeated.
      */
     @Test
-    void whoAsksIsLookedForAgainAndAgain() {
+    void theSearchForCallersOfTheErrorFunctionIsRepeated() {
         lose("A", false);
         for (int i = 0; i < 100; i++) {
             after(20);

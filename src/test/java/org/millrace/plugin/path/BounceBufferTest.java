@@ -24,7 +24,7 @@ class BounceBufferTest {
 
             @Override
             public void close() {
-                // the memory belongs to the test's arena
+                // The memory belongs to the test's arena.
             }
         });
     }

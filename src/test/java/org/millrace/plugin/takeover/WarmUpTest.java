@@ -17,7 +17,7 @@ import org.millrace.plugin.host.ProxyThreads;
 import org.millrace.plugin.path.NetEndpoint;
 import org.millrace.proxy.ProxyAgent;
 
-/** Work that is done before NCCL's first step, so that the step is fast. */
+/** The warm-up of a takeover: work before NCCL's first step, so that this step is fast. */
 class WarmUpTest {
 
     private static final Map<String, String> SETTINGS = Map.of("MILLRACE_NET", "shm", "NCCL_SOCKET_IFNAME", "lo");
