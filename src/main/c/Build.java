@@ -88,7 +88,7 @@ final class Build {
         try {
             exit = new ProcessBuilder(command).inheritIO().start().waitFor();
         } catch (IOException e) {
-            Files.deleteIfExists(library); // an earlier library, of older sources
+            Files.deleteIfExists(library); // the library of an earlier build, from older sources
             if (System.getenv("CC") != null) {
                 System.err.println("The NCCL plugin was not built: CC names a C compiler that cannot be started: " + e
                         .getMessage() + ".");

@@ -7,7 +7,7 @@
 /* Finds the libnccl that calls the plugin, by its logger. */
 void millraceFindNccl(ncclDebugLogger_t logFunction);
 
-/* Records a communicator that NCCL has created: context is the network's, communicator is its hash. */
+/* Records a communicator that NCCL has created: context is the network's context for it, communicator is its hash. */
 void millraceCommunicatorBegins(void *context, uint64_t communicator);
 
 /* Removes a communicator that NCCL destroys. */

@@ -28,7 +28,10 @@ static int slurp(const char *path, char *text, size_t size) {
   return length > 0;
 }
 
-/* Returns the cores of the quota of a control group's directory, rounded up; INT_MAX for none. */
+/*
+ * Returns the number of cores that the quota in a control group's directory permits, rounded up; INT_MAX without a
+ * quota.
+ */
 static int quota_of(const char *directory) {
   char path[PATH_MAX], text[64];
   long quota = -1, period = 0;
@@ -45,8 +48,8 @@ static int quota_of(const char *directory) {
 }
 
 /*
- * Returns the cores of the quota of the process's control group, of version 2 or 1. In a container, the root directory
- * of control groups is the container's own group.
+ * Returns the number of cores that the quota of the process's control group permits, for version 2 or 1 of control
+ * groups. In a container, the root directory of control groups is the container's own group.
  */
 static int quota(void) {
   char text[4096], directory[PATH_MAX], *rest = NULL;

@@ -206,7 +206,7 @@ static void *replacement(const char *name, int libjava) {
 /* Parts of a loaded library, from its dynamic section. */
 struct library {
   const struct dl_phdr_info *info;
-  uintptr_t relro, relro_end; /* read-only since it was loaded */
+  uintptr_t relro, relro_end; /* range that is read-only after loading */
   const ElfW(Sym) *symbols;
   const char *names;
   int libjava;

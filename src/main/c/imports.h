@@ -25,10 +25,15 @@ struct millraceObject {
   size_t bytes[2];
 };
 
-/* Describes an object. Returns 0 if it has no imports. Valid during a callback of dl_iterate_phdr. */
+/*
+ * Describes an object. Returns 0 if it has no imports. The description is valid during a callback of dl_iterate_phdr.
+ */
 int millraceReadObject(const struct dl_phdr_info *info, struct millraceObject *object);
 
-/* Adds the tables that a dynamic section names to an object with a base. Returns 0 if the object has no imports. */
+/*
+ * Adds to an object, whose base is set, the tables that a dynamic section names. Returns 0 if the object has no
+ * imports.
+ */
 int millraceReadTables(struct millraceObject *object, const ElfW(Dyn) *dynamic);
 
 /* Returns whether an address lies in an object. */

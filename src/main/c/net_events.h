@@ -12,7 +12,7 @@ void netEventsUse(ncclProfilerCallback_t function);
 
 /*
  * Begins events for messages that were posted on a connection as one request. If a profiler accepts any event, the
- * request is replaced by the number of a place.
+ * request is replaced by a number that identifies the stored events.
  */
 void netEventStart(void *comm, int count, void **parents, int receives, const size_t *bytes, void **request);
 

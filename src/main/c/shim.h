@@ -71,7 +71,7 @@ enum millraceVendor millraceVendor(const void *code, const char **path);
  */
 int millraceWarnLevel(const void *code);
 
-/* The library that calls the enclosing function of a table. */
+/* The library that calls the function in which this macro is used. */
 #define MILLRACE_CALLER millraceLibrary(__builtin_return_address(0))
 
 /* Registers the deletion of files in shared memory at exit: files of this process, and files of dead processes. */
@@ -119,7 +119,7 @@ void millraceCheckFaults(int count);
   MILLRACE_PICK(__VA_ARGS__, MILLRACE_13, MILLRACE_12, MILLRACE_11, MILLRACE_10, MILLRACE_9, MILLRACE_8,          \
                 MILLRACE_7, MILLRACE_6, MILLRACE_5, MILLRACE_4, MILLRACE_3, MILLRACE_2, MILLRACE_1, )(__VA_ARGS__)
 
-/* A call that is first checked against the function's type. */
+/* Calls a Java function. The compiler checks the arguments against the function's type. */
 #define MILLRACE_CALL(call, function, ...)                                                                        \
   ((void)sizeof(((const struct millraceUpcalls *)NULL)->function(__VA_ARGS__)),                                   \
    (call)((int)(offsetof(struct millraceUpcalls, function) / sizeof(millraceCall_t)),                             \

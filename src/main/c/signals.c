@@ -194,7 +194,7 @@ static struct sigaction *get_action(int signal) {
   return !action ? NULL : current(action)->sa_handler == SIG_DFL ? &by_default : &to_program;
 }
 
-/* The JVM looks for libjsig's functions in the whole process. */
+/* Replaces dlsym for the JVM, which looks for libjsig's functions in the whole process. */
 static void *dlsym_of_jvm(void *handle, const char *name) {
   static const struct {
     const char *name;

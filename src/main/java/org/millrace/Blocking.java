@@ -30,7 +30,7 @@ final class Blocking {
 
     private Blocking() {}
 
-    /** The stream of operations on which a caller waits. */
+    /** A stream for the operations of one call, whose caller waits for them. */
     private static final class OwnStream implements AutoCloseable {
 
         final DeviceStream stream;
@@ -41,7 +41,8 @@ final class Blocking {
         }
 
         /**
-         * Leaves the operations to the device. The returned stage completes after the operations and the deferred work.
+         * Leaves the operations to the device and does not wait for them. The returned stage completes after the
+         * operations and the deferred work.
          */
         CompletionStage<Void> leave(List<Runnable> behind) {
             isLeft = true;
@@ -321,7 +322,7 @@ final class Blocking {
     /** Exchanges bytes, and returns the objects that this rank has received. */
     private static <T> List<T> received(Communicator communicator, IntFunction<byte @Nullable []> sent,
             IntPredicate receivesFrom, long[] lengths, Serializer<T> serializer) {
-        // an array for each rank: one array could be too small for the bytes of all ranks
+        // an array for each rank, because the bytes of all ranks may not fit into one Java array
         byte[][] all = new byte[lengths.length][];
         for (int rank = 0; rank < all.length; rank++) {
             all[rank] = receivesFrom.test(rank) ? new byte[length(lengths[rank])] : null;

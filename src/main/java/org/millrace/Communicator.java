@@ -62,7 +62,8 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
      * @param type    element type; both segments must be aligned to its size
      * @param op      the reduction
      * @param stream  stream of the operation
-     * @throws IllegalArgumentException if a segment is closed, too small, misaligned or overlaps the other in part
+     * @throws IllegalArgumentException if a segment is closed, too small, misaligned or partly overlaps the other
+     *                                  segment
      * @throws MillraceException        if the communicator has failed or is closed
      */
     void allReduce(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op,
@@ -285,10 +286,10 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
      * Every living rank calls this method. The ranks keep their order and are numbered from 0 without gaps.
      *
      * <p>
-     * This communicator is revoked and closed first: its operations fail on all ranks, and nothing of this process
+     * This communicator is revoked and closed first: its operations fail on all ranks, and no thread of this process
      * accesses an operand when this method returns or throws. The new communicator has a device of its own, new
-     * connections and new shared memory, which an excluded rank cannot access. Copy data out of memory of the old
-     * device before this device is used with the new communicator.
+     * connections and new shared memory, which an excluded rank cannot access. Data in memory of the old device must be
+     * copied before the new communicator can use it.
      *
      * <p>
      * A rank is dead if its process has ended, or if it has closed or aborted this communicator. This method waits for
@@ -306,8 +307,8 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
      * @throws ExcludedException        if other ranks continue without this rank, or may do so
      * @throws AbortedException         if this rank has closed, aborted or shrunk this communicator before. It then
      *                                  counts as dead, and the other ranks continue without it
-     * @throws DeadlineException        if the same new group was not completed in time twice; the peer is the missing
-     *                                  rank. Other reasons have exceptions of their own
+     * @throws DeadlineException        if two attempts to complete the same new group missed their deadline; the peer
+     *                                  is the missing rank. Other failures have other exceptions
      * @throws MillraceException        if the device of this communicator cannot be shrunk
      */
     default Communicator shrink(Duration deadline) {

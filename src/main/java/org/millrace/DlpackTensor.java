@@ -110,7 +110,7 @@ public final class DlpackTensor implements AutoCloseable {
                 (managed.get(ValueLayout.JAVA_LONG, VERSIONED_FLAGS) & READ_ONLY) != 0);
     }
 
-    @SuppressWarnings("restricted") // the caller of the public methods is responsible for the address
+    @SuppressWarnings("restricted") // safe if the caller of the public methods passes a valid address
     private static MemorySegment struct(long address, long bytes) {
         if (address == 0) {
             throw new IllegalArgumentException("the address of a DLPack tensor is 0");

@@ -48,7 +48,7 @@ public final class JoinBuilder {
     /**
      * Sets the meeting place of the ranks.
      *
-     * @param where the same for all ranks: {@code file:PATH} or {@code tcp:HOST:PORT}
+     * @param where meeting place, the same for all ranks: {@code file:PATH} or {@code tcp:HOST:PORT}
      * @return this
      */
     public JoinBuilder rendezvous(String where) {
@@ -59,7 +59,7 @@ public final class JoinBuilder {
     /**
      * Sets this rank's number.
      *
-     * @param number 0 to {@code size - 1}
+     * @param number this rank's number, 0 to {@code size - 1}
      * @return this
      */
     public JoinBuilder rank(int number) {
@@ -70,7 +70,7 @@ public final class JoinBuilder {
     /**
      * Sets the number of ranks.
      *
-     * @param ranks 1 or more
+     * @param ranks number of ranks, 1 or more
      * @return this
      */
     public JoinBuilder size(int ranks) {
@@ -81,7 +81,7 @@ public final class JoinBuilder {
     /**
      * Sets the device of the operations: {@code MILLRACE_DEVICE}.
      *
-     * @param name {@code "host"}, {@code "cuda"}, {@code "auto"}, or another provider's device
+     * @param name name of the device: {@code "host"}, {@code "cuda"}, {@code "auto"}, or another provider's device
      * @return this
      */
     public JoinBuilder device(String name) {
@@ -91,7 +91,8 @@ public final class JoinBuilder {
     /**
      * Sets the network: {@code MILLRACE_NET}.
      *
-     * @param name {@code "auto"}, {@code "shm"}, {@code "socket"}, {@code "ucx"}, or {@code "plugin:PATH"}
+     * @param name name of the network: {@code "auto"}, {@code "shm"}, {@code "socket"}, {@code "ucx"}, or {@code
+     *             "plugin:PATH"}
      * @return this
      */
     public JoinBuilder network(String name) {
@@ -131,7 +132,7 @@ public final class JoinBuilder {
     /**
      * Sets the maximum number of polling threads of this rank: {@code MILLRACE_THREADS}.
      *
-     * @param most 1 or more
+     * @param most maximum number of threads, 1 or more
      * @return this
      */
     public JoinBuilder threads(int most) {
@@ -141,8 +142,8 @@ public final class JoinBuilder {
     /**
      * Sets the number of channels: {@code NCCL_MIN_NCHANNELS} and {@code NCCL_MAX_NCHANNELS}.
      *
-     * @param least 1 or more
-     * @param most  {@code least} or more
+     * @param least minimum number of channels, 1 or more
+     * @param most  maximum number of channels, {@code least} or more
      * @return this
      */
     public JoinBuilder channels(int least, int most) {
@@ -162,7 +163,7 @@ public final class JoinBuilder {
     /**
      * Sets the allowed algorithms of collectives: {@code NCCL_ALGO}.
      *
-     * @param names such as {@code "ring"} and {@code "tree"}; the same for all ranks
+     * @param names names of algorithms, such as {@code "ring"} and {@code "tree"}; the same for all ranks
      * @return this
      */
     public JoinBuilder algorithms(String... names) {
@@ -172,7 +173,7 @@ public final class JoinBuilder {
     /**
      * Sets the allowed protocols of collectives: {@code NCCL_PROTO}.
      *
-     * @param names {@code "LL"}, {@code "LL128"}, {@code "Simple"}; the same for all ranks
+     * @param names names of protocols: {@code "LL"}, {@code "LL128"}, {@code "Simple"}; the same for all ranks
      * @return this
      */
     public JoinBuilder protocols(String... names) {
@@ -319,7 +320,7 @@ public final class JoinBuilder {
      * @throws MillraceException        see {@link #join} and {@link Communicator#close}
      */
     public <X extends Exception> void run(RankProgram<X> program) throws X {
-        // Refused before the join, so that no other rank waits for this rank.
+        // A missing program is refused before the join, so that no other rank waits for this rank.
         Objects.requireNonNull(program, "the program is null");
         try (Communicator communicator = join()) {
             try {
@@ -349,7 +350,7 @@ public final class JoinBuilder {
      *                                  exceptions are of this class, the first exception. The exceptions of the other
      *                                  ranks, usually consequences of the first one, are suppressed in it
      */
-    @SuppressWarnings("unchecked") // a rank's thread throws only this type or unchecked exceptions
+    @SuppressWarnings("unchecked") // a rank's thread throws only X or unchecked exceptions
     public <X extends Exception> void runLocally(int ranks, RankProgram<X> program) throws X {
         Objects.requireNonNull(program, "the program is null");
         if (ranks < 1) {

@@ -129,7 +129,8 @@ record JoinEnvironment(String rendezvous, int rank, int size, boolean isLaunched
             return new JoinEnvironment(rendezvous(variables, launcher, size), rank, size, true);
         }
         for (Launcher other : LAUNCHERS) {
-            // A batch script of Slurm has the number of the job's tasks, but is a single process outside of any step.
+            // In a batch script, Slurm also sets the number of the job's tasks. But the script is a single process and
+            // belongs to no step.
             boolean isScript = other.name.equals("Slurm") && variables.apply("SLURM_STEP_ID") == null;
             if (!isScript && (differs(variables.apply(other.rank), "0") || differs(variables.apply(other.size), "1"))) {
                 throw new IllegalArgumentException(pair(variables, launcher) + " describe a group of one rank, and "
@@ -170,7 +171,7 @@ record JoinEnvironment(String rendezvous, int rank, int size, boolean isLaunched
         String address = text(variables, "MASTER_ADDR");
         String port = text(variables, "MASTER_PORT");
         if (address != null && port != null) {
-            // the store of torchrun listens at MASTER_PORT, so the next port is used
+            // torchrun's store listens at MASTER_PORT, so rank 0 uses the next port
             boolean taken = "true"
                     .equals(String.valueOf(text(variables, "TORCHELASTIC_USE_AGENT_STORE")).toLowerCase(Locale.ROOT));
             String host = address.indexOf(':') < 0 || address.startsWith("[") ? address : '[' + address + ']';
@@ -207,7 +208,7 @@ record JoinEnvironment(String rendezvous, int rank, int size, boolean isLaunched
                 return number;
             }
         } catch (NumberFormatException notOne) {
-            // Falls through: the exception below reports the value.
+            // The exception below reports this value, too.
         }
         throw new IllegalArgumentException(name + "=" + value + ": a number of 0 or more is expected");
     }

@@ -138,7 +138,7 @@ public final class Millrace {
      *
      * @throws MillraceException if native access is denied; the message has the missing command-line option
      */
-    @SuppressWarnings("restricted") // the restricted call is the purpose of this method
+    @SuppressWarnings("restricted") // the restricted call shows whether native access is permitted
     public static void requireNativeAccess() {
         try {
             MemorySegment.NULL.reinterpret(0);

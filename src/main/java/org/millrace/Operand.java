@@ -256,7 +256,7 @@ public final class Operand {
         return of(buffer, buffer.order(), DataType.INT64);
     }
 
-    /** Returns a buffer's elements from position to limit, with this type and byte order. */
+    /** Returns a buffer's elements from position to limit, with the given type and byte order. */
     private static Operand of(Buffer buffer, ByteOrder order, DataType type) {
         if (type.bytes() > 1 && order != ByteOrder.nativeOrder()) {
             throw new IllegalArgumentException("the buffer's elements of " + type.bytes() + " bytes are " + order

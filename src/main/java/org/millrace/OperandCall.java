@@ -277,7 +277,7 @@ final class OperandCall {
     }
 
     private void end(CompletableFuture<Void> stage, @Nullable Throwable thrown) {
-        // No kernel of the stream runs any more, so none of them looks up this memory.
+        // No kernel of the stream runs any longer, so no kernel looks up this address.
         HeapAddress.release(sent);
         HeapAddress.release(received);
         if (thrown == null) {

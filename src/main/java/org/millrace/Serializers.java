@@ -92,7 +92,7 @@ final class Serializers {
         return parts;
     }
 
-    /** @param owner declaration of the type, for messages */
+    /** @param owner class, or component of a record, that has the type; for messages */
     static Serializer<?> of(Type type, String owner, Map<Type, Serializer<?>> known) {
         Serializer<?> simple = SIMPLE.getOrDefault(type, known.get(type));
         if (simple != null) {

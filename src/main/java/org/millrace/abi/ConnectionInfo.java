@@ -50,7 +50,7 @@ public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, Sen
      * an arena does not interrupt an access. The owner must not free the memory before all threads that poll it have
      * stopped.
      */
-    @SuppressWarnings("restricted") // the new segment has the bounds of the given memory
+    @SuppressWarnings("restricted") // safe: the new segment has the bounds of the given memory
     public static MemorySegment unscoped(MemorySegment owned) {
         return MemorySegment.ofAddress(owned.address()).reinterpret(owned.byteSize());
     }

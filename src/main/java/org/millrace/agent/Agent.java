@@ -11,7 +11,7 @@ public interface Agent {
      * thread has slept, or may sleep after that pass.
      */
     default void serveAll() {
-        // Most agents do the same in every pass.
+        // Does nothing by default, because most agents serve all their objects in every pass.
     }
 
     /** {@return a name for the thread and for messages, for instance {@code "proxy-0"}} */
@@ -25,6 +25,6 @@ public interface Agent {
 
     /** Tells the agent that no more passes follow. Called once on its thread, as the last call. */
     default void onClose() {
-        // Most agents have nothing to complete or to release.
+        // Does nothing by default, because most agents have nothing to complete or to release.
     }
 }

@@ -314,7 +314,7 @@ public final class HelpedAgent implements Agent, IdleStrategy {
         return left(start, nanos) <= 0 || Thread.currentThread().isInterrupted();
     }
 
-    /** Returns the remaining time of a wait, in nanoseconds; not positive if the time is over. */
+    /** Returns the remaining time of a wait, in nanoseconds; 0 or less if the time is over. */
     private static long left(long start, long nanos) {
         return nanos - (System.nanoTime() - start);
     }

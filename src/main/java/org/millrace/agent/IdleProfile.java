@@ -26,13 +26,13 @@ import org.millrace.foreign.CFunction;
  */
 public enum IdleProfile {
     /**
-     * For a thread of the program that has enqueued work and waits for the work's completion. The wait may be short or
-     * long.
+     * Profile for a thread of the program that has enqueued work and waits for the work's completion. The wait may be
+     * short or long.
      */
     COMPLETION(() -> new Backoff(null, 1_000, 100, 10_000, 1_000_000, Sleeper.PARK, PollingThreads.OF_PROCESS)),
     /**
-     * For a thread that waits until another thread makes room or leaves. The waiting thread should offer its core to
-     * the other thread.
+     * Profile for a thread that waits until another thread makes room or leaves. The waiting thread should offer its
+     * core to the other thread.
      */
     ROOM(() -> new Backoff(100, 100, 10_000, 1_000_000));
 

@@ -3,7 +3,7 @@ package org.millrace.agent;
 /** Action of a polling thread after a pass. One instance serves one thread. */
 public interface IdleStrategy {
 
-    /** Called after every pass. */
+    /** Lets the thread spin, yield or sleep. Called after every pass, with the pass's amount of work. */
     void idle(int workCount);
 
     /** Returns whether the thread has slept in the last call of {@link #idle}. Called by the thread. */
@@ -13,7 +13,7 @@ public interface IdleStrategy {
 
     /** Announces work, so that a sleeping thread need not sleep to the end of its time. Callable from any thread. */
     default void wake(Thread thread) {
-        // A strategy with short sleeps need not be woken.
+        // Does nothing by default, because a strategy with short sleeps needs no wake-up.
     }
 
     /**
@@ -21,11 +21,11 @@ public interface IdleStrategy {
      * thread.
      */
     default void pause() {
-        // Only a strategy that counts polling threads needs to do something here.
+        // Does nothing by default: only a strategy that counts polling threads overrides this method.
     }
 
     /** Discards all observations of the load on the thread's core, and begins anew. Callable from any thread. */
     default void forget() {
-        // Most strategies have no observations that they could discard.
+        // Does nothing by default, because most strategies keep no observations.
     }
 }

@@ -6,7 +6,7 @@ public final class LimitedSleeper implements Sleeper {
     private final Sleeper sleeper;
     private long limitNanos = Long.MAX_VALUE;
 
-    /** Creates a sleeper without a limit, which sleeps by another sleeper. */
+    /** Creates a sleeper that passes each sleep to another sleeper. Its sleeps have no limit at first. */
     public LimitedSleeper(Sleeper sleeper) {
         this.sleeper = sleeper;
     }

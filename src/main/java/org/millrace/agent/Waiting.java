@@ -41,7 +41,7 @@ public final class Waiting {
     public static void pause(long nanos) {
         boolean interrupted = Thread.interrupted();
         if (interrupted) {
-            LockSupport.parkNanos(1); // Consumes the permit of the interrupt, which would end the next park at once.
+            LockSupport.parkNanos(1); // uses up the interrupt's permit, so that the next park does not end at once
         }
         LockSupport.parkNanos(nanos);
         if (interrupted) {

@@ -126,7 +126,7 @@ final class BootstrapClient {
 
     /**
      * Connects to rank 0. Returns this rank's end of the connection once rank 0 has answered the proof. If the deadline
-     * passes after the proof was sent, returns the end without the answer, and the caller's wait for the group fails.
+     * passes after the proof was sent, returns this rank's end nevertheless, and the caller's wait for the group fails.
      */
     Member connect(Rendezvous rendezvous, GroupState group, Deadline deadline) throws IOException {
         String what = self + " cannot join the group at " + rendezvous;

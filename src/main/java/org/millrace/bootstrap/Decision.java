@@ -38,7 +38,7 @@ record Decision(Mail kind, boolean flag, BitSet members, byte[] meeting) {
     /**
      * Request of a rank for a decision.
      *
-     * @param ballot   coordinator of the accepted proposal; -1 if this rank has accepted none
+     * @param ballot   rank of the coordinator whose proposal the requesting rank has accepted; -1 if none
      * @param proposal accepted proposal; empty if none
      */
     record Request(boolean flag, int ballot, byte[] proposal) {

@@ -28,8 +28,8 @@ record DecisionPlace(Path directory, String group) {
     /**
      * Directory of the place.
      *
-     * @param isRequired whether a setting selects the directory. If not, a majority decides if the directory is not
-     *                   usable
+     * @param isRequired whether a setting selects the directory. If no setting selects it and the directory is not
+     *                   usable, a majority decides
      */
     record Directory(Path directory, boolean isRequired) {
 

@@ -88,7 +88,8 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
 
     /**
      * Adopts a failure that another rank has reported, or a suspected failure after its waiting time. Returns whether
-     * there is a failure now that was not known before. To be called after each event and after {@link #nanosToWatch}.
+     * there is a failure now that was not known before. To be called after each event, and after the time that
+     * {@link #nanosToWatch} returns.
      */
     public final boolean watch() {
         if (first.get() != null) {

@@ -23,8 +23,8 @@ import org.millrace.bootstrap.Message.PeerMessage;
 import org.millrace.trace.JoinTrace;
 
 /**
- * State of the group of ranks, as this rank knows it. The control thread writes into this state what other ranks
- * report. Callers of {@link ControlPlane} wait in this object for the reports.
+ * State of the group of ranks, as this rank knows it. The control thread writes the reports of other ranks into this
+ * state. Callers of {@link ControlPlane} wait in this object for the reports.
  *
  * <p>
  * One lock guards all fields except the failure. The failure is a volatile field, because callers poll
@@ -54,14 +54,14 @@ final class GroupState {
 
     private volatile @Nullable RemoteFailure failure;
     private volatile Runnable onEvent = () -> {};
-    /** Contribution of this rank whose call waits for other ranks; null if no call waits. */
+    /** This rank's contribution to the collective call that waits for other ranks; null if no call waits. */
     private @Nullable Contribution called;
     private @Nullable RemoteFailure ownFailure;
     private @Nullable String refusal;
     private boolean closed;
     /**
      * Whether the group continues without ranks that are lost, as during a {@link Recovery}. A message then replaces an
-     * unread one with the same tag, because a rank may repeat its request.
+     * unread message with the same tag, because a rank may repeat its request.
      */
     private boolean survivesLosses;
 

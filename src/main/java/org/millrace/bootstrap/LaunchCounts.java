@@ -53,7 +53,7 @@ public final class LaunchCounts {
     }
 
     /** Counts a collective that is being issued. Returns its number, from 0. */
-    @SuppressWarnings("NonAtomicOperationOnVolatileField") // Only one thread at a time issues operations.
+    @SuppressWarnings("NonAtomicOperationOnVolatileField") // safe: only one thread at a time issues operations
     public long collective() {
         long number = collectives;
         collectives = number + 1;

@@ -19,7 +19,7 @@ public final class RankLetter {
      * Creates a reader at the beginning of the bytes.
      *
      * @param rank    rank that wrote the bytes, for messages
-     * @param subject subject of the bytes, for messages
+     * @param subject description of the bytes' content, for messages
      */
     public RankLetter(int rank, String subject, byte[] bytes) {
         this.rank = rank;

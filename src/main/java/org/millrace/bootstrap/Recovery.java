@@ -81,7 +81,7 @@ public final class Recovery implements AutoCloseable {
     enum Mail {
         AGREE, SHRINK, PROPOSAL, ACCEPTANCE, DECISION, FAILED, WAITING, GONE;
 
-        /** Returns the tag of this message about a decision. */
+        /** Returns the tag of a message of this kind about the decision with the given number. */
         long tag(int number) {
             return (long) ordinal() << Integer.SIZE | number;
         }
@@ -107,7 +107,7 @@ public final class Recovery implements AutoCloseable {
     private final ControlPlane group;
     private final int self;
     private final JoinOptions options;
-    /** Listener of this rank; null in a group of one, which no rank asks. */
+    /** Listener of this rank; null in a group of one rank, which no other rank can ask. */
     private final @Nullable ServerSocketChannel listener;
     /** Meeting place of each coordinator and its members, by rank. */
     final @Nullable SplitRendezvous[] meetings;
@@ -128,10 +128,13 @@ public final class Recovery implements AutoCloseable {
     /** Most recent decision, kept for ranks that have missed it; null before the first decision. */
     private byte @Nullable [] last;
     private int coordinator;
-    /** Proposal that this rank has accepted for the next decision, and its ballot; -1 if there is none. */
+    /**
+     * Rank of the coordinator whose proposal for the next decision this rank has accepted; -1 if none. The next field
+     * is this proposal.
+     */
     private int ballot = -1;
     private byte[] accepted = NOTHING;
-    /** Listener of the next group; null if this rank is not the first of a next group. */
+    /** Listener of the next group; null unless this rank is the first rank of the next group. */
     private @Nullable ServerSocketChannel next;
     /** Control plane of the current coordinator and its members; null until it is needed. */
     private volatile @Nullable ControlPlane star;
@@ -201,8 +204,8 @@ public final class Recovery implements AutoCloseable {
      *                 remaining ranks decide again
      * @return result of {@code assemble}
      * @throws ExcludedException     if other ranks continue without this rank, or may do so
-     * @throws CommunicatorException if the same group was not completed twice. The peer is the rank that caused it, as
-     *                               numbered in this group
+     * @throws CommunicatorException if two attempts to complete the same group failed. The peer is the rank that caused
+     *                               the failure, as numbered in this group
      */
     public <T> T shrink(Duration allowed, long begun, Function<ControlPlane, T> assemble) {
         Deadline deadline = Deadline.since(begun, allowed);
@@ -253,7 +256,7 @@ public final class Recovery implements AutoCloseable {
      *
      * @throws DeadlineException if a living rank does not call this method in time
      * @throws ExcludedException if other ranks continue without this rank, or if the living ranks are no majority and
-     *                           there is no place to decide
+     *                           share no place to decide
      * @throws MismatchException if other ranks have called shrink. The next call of shrink joins them
      */
     public boolean agree(boolean value) {
@@ -310,8 +313,8 @@ public final class Recovery implements AutoCloseable {
     }
 
     /**
-     * Returns the deadline of one more wait. If most of the time has passed, the wait may take half of the time again,
-     * and at least {@link #MIN_WAIT}.
+     * Returns the deadline of one more wait. If at most half of the time remains, the wait may take half of the time
+     * again, and at least {@link #MIN_WAIT}.
      */
     private static Deadline later(Deadline deadline) {
         Duration half = deadline.allowed().dividedBy(2);
@@ -375,7 +378,7 @@ public final class Recovery implements AutoCloseable {
         }
     }
 
-    /** Returns the next event at the coordinator; null if there is none. */
+    /** Returns the next message of the coordinator, or its loss; null if neither has occurred. */
     private @Nullable Event next(ControlPlane at) {
         for (Mail mail : ANSWERS) {
             byte[] data = at.receive(0, mail.tag(number));
@@ -386,7 +389,10 @@ public final class Recovery implements AutoCloseable {
         return at.isGone(0) ? new Event(Mail.GONE, NOTHING) : null;
     }
 
-    /** Returns the coordinator's exception. {@code late} is the absent rank, or -1 if there is no majority. */
+    /**
+     * Returns the exception for a failure that the coordinator has reported. {@code late} is the absent rank; -1 if the
+     * living ranks are no majority.
+     */
     private CommunicatorException failed(int late) {
         String what = "rank " + self + ": the agreement failed at rank " + coordinator + ": ";
         return late < 0 ? new ExcludedException(what + "the living ranks are no majority", self)

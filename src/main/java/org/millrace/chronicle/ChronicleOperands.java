@@ -10,8 +10,9 @@ import org.millrace.Operand;
 
 /**
  * Creates operands of native stores. The emulated device uses the memory of a store in place, if its address is a
- * multiple of the element size; a GPU copies it. The program owns the store: an operand only keeps the store reachable.
- * The program must not release or resize the store before all operations on the operand are complete.
+ * multiple of the element size; for a GPU, the elements are copied. The program owns the store: an operand only keeps
+ * the store reachable. The program must not release or resize the store before all operations on the operand are
+ * complete.
  */
 public final class ChronicleOperands {
 
@@ -31,7 +32,7 @@ public final class ChronicleOperands {
      * @throws IllegalArgumentException if the store is released, on the heap, elastic or without readable bytes, or if
      *                                  the number of readable bytes is not a multiple of the element size
      */
-    @SuppressWarnings("restricted") // safe: the store itself returns the address and the size
+    @SuppressWarnings("restricted") // safe: address and size come from the store itself
     public static Operand of(BytesStore<?, ?> store, DataType type) {
         String problem = store.refCount() <= 0 ? "is released: reserve it until all operations on it are complete"
                 : !store.isDirectMemory() ? "is not in native memory: use BytesStore.nativeStoreWithFixedCapacity"

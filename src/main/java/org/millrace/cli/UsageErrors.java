@@ -24,7 +24,7 @@ import picocli.CommandLine;
 /** Messages for a command line that cannot be parsed. */
 final class UsageErrors {
 
-    /** A setting in the description of an option. */
+    /** Finds the name of a setting in the description of an option. */
     private static final Pattern SETTING = Pattern.compile("-D (\\w+)=N");
 
     private UsageErrors() {}

@@ -16,8 +16,8 @@ public interface CollectiveNetworkProvider {
     String name();
 
     /**
-     * {@return whether networks of this provider can reduce elements of this type with this operator} The result is the
-     * same on all ranks.
+     * {@return whether networks of this provider can reduce elements of a type with an operator} The result is the same
+     * on all ranks.
      */
     boolean reduceSupport(DataType type, ReduceOp op);
 

@@ -252,7 +252,7 @@ final class MeshPiece {
         return scratchBase + header.word(MeshFrame.SCRATCH_OFFSET);
     }
 
-    /** Returns whether all frames of this kind for this rank have arrived. */
+    /** Returns whether all frames of the given kind for this rank have arrived. */
     boolean isComplete(int kind) {
         for (int peer = 0; peer < ranks; peer++) {
             if (lacks(kind, peer)) {
@@ -262,7 +262,7 @@ final class MeshPiece {
         return true;
     }
 
-    /** Returns whether a frame of this kind is needed from a rank and has not arrived. */
+    /** Returns whether a frame of the given kind is needed from a rank and has not arrived. */
     boolean lacks(int kind, int from) {
         return from != rank && !arrived[kind][from]
                 && (kind == MeshFrame.CONTRIBUTION ? contributionBytes(from, rank) > 0

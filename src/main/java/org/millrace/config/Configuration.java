@@ -329,7 +329,7 @@ public final class Configuration {
         }
     }
 
-    // Values that more than one name determines
+    // Methods for values that more than one name determines.
 
     /**
      * {@return the identity of the run, from {@link Settings#RUN_ID} or a variable of the launcher; empty without both}

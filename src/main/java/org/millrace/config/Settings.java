@@ -309,7 +309,8 @@ public final class Settings {
 
     public static final Setting<Optional<Integer>> THREADS = optional(Part.THREADS, "MILLRACE_THREADS",
             integers(1, 256), "maximum number of polling threads of a rank; unset: derived from its number of cores");
-    // The default corresponds to a few milliseconds without work, because a sleep takes at least 60 us.
+    // The default number of passes takes a few milliseconds. Earlier sleeps would not pay off, because a sleep takes at
+    // least 60 us.
     public static final Setting<Integer> IDLE_THRESHOLD =
             setting(Part.THREADS, "NCCL_PROXY_IDLE_THRESHOLD", integers(0, Integer.MAX_VALUE), 20_000,
                     "number of passes without work until a polling thread sleeps between passes; 0: it never"

@@ -44,8 +44,8 @@ public final class EmulatedDevice implements Device, StagingDevice, Agent {
     private final AtomicInteger streamCount = new AtomicInteger();
     private final StagingMemory staging = new StagingMemory((bytes, arena) -> arena.allocate(bytes, ALIGNMENT));
     /**
-     * Open streams. Each change replaces the array by a changed copy, because any thread changes it while the device's
-     * thread reads it.
+     * Open streams. Each change replaces the array by a changed copy, because any thread may open or close a stream
+     * while the device's thread reads the array.
      */
     private volatile EmulatedStream[] streams = {};
     /**
@@ -127,7 +127,7 @@ public final class EmulatedDevice implements Device, StagingDevice, Agent {
     }
 
     @Override
-    @SuppressWarnings("restricted") // the caller is responsible for the address
+    @SuppressWarnings("restricted") // safe if the caller passes a valid address
     public MemorySegment view(long address, long bytes) {
         if (bytes < 0 || address == 0 && bytes > 0) {
             throw new IllegalArgumentException(
@@ -316,7 +316,8 @@ public final class EmulatedDevice implements Device, StagingDevice, Agent {
      * Waits while a stream is full. Called before anything else is done for the next operation. The caller must not
      * hold a lock that a task of a stream needs.
      *
-     * @throws MillraceException if the stream completes no task for a minute, or if the thread is interrupted
+     * @throws MillraceException if the stream completes no task within the room deadline of this device, or if the
+     *                           thread is interrupted
      */
     public void awaitRoom(DeviceStream stream) {
         own(stream).tasks().awaitRoom();
@@ -421,7 +422,7 @@ public final class EmulatedDevice implements Device, StagingDevice, Agent {
             function.run();
         } finally {
             functionSince = 0;
-            Thread.interrupted(); // With the interrupt status, this thread would not park between its passes.
+            Thread.interrupted(); // with the interrupt status set, this thread could not park
         }
     }
 
@@ -541,7 +542,7 @@ public final class EmulatedDevice implements Device, StagingDevice, Agent {
         @Nullable
         MillraceException judge(Object kernel, long stillSince, Supplier<String> waitingFor);
 
-        /** Returns whether the device must record the end times of kernels for this object. */
+        /** Returns whether the device must record the end times of kernels for this watch. */
         default boolean timesKernels() {
             return false;
         }

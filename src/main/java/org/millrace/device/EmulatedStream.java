@@ -269,14 +269,14 @@ public final class EmulatedStream implements DeviceStream {
          * @throws RuntimeException if the operation can no longer be enqueued
          */
         default void check() {
-            // The device's own operations can always be enqueued.
+            // Does nothing by default, because the device's own operations can always be enqueued.
         }
 
         void enqueue(DeviceStream stream);
 
         /** Releases the operation's resources. Called when the operation will not be enqueued again. */
         default void release() {
-            // The device's own operations have no resources.
+            // Does nothing by default, because the device's own operations have no resources.
         }
     }
 }

@@ -99,8 +99,8 @@ abstract class Primitives {
     abstract @Nullable Port waitedFor();
 
     /**
-     * Returns the first of the given connections on which the steps have not arrived, or have no room; null if all are
-     * ready.
+     * Returns the first of the given connections that is not ready; null if all are ready. A receiving connection is
+     * ready if the next steps have arrived, and a sending connection if it has room for the next steps.
      */
     final @Nullable Port notReady(int receives, int sends, int steps) {
         for (int i = 0; i < receives; i++) {

@@ -134,7 +134,10 @@ public final class ReceivePort extends Port {
      */
     static final class SliceGather {
 
-        /** Number of bytes that a GPU copies in one access. The bounce buffer and the slots must be aligned to it. */
+        /**
+         * Number of bytes that a GPU copies in one access. The bounce buffer and the slots must be aligned to this
+         * number of bytes.
+         */
         private static final int UNIT = 16;
 
         private final UnpackMeta meta;

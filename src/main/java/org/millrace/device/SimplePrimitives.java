@@ -30,7 +30,7 @@ final class SimplePrimitives extends Primitives {
      */
     private final boolean[] inputRead;
     private final boolean[] outputRead;
-    /** Whether this rank has pointed a peer to this rank's memory. */
+    /** Whether this rank has told a peer to read elements from this rank's memory. */
     private boolean pointed;
 
     private long elements;

@@ -262,7 +262,7 @@ public final class WorkLauncher implements AutoCloseable {
         }
         Throwable reason = reasonToLeave();
         if (reason != null) {
-            // Kernels that left without completing may have freed the room.
+            // The communicator was aborted during the wait. If there is room now, failed kernels may have freed it.
             throw endedWait(plan, reason);
         }
         if (room) {

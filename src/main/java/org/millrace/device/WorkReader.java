@@ -103,7 +103,7 @@ final class WorkReader {
         }
     }
 
-    @SuppressWarnings("restricted") // the arguments contain the address of the work items, as on a GPU
+    @SuppressWarnings("restricted") // safe: the arguments contain the items' address, as on a GPU
     private MemorySegment memory(long bytes) {
         return MemorySegment.ofAddress(arguments.workBuffer()).reinterpret(bytes);
     }

@@ -28,7 +28,7 @@ import org.millrace.trace.ProcessTrace;
  */
 final class Attendance implements EmulatedDevice.KernelWatch {
 
-    /** Those operations of a kernel that need other ranks. */
+    /** The operations of a kernel that need other ranks. */
     interface Meeting {
 
         void attend(Sink sink);

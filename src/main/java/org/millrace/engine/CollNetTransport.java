@@ -92,7 +92,7 @@ final class CollNetTransport implements Transport {
         return null;
     }
 
-    /** {@return whether the network can reduce elements of this type with this operator} */
+    /** {@return whether the network can reduce elements of a type with an operator} */
     boolean reduceSupport(DataType type, ReduceOp op) {
         return chosen.reduceSupport(type, op);
     }

@@ -151,7 +151,7 @@ final class CommunicatorParts {
 
     private void failed(Throwable why) {
         trace.failed(why);
-        EngineThreads running = threads; // Null until the constructor has created the threads.
+        EngineThreads running = threads; // null until the constructor has created the threads
         if (running != null) {
             running.device.wake(); // Wakes the device, so that its kernels end.
         }

@@ -52,7 +52,7 @@ final class Connector<P> {
     /** Newest announced operation; null if none. Written by the thread that issues operations. */
     private @Nullable ProxyOp last;
 
-    /** @param setup sets up this end and sends its set-up message to the peer */
+    /** @param setup function that sets up this end and sends its set-up message to the peer */
     Connector(DeviceEndpoint<P> endpoint, Deadlines deadlines, Supplier<PendingConnection> setup,
             Function<TransportConnection, P> toPort) {
         this.deadlines = deadlines;
@@ -69,7 +69,7 @@ final class Connector<P> {
         return transfers++;
     }
 
-    /** Returns whether the newest operation announced to this connector has this number. */
+    /** Returns whether the newest operation announced to this connector has the given number. */
     boolean hasPart(long opCount) {
         return last != null && last.opCount() == opCount;
     }

@@ -26,7 +26,7 @@ final class ConnectorService implements AutoCloseable {
     private static final long LONGEST_PARK_NANOS = 500_000;
 
     private final RequestQueue requests = new RequestQueue();
-    /** Communicators' connectors that this thread serves. This thread only. */
+    /** Connectors that this thread serves: one object for each communicator. Used by this thread only. */
     private final List<Connectors> served = new ArrayList<>();
     private final AgentRunner runner;
     private long parkNanos = FIRST_PARK_NANOS;
@@ -48,7 +48,7 @@ final class ConnectorService implements AutoCloseable {
 
             @Override
             public void onFailure(Throwable failure) {
-                LOG.error("{}: a pass failed", name(), failure); // Connectors record their own failures.
+                LOG.error("{}: a pass failed", name(), failure); // connectors record their own failures
             }
         }, this::idle);
     }

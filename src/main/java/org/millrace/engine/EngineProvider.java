@@ -57,7 +57,7 @@ public final class EngineProvider implements CommunicatorProvider {
         try {
             EngineCommunicator communicator = new EngineCommunicator(parts);
             parts.connectors.await();
-            control.barrier(); // No rank may begin, and perhaps end, before its neighbors' connections are made.
+            control.barrier(); // a rank must not begin, or even end, before its neighbors are connected
             control.confirm();
             parts.begin();
             return communicator;

@@ -81,7 +81,7 @@ public final class GinRank implements AutoCloseable {
                 mesh = FullMesh.connect(network, here, control.allGather(here.address()), rank, KEY, number,
                         options.connectDeadline(),
                         () -> joined.failure() == null ? null : new GinException(joined.failure().message()));
-                control.barrier(); // No rank may begin, and perhaps end, before its peers' connections are made.
+                control.barrier(); // a rank must not begin, or even end, before its peers are connected
             }
             setUp.close();
             GinCommunicator communicator = new GinCommunicator(number, rank, mesh.senders(), mesh.receivers(),

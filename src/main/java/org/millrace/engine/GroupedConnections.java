@@ -76,7 +76,7 @@ final class GroupedConnections {
         return NetTransport.key(INDEX, request.channel() / SharedSender.MEMBERS, sendingRank);
     }
 
-    /** One connection of the network, pending or made. */
+    /** A network connection that channels share, pending or established. */
     private static final class Shared<F, G> {
 
         private final Pending<F> pending;

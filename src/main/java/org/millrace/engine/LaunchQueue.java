@@ -175,8 +175,8 @@ final class LaunchQueue implements OperationGroup.Part {
     /**
      * Kernels that can be launched more than once.
      *
-     * @param others streams that the operations name, except the stream of the recording; a launch uses its own stream
-     *               instead
+     * @param others streams that the operations name, except the stream of the recording. In a launch, the launch's own
+     *               stream replaces the stream of the recording
      */
     public record Recorded(List<PlannedKernel> kernels, List<DeviceStream> others) {
     }

@@ -45,7 +45,7 @@ import org.millrace.transport.TransportEnd;
 abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
 
     /**
-     * Size of the protocol Simple's buffer in bytes, if slots are shared. Such a buffer holds no data, and its size
+     * Size of the buffer of protocol Simple in bytes, if slots are shared. Such a buffer holds no data, and its size
      * only keeps the memory behind it aligned.
      */
     private static final long NO_SLOTS = 4096;

@@ -69,9 +69,7 @@ final class Registrations implements AutoCloseable {
         this.anything = connections == null ? null : connections.allMemory();
     }
 
-    /**
-     * @param quiet waits until no launched operation accesses the memory
-     */
+    /** @param quiet action that waits until no launched operation accesses the memory */
     public Registration add(MemorySegment memory, Runnable quiet) {
         if (connections == null) {
             return () -> {};

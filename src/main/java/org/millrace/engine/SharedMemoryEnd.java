@@ -276,7 +276,7 @@ final class SharedMemoryEnd implements TransportEnd {
             this.opened = SharedHeap.open(name);
         }
 
-        /** @param name name that the peer sent */
+        /** @param name name of the heap, as the peer sent it */
         static PeerHeap open(String name) {
             synchronized (ALL) {
                 PeerHeap heap = ALL.computeIfAbsent(name, PeerHeap::new);

@@ -162,7 +162,7 @@ final class TransportConnections implements AutoCloseable {
         return new RegisteredMemory(transports, this::transport, Transport::allMemory);
     }
 
-    /** {@return whether a transport lets some peer's device read this memory in place} */
+    /** {@return whether a transport lets some peer's device read the given memory in place} */
     public boolean isRead(MemorySegment memory) {
         for (int peer = 0; peer < peers.size(); peer++) {
             if (peer != rank && transport(peer).isRead(memory, peers.get(rank), peers.get(peer), settings)) {

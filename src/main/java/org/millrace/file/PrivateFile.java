@@ -99,7 +99,7 @@ public final class PrivateFile {
         }
     }
 
-    /** Extends a file to a length. The new bytes are zeros, and only the last one is allocated. */
+    /** Extends a file to a length. The new bytes are zeros, and only the last byte is allocated. */
     public static void extend(FileChannel channel, long length) throws IOException {
         if (channel.size() < length) {
             channel.write(ByteBuffer.allocate(1), length - 1);

@@ -30,7 +30,7 @@ import java.util.Optional;
  * The result of a function is in the low bits of the returned value, according to the size of its type. An {@code
  * int} result is {@code (int) call(...)}. A call allocates nothing, except {@link #callForErrno}.
  */
-@SuppressWarnings("restricted") // the caller is responsible for the signatures
+@SuppressWarnings("restricted") // safe if the caller passes the arguments that the function declares
 public final class CFunction {
 
     private static final int ARGUMENTS = 6;

@@ -45,7 +45,7 @@ public final class PageMemory {
      * @param arena arena that frees the memory when it is closed
      * @throws OutOfMemoryError if the system has no memory left
      */
-    @SuppressWarnings("restricted") // the length equals the allocated length
+    @SuppressWarnings("restricted") // safe: the length is the allocated length
     public static MemorySegment allocate(long bytes, Arena arena) {
         long address = Calls.MAP.call(0, Math.max(bytes, 1), READ_AND_WRITE, PRIVATE_AND_ANONYMOUS, -1, 0);
         if (Long.compareUnsigned(address, LAST_ERRORS) > 0) {

@@ -23,7 +23,7 @@ public enum SystemError {
                 : english;
     }
 
-    @SuppressWarnings("restricted") // the C library ends the text with a zero
+    @SuppressWarnings("restricted") // safe: the C library ends the text with a zero
     private static String decode(long address) {
         byte[] bytes = MemorySegment.ofAddress(address)
                 .reinterpret(Integer.MAX_VALUE)

@@ -28,7 +28,7 @@ final class DirectPath extends Path {
         this.maxBytes = CHUNKS * rank.options().chunkBytes();
     }
 
-    /** Returns whether this rank's device can access the peer's window with this handle directly. */
+    /** Returns whether this rank's device can directly access the peer's window with the given handle. */
     boolean reaches(long handle) {
         Window window = windows.find(handle);
         return window != null && window.memory().reach(peer) > 0;

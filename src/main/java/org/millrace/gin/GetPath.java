@@ -70,7 +70,7 @@ final class GetPath extends Path {
         return asked == answered;
     }
 
-    /** Returns the oldest get that is not completely answered, or null. The next answer belongs to it. */
+    /** Returns the oldest get that is not completely answered, or null. The next answer belongs to this get. */
     @Nullable
     Get oldest() {
         return isEmpty() ? null : ring[(int) answered & MAX_GETS - 1];

@@ -31,7 +31,7 @@ public final class GinCommunicator {
          * @param what description of the stall and of the oldest operation in flight
          */
         default void stalled(String what) {
-            // by default, only the threads that wait for an operation detect the stall, by their own deadlines
+            // Does nothing by default. Threads that wait for an operation detect the stall by their own deadlines.
         }
 
         /**

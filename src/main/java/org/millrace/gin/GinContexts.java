@@ -62,7 +62,8 @@ final class GinContexts {
     /**
      * Adds a context.
      *
-     * @throws IllegalArgumentException if the context's number is in use, or it has another number of peers
+     * @throws IllegalArgumentException if the context's number is in use, or the context has another number of peers
+     *                                  than the communicator
      */
     public synchronized void add(GinContext context) {
         @Nullable

@@ -142,7 +142,7 @@ abstract class GinPeer {
 
         @Override
         public void publishSettled() {
-            // a rank sends itself no frames that it could report as settled
+            // Does nothing, because a rank sends no frames to itself.
         }
 
         @Override

@@ -352,8 +352,8 @@ final class GpuCommunicator implements Communicator, CallerCheck.Checked {
      * Stops the watch and frees NCCL's communicator.
      *
      * @param together whether the other ranks also leave now. Only then may NCCL's communicator be destroyed, because
-     *                 NCCL waits for the other ranks. The communicator is aborted if false, after a failure, or if the
-     *                 watch is still in an NCCL call
+     *                 NCCL waits for the other ranks. The communicator is aborted if {@code together} is false, after a
+     *                 failure, or if the watch is still in an NCCL call
      */
     private void tearDown(boolean together) {
         boolean isQuiet = watch.stop();

@@ -40,7 +40,7 @@ final class GpuDevice implements Device, StagingDevice {
     private final CudaDevice cuda;
     private final String name;
     private final GroupFailure failure;
-    /** Failures of the open communicators that were split off and that use this device, too. */
+    /** Failures of the open communicators that were split from the rank's communicator and also use this device. */
     private final Set<GroupFailure> others = ConcurrentHashMap.newKeySet();
     private final Set<GpuStream> streams = ConcurrentHashMap.newKeySet();
     /** Memory that was allocated by this object and is not freed: start address to size in bytes. */
@@ -141,7 +141,7 @@ final class GpuDevice implements Device, StagingDevice {
                 "stream " + stream + " is not an open stream of " + name + ": make it with this device's newStream()");
     }
 
-    /** Adds a communicator that was split off and will run operations on this device, too. */
+    /** Adds a communicator that was split from the rank's communicator and will also use this device. */
     void share(GroupFailure other) {
         users.incrementAndGet();
         others.add(other);

@@ -40,7 +40,7 @@ public final class WorkCounters extends PolledStruct {
         super("ncclDevProfiler", segment, BYTES, Long.BYTES);
     }
 
-    /** {@return a view of the counters of one channel, in exactly {@link #BYTES} bytes, aligned to 8} */
+    /** {@return a view of the counters of one channel, in exactly {@link #BYTES} bytes, aligned to 8 bytes} */
     public static WorkCounters of(MemorySegment segment) {
         return new WorkCounters(segment);
     }

@@ -76,7 +76,7 @@ final class DoctorReport {
         out.flush();
     }
 
-    /** Returns the given subjects that do not work according to the checks so far, as text. */
+    /** Returns, as text, those of the given subjects that did not work in the checks so far. */
     String notWorking(Set<String> subjects) {
         return found.entrySet()
                 .stream()

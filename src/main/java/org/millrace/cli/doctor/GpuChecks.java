@@ -138,7 +138,9 @@ final class GpuChecks {
         return harm.orElseGet(() -> library(loaded.get()));
     }
 
-    /** Adds advice about defects of the found release of NCCL. The summary begins with the version. */
+    /**
+     * Adds advice about defects of the found release of NCCL. The summary of {@code found} must begin with the release.
+     */
     static CheckResult nccl(CheckResult found) {
         @Nullable
         String defect = switch (found.summary().split("[^0-9.]", 2)[0]) {

@@ -344,7 +344,7 @@ final class MachineChecks {
                 }
             }
         } catch (ConnectionException | SocketException none) {
-            // No names: the check of the rails reports the reason.
+            // Returns no names, because the check of the rails reports the reason.
             return List.of();
         }
         return names;

@@ -175,12 +175,13 @@ enum Probe {
             try (BufferedReader lines = process.inputReader()) {
                 lines.lines().forEach(loaded::add);
             } catch (IOException | UncheckedIOException closed) {
-                // The process was destroyed. The lines so far count.
+                // The process was destroyed, which closed its output. The lines that were read before are kept.
             }
         }
 
         /**
-         * Waits for the end of the JVM within the time limit and for its output. Returns whether it ended by itself.
+         * Waits for the end of the JVM within the time limit and for its output. Returns whether the JVM ended by
+         * itself.
          */
         boolean await() {
             boolean ended = false;

@@ -130,7 +130,7 @@ public final class CompareCommand extends Subcommand {
     private static Difference difference(List<PerfRun> runs, String key, String place) {
         double[] differences = each(runs, (first, second) -> 100 * (second / first - 1), key, place);
         double noise = (differences[differences.length - 1] - differences[0]) / 2;
-        if (Double.isNaN(noise)) { // a run has no such value: NaN is sorted last
+        if (Double.isNaN(noise)) { // a run lacks the value: NaN is sorted last
             return new Difference(Double.NaN, Double.NaN, Double.NaN, Double.NaN);
         }
         return new Difference(median(each(runs, (first, _) -> first / 1e3, key, place)),

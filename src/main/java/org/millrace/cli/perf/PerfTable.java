@@ -27,7 +27,7 @@ final class PerfTable implements RankRun.Listener<PerfEvent> {
     /**
      * Creates a table.
      *
-     * @param how      options in one line
+     * @param how      description of the options, in one line
      * @param terminal whether {@code out} is a terminal
      */
     PerfTable(PrintWriter out, PerfPlan plan, PerfResults results, String how, boolean terminal) {

@@ -225,7 +225,7 @@ abstract class Reference {
                 expected /= ranks;
                 magnitude /= ranks;
             }
-            return Math.abs(actual - expected) <= relative * magnitude + absolute; // a NaN is not right
+            return Math.abs(actual - expected) <= relative * magnitude + absolute; // false if a value is NaN
         }
     }
 }

@@ -103,7 +103,7 @@ final class Replay {
             if (left > 2 * LATE_NANOS) {
                 LockSupport.parkNanos(left - LATE_NANOS);
             } else {
-                Thread.yield(); // other ranks may need this core
+                Thread.yield(); // another rank may need this core
             }
         }
     }

@@ -56,7 +56,7 @@ final class ReplayPlan {
     /**
      * Creates a plan to repeat a recording.
      *
-     * @param which   communicator; empty for the communicator with the most operations
+     * @param which   number of the communicator; empty for the communicator with the most operations
      * @param overlap whether the program continues while its operations run. The pauses of the program then overlap
      *                with its operations
      * @throws MillraceException if required records are missing; the message names them

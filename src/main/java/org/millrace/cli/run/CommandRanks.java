@@ -183,8 +183,8 @@ final class CommandRanks implements Ranks {
 
     /**
      * Makes signals of this process call a function instead of ending the process. Uses {@code sun.misc.Signal} of
-     * {@code jdk.unsupported}, because Java has no other API for signals. Accesses this class by reflection, because
-     * the compiler warns about direct access. Without this module, signals end this process as usual.
+     * {@code jdk.unsupported}, because Java has no other API for signals. Accesses that class by reflection, because
+     * the compiler warns about direct access. Without {@code jdk.unsupported}, signals end this process as usual.
      */
     static final class Signals implements AutoCloseable {
 
@@ -193,7 +193,7 @@ final class CommandRanks implements Ranks {
 
         private final List<Runnable> undo = new ArrayList<>();
 
-        /** @param to called on a thread of the JVM with the name of each signal that arrives */
+        /** @param to receives the name of each signal that arrives, on a thread of the JVM */
         Signals(Consumer<String> to) {
             try {
                 Class<?> signal = Class.forName("sun.misc.Signal");

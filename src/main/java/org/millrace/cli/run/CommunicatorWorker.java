@@ -29,7 +29,7 @@ public abstract class CommunicatorWorker implements RankWorker {
         this.settings = settings;
     }
 
-    /** Does all the work. Memory of the arena is closed after the stream and the communicator. */
+    /** Does all the work. The arena is closed after the stream and the communicator. */
     protected abstract void work(Communicator communicator, DeviceStream stream, Arena arena, Reporter reporter);
 
     /**

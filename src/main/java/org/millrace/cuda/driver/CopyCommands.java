@@ -84,15 +84,15 @@ final class CopyCommands {
     private @Nullable CopyQueue poster;
     private int nextWorker;
     /**
-     * For each worker: number of relaxed copies that the worker was given since the last strict copy of its sequences,
-     * up to {@link #COPIES_BEFORE_SPREADING}.
+     * For each worker: number of relaxed copies that the worker was given since the last strict copy of the worker's
+     * sequences, up to {@link #COPIES_BEFORE_SPREADING}.
      */
     private final int[] sinceStrict;
     /**
      * {@code spread[w][o]}: number of the last copy that worker {@code o} was given for a sequence of worker {@code w}.
      */
     private final int[][] spread;
-    /** For each worker: whether other workers may have incomplete copies of its sequences. */
+    /** For each worker: whether other workers may have incomplete copies of the worker's sequences. */
     private final boolean[] isSpread;
     /**
      * Values that this thread last read from the mailbox: the number of the first unfinished command, and, for each

@@ -323,7 +323,7 @@ final class CopyEngine implements CopyQueue.Engine {
     static final class NumberStores {
 
         private static final int HOST_POINTER = 4; // CU_POINTER_ATTRIBUTE_HOST_POINTER
-        @SuppressWarnings("restricted") // used for addresses that CUDA reports as host memory
+        @SuppressWarnings("restricted") // for addresses that CUDA reports as host memory
         private static final MemorySegment ALL = MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
 
         private final CudaDriver driver;

@@ -6,7 +6,7 @@ import org.millrace.abi.kernel.CopyMailbox;
 
 /**
  * Launches of a kernel, each in one of several streams. Streams share a few hardware queues of the GPU. A launch may
- * therefore be queued behind one of the program's kernels, and this kernel may end only after copies are made. If a
+ * therefore be queued behind one of the program's kernels, and that kernel may end only after copies are made. If a
  * launch does not start the kernel at once, the kernel is launched in the next stream, too. The first kernel that
  * starts makes the copies. Kernels that start later end immediately.
  *

@@ -288,7 +288,7 @@ public final class CudaDriver {
      * {@return new pinned host memory; it belongs to the global scope, and devices of all contexts access it at its
      * host address}
      */
-    @SuppressWarnings("restricted") // the length equals the length of the allocation
+    @SuppressWarnings("restricted") // safe: the length is the length of the allocation
     public MemorySegment allocatePinned(long bytes) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(LONG);
@@ -335,7 +335,7 @@ public final class CudaDriver {
         }
     }
 
-    @SuppressWarnings("restricted") // the text lies in the driver's memory
+    @SuppressWarnings("restricted") // safe: the text lies in the driver's memory
     private String name(int code) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(ValueLayout.ADDRESS);

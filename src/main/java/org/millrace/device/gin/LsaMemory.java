@@ -56,7 +56,7 @@ public final class LsaMemory implements AutoCloseable {
      * Returns memory for a window, filled with zeros and valid until the arena is closed. Other processes can map it if
      * the host allows processes to share memory.
      */
-    @SuppressWarnings("restricted") // the new segment has the exact length of the memory
+    @SuppressWarnings("restricted") // safe: the new segment has the exact length of the memory
     public static MemorySegment allocate(Arena arena, long bytes) {
         if (SharedMemory.sealedDomain() == 0) {
             return arena.allocate(bytes, ALIGNMENT);
