@@ -5,8 +5,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * Identifies one connection of a listener. Both ends know the key before they connect.
  *
- * @param high any value
- * @param low  any value; the pair of both values is unique for its listener
+ * @param high upper half of the key; any value
+ * @param low  lower half of the key; any value. Both halves together are unique for a listener
  */
 public record ConnectionKey(long high, long low) {
     /**

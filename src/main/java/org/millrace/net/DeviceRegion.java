@@ -75,7 +75,7 @@ public interface DeviceRegion extends MemoryRegion {
          *
          * @param to    address of the target
          * @param from  address of the source; the source's bytes must not change until the copy is complete
-         * @param bytes 1 or more
+         * @param bytes number of bytes to copy, 1 or more
          * @return number of the copy; later copies have larger numbers
          */
         long copy(long to, long from, long bytes);
@@ -85,7 +85,7 @@ public interface DeviceRegion extends MemoryRegion {
          *
          * @param to    address of the target
          * @param from  address of the source
-         * @param bytes 1 or more
+         * @param bytes number of bytes to copy, 1 or more
          * @return number of the copy
          */
         default long copyFromHost(long to, long from, long bytes) {
@@ -98,7 +98,7 @@ public interface DeviceRegion extends MemoryRegion {
          *
          * @param to    address of the target
          * @param from  address of the source
-         * @param bytes 1 or more
+         * @param bytes number of bytes to copy, 1 or more
          * @return number of the copy
          */
         default long copyAlone(long to, long from, long bytes) {

@@ -23,7 +23,7 @@ public final class FrameHeader {
     /**
      * Sets the length of the frame's payload.
      *
-     * @param bytes 0 or more
+     * @param bytes length in bytes, 0 or more
      */
     public void payloadBytes(long bytes) {
         payloadBytes = bytes;
@@ -32,7 +32,7 @@ public final class FrameHeader {
     /**
      * {@return one of the header's words, which the caller of the network has set}
      *
-     * @param index 0 to {@code WORDS - 1}
+     * @param index index of the word, 0 to {@code WORDS - 1}
      */
     public long word(int index) {
         return words[index];
@@ -41,8 +41,8 @@ public final class FrameHeader {
     /**
      * Sets one of the header's words, which the network carries without interpreting it.
      *
-     * @param index 0 to {@code WORDS - 1}
-     * @param value the word
+     * @param index index of the word, 0 to {@code WORDS - 1}
+     * @param value new value of the word
      */
     public void word(int index, long value) {
         words[index] = value;
@@ -51,7 +51,7 @@ public final class FrameHeader {
     /**
      * Copies the content of another header to this header.
      *
-     * @param other the header to copy
+     * @param other header to copy from
      */
     public void set(FrameHeader other) {
         payloadBytes = other.payloadBytes;

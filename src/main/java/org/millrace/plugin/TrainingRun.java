@@ -48,7 +48,7 @@ final class TrainingRun {
     /**
      * Runs the program.
      *
-     * @param arguments the plugin's library
+     * @param arguments one argument: the path of the plugin's library
      */
     public static void main(String[] arguments) {
         new TrainingRun().run(Path.of(arguments[0]));

@@ -53,7 +53,7 @@ public record RecordedRun(List<Process> processes, List<Step> steps, List<Call> 
      *
      * @param hash     number of the communicator
      * @param peer     rank of the peer
-     * @param kind     as {@link org.millrace.trace.ConnectionIdentity#kind}
+     * @param kind     kind of the connection, as in {@link org.millrace.trace.ConnectionIdentity#kind}
      * @param key      key that both ends of the connection have in common
      * @param peerText name of the peer by the network
      */
@@ -78,7 +78,7 @@ public record RecordedRun(List<Process> processes, List<Step> steps, List<Call> 
      * A frame of a connection, as one end recorded it. {@code taken} and {@code done} are nanoseconds since 1970,
      * {@code idle} and {@code blocked} are durations in nanoseconds.
      *
-     * @param protocol as {@link org.millrace.abi.Protocol#ordinal}
+     * @param protocol number of the protocol, as in {@link org.millrace.abi.Protocol#ordinal}
      * @param taken    time when the proxy passed the frame, or the slot that will receive the frame, to the network
      * @param done     time when the network had read the sent frame, or when the received frame was reported to the
      *                 device
@@ -115,7 +115,7 @@ public record RecordedRun(List<Process> processes, List<Step> steps, List<Call> 
      * @param ended    end time; 0 if unknown
      * @param bytes    size of one rank's data; -1 if unknown
      * @param count    count that was passed to the call
-     * @param type     as {@link DataType#code}; -1 if unknown
+     * @param type     number of the element type, as in {@link DataType#code}; -1 if unknown
      * @param sequence number that all ranks of the operation share. For a send or receive, its number among the
      *                 transfers to or from the peer. -1 if unknown
      * @param peer     rank of the peer; -1 without a peer

@@ -53,7 +53,10 @@ public final class AgentTrace implements AutoCloseable {
         return number;
     }
 
-    /** Called at the first change of a connection since its values were last stored. */
+    /**
+     * Records that a connection has values that are not stored yet. Called at the connection's first change since its
+     * values were last stored.
+     */
     void changed(ConnectionTrace connection) {
         if (changes == changed.length) {
             changed = Arrays.copyOf(changed, 2 * changes);
@@ -105,7 +108,7 @@ public final class AgentTrace implements AutoCloseable {
         TraceMemory.set(base + AGENT_CLOCK_OFFSET, System.nanoTime());
     }
 
-    /** Called when the agent has ended. May be called twice, by any thread. */
+    /** Marks the agent's entry as closed. Called when the agent has ended. May be called twice, by any thread. */
     @Override
     public void close() {
         synchronized (process) {

@@ -232,7 +232,7 @@ public final class CommunicatorTrace implements AutoCloseable {
         }
     }
 
-    /** Called before a kernel runs all operations that were enqueued since the last launch. */
+    /** Counts a launch. Called before a kernel runs all operations that were enqueued since the previous launch. */
     public synchronized void launched() {
         launches++;
     }
@@ -283,7 +283,7 @@ public final class CommunicatorTrace implements AutoCloseable {
         return ring + (operation & OPERATIONS - 1) * OPERATION_BYTES;
     }
 
-    /** Called when the communicator is destroyed. May be called twice. */
+    /** Closes the communicator's block. Called when the communicator is destroyed. May be called twice. */
     @Override
     public synchronized void close() {
         if (!closed) {

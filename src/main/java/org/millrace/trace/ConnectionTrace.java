@@ -102,7 +102,7 @@ public final class ConnectionTrace implements AutoCloseable {
     }
 
     /**
-     * Called when a frame or, on the receiving side, the frame's slot is passed to the network. {@code end} is the
+     * Records that a frame was passed to the network or, on the receiving side, the frame's slot. {@code end} is the
      * first step after the frame.
      */
     public void taken(long end, long size, int protocol) {
@@ -127,8 +127,8 @@ public final class ConnectionTrace implements AutoCloseable {
     }
 
     /**
-     * Called when the oldest frame in flight is complete: the network has read the frame, or the device was notified of
-     * its arrival. {@code end} is the first step after the frame.
+     * Records that the oldest frame in flight is complete: the network has read the frame, or the device was notified
+     * of its arrival. {@code end} is the first step after the frame.
      */
     public void done(long end) {
         framesDone++;
@@ -140,8 +140,8 @@ public final class ConnectionTrace implements AutoCloseable {
     }
 
     /**
-     * Called when a step is present but cannot be taken. Either the network has no room for the step, or the receiver's
-     * slot is occupied, or the receiver has not started the operation. May be called repeatedly.
+     * Records that a step is present but cannot be taken. Either the network has no room for the step, or the
+     * receiver's slot is occupied, or the receiver has not started the operation. May be called repeatedly.
      */
     public void blocked(long step) {
         if (step != blocked) {
@@ -265,7 +265,10 @@ public final class ConnectionTrace implements AutoCloseable {
         }
     }
 
-    /** Called when the connection has ended. May be called twice, by any thread. */
+    /**
+     * Stores the last changes, and closes the connection's block. Called when the connection has ended. May be called
+     * twice, by any thread.
+     */
     @Override
     public void close() {
         synchronized (process) {

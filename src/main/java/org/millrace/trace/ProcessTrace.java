@@ -349,7 +349,10 @@ public final class ProcessTrace {
         }
     }
 
-    /** Called when the program has abandoned a communicator after a loss. No rank waits in it any longer. */
+    /**
+     * Marks a communicator's blocks as closed, because the program has abandoned the communicator after a loss. No rank
+     * waits in this communicator any longer.
+     */
     public synchronized void settle(long communicator) {
         blocks.settle(communicator);
     }
@@ -521,7 +524,10 @@ public final class ProcessTrace {
         }
     }
 
-    /** Trace of a silent link, see {@link ProcessTrace#silence}. Used by the trace's thread. */
+    /**
+     * Trace of a silent link, see {@link ProcessTrace#silence}, or of a connection without a stream, see
+     * {@link ProcessTrace#cut}. Only the trace's thread uses the trace of a link.
+     */
     public static final class SilenceTrace {
 
         private final ProcessTrace process;
@@ -539,12 +545,15 @@ public final class ProcessTrace {
             TraceMemory.set(base + SilenceFields.STREAMS_OFFSET, count);
         }
 
-        /** Called when data has arrived over the link again. */
+        /**
+         * Records the end of the silence: data has arrived over the link again, or the connection no longer waits for a
+         * stream.
+         */
         public void heard() {
             process.close(index);
         }
 
-        /** Called when the link's last silent stream has closed before data arrived again. */
+        /** Records that the link's last silent stream has closed before data arrived again. */
         public void lost() {
             process.lost(index);
         }
@@ -631,7 +640,7 @@ public final class ProcessTrace {
             }
         }
 
-        /** Called when the context is destroyed. May be called twice. */
+        /** Closes the context's block. Called when the context is destroyed. May be called twice. */
         @Override
         public synchronized void close() {
             if (!closed) {

@@ -3,39 +3,39 @@ package org.millrace.trace;
 /** Records every step and every operation of a process, whereas the trace keeps only the last steps and operations. */
 public interface Recorder {
 
-    /** Called when a connection is created. */
+    /** Returns the recorder of a new connection. */
     Steps connection(ConnectionIdentity identity);
 
-    /** Called when a communicator is created. Unknown values are -1, or empty. */
+    /** Returns the recorder of a new communicator. Unknown values are -1, or empty. */
     Operations communicator(long hash, int rank, int size, String name);
 
     /** Records one direction of a connection. Called by one thread at a time. */
     interface Steps {
 
         /**
-         * Called when the calling thread begins to serve the connection. This method may take time; all other methods
-         * must return at once.
+         * Records that the calling thread serves the connection from now on. This method may take time; all other
+         * methods must return at once.
          */
         void served();
 
-        /** See {@link ConnectionTrace#taken}. */
+        /** Records that a frame was passed to the network, see {@link ConnectionTrace#taken}. */
         void taken(long end, long size, int protocol);
 
-        /** See {@link ConnectionTrace#done}. */
+        /** Records that the oldest frame in flight is complete, see {@link ConnectionTrace#done}. */
         void done(long end);
 
-        /** See {@link ConnectionTrace#blocked}. Called once per step. */
+        /** Records that a step cannot be taken, see {@link ConnectionTrace#blocked}. Called once per step. */
         void blocked();
     }
 
     /** Records one communicator. Called from any thread, under the communicator's lock. */
     interface Operations {
 
-        /** Called when details that {@link Recorder#communicator} could not pass have become known. */
+        /** Records details that were not known yet when {@link Recorder#communicator} was called. */
         void describe(int rank, int size, int nodes, String name);
 
         /**
-         * See {@link CommunicatorTrace#enqueued}.
+         * Records that an operation was enqueued, see {@link CommunicatorTrace#enqueued}.
          *
          * @param number number of the operation in the trace
          * @param time   time as in {@link System#nanoTime()}

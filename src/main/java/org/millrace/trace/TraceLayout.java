@@ -439,7 +439,7 @@ public final class TraceLayout {
         static final int STREAMS_OFFSET = 136;
         /**
          * Value instead of the number of streams, if the block describes one connection without a stream. The field of
-         * the first peer then holds the awaited event.
+         * the first peer then holds a text about the loss of the last stream.
          */
         static final int CUT = -1;
 

@@ -14,7 +14,7 @@ import org.millrace.trace.TraceLayout.SilenceFields;
  *                connection without a stream
  * @param remote  the other host's address, with its name if known; for a connection without a stream, its peer
  * @param peer    peer of the stream that fell silent first, or the peer that reports the link; for a connection without
- *                a stream, a text with the awaited event
+ *                a stream, a text about the loss of the last stream
  */
 public record TracedSilence(TracedState state, long since, long closed, int streams, String local, String remote,
         String peer) {

@@ -313,7 +313,7 @@ final class AutoNetwork implements Network {
      * hash.
      *
      * @param socket the address for the socket network
-     * @param host   see {@link SharedMemory#thisHost}; 0 for none
+     * @param host   number of the host, see {@link SharedMemory#thisHost}; 0 for a listener without shared memory
      * @param ucx    whether the listener's process has a card that UCX can use; determines the magic number
      */
     record AutoAddress(byte[] socket, long host, boolean ucx) {

@@ -28,7 +28,7 @@ public record FullMesh(@Nullable FrameSender[] senders, @Nullable FrameReceiver[
      * Establishes all connections of this rank at once. Every rank calls it. Blocks until all connections are
      * established.
      *
-     * @param network      the network that connects
+     * @param network      network of the connections
      * @param here         this rank's listener; may be closed afterwards
      * @param addresses    addresses of all ranks' listeners, ordered by rank
      * @param rank         this rank
@@ -69,7 +69,7 @@ public record FullMesh(@Nullable FrameSender[] senders, @Nullable FrameReceiver[
      * Begins to establish all connections of this rank at once. Every rank calls it. The parameters have the same
      * meaning as in {@link #connect}.
      *
-     * @param network      the network that connects
+     * @param network      network of the connections
      * @param here         this rank's listener; must stay open until all connections are established
      * @param addresses    addresses of all ranks' listeners, ordered by rank
      * @param rank         this rank

@@ -89,7 +89,10 @@ final class CallWatch implements AutoCloseable {
     private static final class Watcher {
 
         private static final long INTERVAL_NANOS = Duration.ofMillis(500).toNanos();
-        /** Open watches. Guarded by the class. A watch that was not closed is removed after its garbage collection. */
+        /**
+         * Open watches. Guarded by the monitor of this class. A watch that was not closed is removed after its garbage
+         * collection.
+         */
         private static final List<WeakReference<CallWatch>> WATCHED = new ArrayList<>();
         private static @Nullable Thread thread;
 

@@ -32,7 +32,9 @@ final class PluginLog {
     private static final String SAYS = "a network plugin reports: {}";
     private static final long AGE_NANOS = 1_000_000_000;
 
-    /** Fetched lines that still must be logged or included in the message of a failure. Guarded by itself. */
+    /**
+     * Fetched lines that still must be logged or included in the message of a failure. Guarded by this queue's monitor.
+     */
     private static final Deque<Line> LINES = new ArrayDeque<>();
 
     /** Whether the logger function was passed to a plugin. */

@@ -17,7 +17,7 @@ final class PieceQueue {
     /**
      * Creates an empty queue.
      *
-     * @param capacity a power of two
+     * @param capacity maximum number of pieces, a power of two
      */
     PieceQueue(int capacity) {
         frames = new long[capacity];

@@ -40,8 +40,8 @@ public final class StreamRecovery {
     }
 
     /**
-     * Remote address of the peer's reconnector, and the local address from which a stream is requested at the remote
-     * address. The local address is null if the system may choose it.
+     * Addresses for the request of a stream: the remote address of the peer's reconnector, and the local address of the
+     * request. The local address is null if the system may choose it.
      */
     record Peer(@Nullable InetAddress local, InetSocketAddress remote) {
 
@@ -113,7 +113,7 @@ public final class StreamRecovery {
      *
      * @param id     identity of this end
      * @param secret secret of the reconnector of the peer's process
-     * @param peers  the address for requests of each stream
+     * @param peers  for each stream, the address to which requests for the stream are sent
      */
     StreamRecovery(Reconnector reconnector, ResumeFormat.Id id, byte[] secret, Peer[] peers) {
         this(reconnector, id, secret, peers, peers.length, () -> {});

@@ -210,7 +210,7 @@ final class UcxWorker {
     /**
      * Changes the number of connections.
      *
-     * @param more 1 or -1
+     * @param more number to add: 1 for a new connection, -1 for a closed connection
      */
     public void use(int more) {
         connections.addAndGet(more);

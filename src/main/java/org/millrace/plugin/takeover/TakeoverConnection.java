@@ -69,7 +69,7 @@ abstract class TakeoverConnection implements DataPath.Connection {
     /**
      * The sender or receiver of the connection, with the operations that senders and receivers have in common.
      *
-     * @param of    the sender or receiver
+     * @param of    sender or receiver of the connection
      * @param blame function that sets the name of a lost process; the close of the sender or receiver then sends this
      *              name to the peer
      * @param close function that closes the sender or receiver; called only if no proxy ever owned the sender or

@@ -68,7 +68,8 @@ public interface ProxyConnection {
     @FunctionalInterface
     public interface StopListener {
         /**
-         * Called once, on the agent's thread, after the proxy's last access to the connection's memory.
+         * Receives the notice that a proxy has stopped. Called once, on the agent's thread, after the proxy's last
+         * access to the connection's memory.
          *
          * @param failure reason why the proxy stopped; null if the connection was removed on request
          */

@@ -17,7 +17,7 @@ public final class Steps {
      * {@return a step rounded up to a multiple} An operation with several steps per chunk begins at a multiple of the
      * chunk, so that no slice wraps around the end of the ring of slots.
      *
-     * @param multiple a power of two
+     * @param multiple the result is a multiple of this number, which is a power of two
      */
     public static long roundUp(long step, int multiple) {
         return (step + multiple - 1) & -(long) multiple;
