@@ -285,7 +285,7 @@ class AcceptorTest {
     void aRankThatHasMetAnotherRunDoesNotWaitForItsOwn() throws Exception {
         int port = Ranks.freePort();
         FutureTask<ControlPlane> zero = joining("tcp:127.0.0.1:" + port, 0, 2, ofRun("2"));
-        RawRank.connect("tcp:127.0.0.1:" + port).close(); // shows that rank 0 listens
+        RawRank.connect("tcp:127.0.0.1:" + port).close(); // the connection shows that rank 0 listens
         try (Relay relay = new Relay(new InetSocketAddress(InetAddress.getLoopbackAddress(), port))) {
             relay.change(said -> {
                 relay.breakNext(Integer.MAX_VALUE);

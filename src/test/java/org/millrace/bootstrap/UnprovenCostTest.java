@@ -60,7 +60,7 @@ class UnprovenCostTest {
                 CommunicatorListener.STANDARD_ERROR);
         String rendezvous = "tcp:127.0.0.1:" + port;
         FutureTask<ControlPlane> zero = Ranks.async(() -> ControlPlane.join(rendezvous, 0, 2, options));
-        RawRank.connect(rendezvous).close(); // shows that rank 0 listens
+        RawRank.connect(rendezvous).close(); // the connection shows that rank 0 listens
         byte[] words = client.words();
         List<Socket> clients = new ArrayList<>();
         try {

@@ -92,7 +92,7 @@ class EngineStallTest {
             Network network = Network.values()[way.isOfTheWire() ? 2 + random.nextInt(2) : random.nextInt(4)];
             // a rank sends to one neighbor only, so the affected connection is known
             Pattern pattern = way.isOfTheWire() && random.nextBoolean() ? Pattern.NEIGHBOURS
-                    : way.isOfTheWire() ? Pattern.values()[random.nextInt(3)] // every rank sends
+                    : way.isOfTheWire() ? Pattern.values()[random.nextInt(3)] // in this pattern every rank sends
                             : Pattern.values()[random.nextInt(Pattern.values().length)];
             boolean alone = way == Way.STOP || way == Way.KILL;
             return new Stall(seed, way, network, pattern, ranks, alone || random.nextBoolean() ? 1 : 2,

@@ -79,7 +79,7 @@ class LostRankTest extends EngineFixture {
         Map<String, String> settings = EngineGroup.settings("NCCL_BUFFSIZE", "32K", "MILLRACE_NET", "socket");
         Map<String, String> faulty = new HashMap<>(settings);
         faulty.put("MILLRACE_FAULT", "cut:frame=9");
-        // a rank that sends in this operation
+        // the number of a rank that sends in this operation
         int cutting = operation == Operation.GATHER || operation == Operation.REDUCE ? 0 : LOST;
         List<Throwable> thrown = EngineGroup.call(RANKS, rank -> () -> {
             try (Communicator communicator =

@@ -40,7 +40,7 @@ class GinServedTest {
             post(used, peer, GinOp.PUT | GinOp.SIGNAL_INC, 0);
             post(used, peer, GinOp.VA_SIGNAL | GinOp.SIGNAL_ADD, 0);
             post(used, peer, GinOp.FLUSH, 0);
-            int gets = peer == 0 ? 0 : 3; // no gets from the rank's own window
+            int gets = peer == 0 ? 0 : 3; // the rank posts no gets from its own window
             for (int i = 0; i < gets; i++) {
                 post(used, peer, GinOp.GET, 16);
             }

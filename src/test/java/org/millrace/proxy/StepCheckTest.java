@@ -313,7 +313,7 @@ class StepCheckTest {
                 Warnings warnings = new Warnings("org.millrace.net.check");
                 Pair pair = new Pair(arena, endpoint.network(), PayloadCheck.REPORT, Place.FRAME, 0, 77)) {
             for (int step = 0; step < 3; step++) {
-                pair.faulty.due = step; // changes the payload of every frame
+                pair.faulty.due = step; // in each round, the payload of the next frame changes
                 pair.post(Protocol.SIMPLE, step, new Random(step));
                 pair.move(step);
             }

@@ -51,7 +51,7 @@ class SilenceClockTest {
     void theKernelCountsTheTimeOfThisThread() {
         long before = SilenceClock.runnableNanos();
         for (long end = System.nanoTime() + 20_000_000; System.nanoTime() - end < 0;) {
-            Thread.onSpinWait(); // consumes processor time
+            Thread.onSpinWait(); // the loop consumes processor time
         }
         long used = SilenceClock.runnableNanos() - before;
         assertTrue(used == 0 && before == 0 || used > 0, used + " after " + before);

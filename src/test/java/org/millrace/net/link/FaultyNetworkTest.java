@@ -53,7 +53,7 @@ class FaultyNetworkTest {
         arena.close();
     }
 
-    /** Sends a frame and returns the position of the first wrong bit of its payload, or -1. */
+    /** Sends a frame. Returns the index of the first wrong bit of its payload; -1 if all bits are right. */
     private long wrongBit(Connected ends, long number) {
         long done = ends.receiver().framesCompleted() + 1;
         assertTrue(ends.sender().offer(header(number), out, 0));

@@ -69,7 +69,7 @@ class UnprovenStreamTest {
             Pending<FrameReceiver> expected = listener.expect(key);
             byte[] words = client.words();
             clients.add(come(to, words));
-            serve(to, expected); // loads the classes before the measurement
+            serve(to, expected); // this call loads the classes before the measurement
             for (int i = 0; i < CLIENTS; i++) {
                 clients.add(come(to, words));
             }

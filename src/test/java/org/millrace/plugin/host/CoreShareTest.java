@@ -20,11 +20,11 @@ class CoreShareTest {
     @ParameterizedTest
     @CsvSource({
             // columns: cores usable, allowed and online; number of ranks; expected cores of a rank
-            "32, 32, 32, 2, 16", // not bound: both ranks share all cores
+            "32, 32, 32, 2, 16", // the ranks are not bound: both share all cores
             "2, 2, 32, 2, 2", // each rank is bound to its own cores
             "16, 16, 32, 4, 8", // two ranks on each of two sockets
             "2, 32, 32, 2, 1", // the ranks share a quota of two cores
-            "1, 32, 32, 4, 1", // never less than one
+            "1, 32, 32, 4, 1", // a rank never has less than one core
             "3, 3, 4, 1, 3"})
     void coresOfARank(int usable, int allowed, int online, int ranks, int cores) {
         CoreShare share = share(usable, allowed, online, Map.of("LOCAL_WORLD_SIZE", Integer.toString(ranks)));
