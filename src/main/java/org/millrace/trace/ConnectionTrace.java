@@ -171,8 +171,8 @@ public final class ConnectionTrace implements AutoCloseable {
     }
 
     /**
-     * Stores the changes since the last store. Called on the agent's thread. The next change is reported to the agent
-     * again.
+     * Stores the changes since the last store. Called on the agent's thread. Afterwards, the connection reports its
+     * next change to the agent again.
      */
     void storeAll(long now) {
         changed = false;

@@ -35,8 +35,8 @@ record GinQueue(TracedRank from, TracedRank to, int context, Queue queue) {
     }
 
     /**
-     * Returns the number of descriptors that were taken from the queue but are not complete. The counters of taken and
-     * of completed descriptors wrap.
+     * Returns the number of descriptors that were taken from the queue but are not complete. The difference is right
+     * although both counters wrap.
      */
     long underWay() {
         return queue.taken() - queue.completed() & 0xffff_ffffL;

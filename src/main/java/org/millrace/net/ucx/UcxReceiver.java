@@ -63,7 +63,7 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
      * Number of accepted frames that {@link #post} has processed: the receive was begun, or no receive was needed.
      */
     private long posted;
-    /** Number of completely received payloads so far that were separate messages. */
+    /** Number of payloads that have arrived completely in separate messages. */
     private long whole;
 
     private final FrameHeader header = new FrameHeader();
@@ -144,8 +144,8 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
 
     @Override
     public boolean storesWholeWords(long bytes) {
-        // Over every transport, a payload of this length is in the same message as its header. This thread copies such
-        // a payload, and copies whole words.
+        // A payload that fits into the smallest buffer is in the message with its header, over every transport. This
+        // thread copies such a payload in whole words.
         return UcxFormat.isInline(bytes, UcxFormat.LEAST_BUFFER_BYTES);
     }
 
