@@ -12,6 +12,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -57,8 +58,15 @@ class HeapOperandsTest extends EngineFixture {
     }
 
     @ParameterizedTest
-    @CsvSource({"1, shm, Simple", "2, shm, Simple", "3, shm, LL", "2, shm, LL128", "3, socket, Simple",
-            "2, socket, Simple", "4, p2p, Simple"})
+    @Tag("slow")
+    @CsvSource({"1, shm, Simple", "3, shm, LL", "2, shm, LL128", "3, socket, Simple", "2, socket, Simple",
+            "4, p2p, Simple"})
+    void everyOperationUsesLargeArraysInPlaceOnEveryRoute(int size, String network, String protocol) throws Exception {
+        everyOperationUsesLargeArraysInPlace(size, network, protocol);
+    }
+
+    @ParameterizedTest
+    @CsvSource("2, shm, Simple")
     void everyOperationUsesLargeArraysInPlace(int size, String network, String protocol) throws Exception {
         EngineGroup.ranks(directory, size,
                 EngineGroup.settings("MILLRACE_NET", network.equals("socket") ? "socket" : "shm", "NCCL_PROTO",
