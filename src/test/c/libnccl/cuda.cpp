@@ -105,21 +105,21 @@ public:
     captured = graph;
   }
 
-  void add(std::function<void()> task) {
+  int add(std::function<void()> task) {
     if (auto graph = capture()) {
       graph->tasks.push_back(std::move(task));
-      return;
+      return SUCCESS;
     }
-    {
-      std::lock_guard<std::mutex> guard(lock);
-      tasks.push_back(std::move(task));
-    }
+    std::lock_guard<std::mutex> guard(lock);
+    tasks.push_back(std::move(task));
     changed.notify_all();
+    return SUCCESS;
   }
 
-  void synchronize() {
+  int synchronize() {
     std::unique_lock<std::mutex> guard(lock);
     changed.wait(guard, [&] { return tasks.empty(); });
+    return SUCCESS;
   }
 
   static void synchronizeAll() {
@@ -318,32 +318,25 @@ API cudaPointerGetAttributes(void *attributes, const void *pointer) {
 }
 
 API cudaMemcpyAsync(void *target, const void *source, size_t size, int, Stream *on) {
-  if (find(source).second.size > 0) {
-    stream(on).add([=] { memmove(target, source, size); });
-    return SUCCESS;
-  }
+  if (find(source).second.size > 0) return stream(on).add([=] { memmove(target, source, size); });
   // CUDA has read pageable memory when the call returns.
   auto *begin = static_cast<const char *>(source);
   auto copy = std::make_shared<std::vector<char>>(begin, begin + size);
-  stream(on).add([=] { memcpy(target, copy->data(), size); });
-  return SUCCESS;
+  return stream(on).add([=] { memcpy(target, copy->data(), size); });
 }
 
 API cudaMemcpy(void *target, const void *source, size_t size, int kind) {
   cudaMemcpyAsync(target, source, size, kind, nullptr);
-  stream(nullptr).synchronize();
-  return SUCCESS;
+  return stream(nullptr).synchronize();
 }
 
 API cudaMemsetAsync(void *target, int value, size_t size, Stream *on) {
-  stream(on).add([=] { memset(target, value, size); });
-  return SUCCESS;
+  return stream(on).add([=] { memset(target, value, size); });
 }
 
 API cudaMemset(void *target, int value, size_t size) {
   cudaMemsetAsync(target, value, size, nullptr);
-  stream(nullptr).synchronize();
-  return SUCCESS;
+  return stream(nullptr).synchronize();
 }
 
 /** The handle of a pool has no meaning. */
@@ -352,10 +345,7 @@ API cudaMemPoolDestroy(void *) { return SUCCESS; }
 API cudaMemPoolSetAttribute(void *, int, void *) { return SUCCESS; }
 API cudaMallocFromPoolAsync(void **pointer, size_t size, void *, Stream *) { return allocate(pointer, size, false); }
 
-API cudaFreeAsync(void *pointer, Stream *on) {
-  stream(on).add([=] { release(pointer); });
-  return SUCCESS;
-}
+API cudaFreeAsync(void *pointer, Stream *on) { return stream(on).add([=] { release(pointer); }); }
 
 // ---- Streams and events ----
 
@@ -367,10 +357,7 @@ API cudaStreamDestroy(Stream *handle) {
   return SUCCESS;
 }
 
-API cudaStreamSynchronize(Stream *handle) {
-  stream(handle).synchronize();
-  return SUCCESS;
-}
+API cudaStreamSynchronize(Stream *handle) { return stream(handle).synchronize(); }
 
 API cudaStreamQuery(Stream *handle) { return stream(handle).complete() ? SUCCESS : NOT_READY; }
 
@@ -380,20 +367,15 @@ API cudaStreamGetId(Stream *handle, unsigned long long *id) { return store(id, n
 API cudaStreamWaitEvent(Stream *handle, Event *event, unsigned flags) {
   constexpr unsigned EXTERNAL = 1;
   auto graph = event->capture.lock();
-  if (graph != nullptr && graph->capturing) {
-    stream(handle).capture(graph);
-  } else if (flags == EXTERNAL) {
-    stream(handle).add([=] { event->await(event->requested); });
-  } else {
-    uint64_t record = event->requested;
-    stream(handle).add([=] { event->await(record); });
-  }
+  uint64_t record = event->requested;
+  if (graph == nullptr || !graph->capturing)
+    return stream(handle).add([=] { event->await(flags == EXTERNAL ? event->requested.load() : record); });
+  stream(handle).capture(graph);
   return SUCCESS;
 }
 
 API cudaLaunchHostFunc(Stream *handle, void (*function)(void *), void *argument) {
-  stream(handle).add([=] { function(argument); });
-  return SUCCESS;
+  return stream(handle).add([=] { function(argument); });
 }
 
 API cudaEventCreateWithFlags(Event **created, unsigned) { return store(created, new Event); }
@@ -412,16 +394,10 @@ API cudaEventRecord(Event *event, Stream *on) {
   event->capture = graph;
   if (graph != nullptr) return SUCCESS;
   uint64_t record = ++event->requested;
-  stream(on).add([=] { event->reach(record); });
-  return SUCCESS;
+  return stream(on).add([=] { event->reach(record); });
 }
 
 API cudaEventQuery(Event *event) { return event->complete() ? SUCCESS : NOT_READY; }
-
-API cudaEventSynchronize(Event *event) {
-  event->await(event->requested);
-  return SUCCESS;
-}
 
 API cudaEventElapsedTime(float *milliseconds, Event *start, Event *end) {
   return store(milliseconds, std::chrono::duration<float, std::milli>(end->time - start->time).count());
@@ -526,8 +502,7 @@ API cuLaunchKernelEx(const void *configuration, const void *function, void **par
   size_t size = *static_cast<size_t *>(extra[3]);
   auto copy = std::make_shared<std::vector<uint64_t>>((size + 7) / 8);
   memcpy(copy->data(), extra[1], size);
-  stream(config->stream).add([=] { runKernel(functionName(function), copy->data()); });
-  return SUCCESS;
+  return stream(config->stream).add([=] { runKernel(functionName(function), copy->data()); });
 }
 
 struct Dimensions {
@@ -538,8 +513,7 @@ struct Dimensions {
 API cudaLaunchKernel(const void *stub, Dimensions, Dimensions, void **arguments, size_t, Stream *on) {
   OneRankReduction work = {*static_cast<char **>(arguments[0]), *static_cast<char **>(arguments[1]),
       *static_cast<size_t *>(arguments[2]), *static_cast<uint64_t *>(arguments[3]), *static_cast<bool *>(arguments[4])};
-  stream(on).add([=] { reduceOnOneRank(functionName(stub), work); });
-  return SUCCESS;
+  return stream(on).add([=] { reduceOnOneRank(functionName(stub), work); });
 }
 
 // ---- The driver's other functions ----

@@ -230,7 +230,10 @@ private:
   char *slot(const Connection *c) const {
     int slot = c->step % STEPS;
     int mode = c->fifo == nullptr ? NORMAL_MODE : c->fifo[slot].mode;
-    if (mode == OFFSET_MODE) return c->buffers[SIMPLE] + c->fifo[slot].offset;
+    if (mode == OFFSET_MODE) {
+      count("OFFSET");
+      return c->buffers[SIMPLE] + c->fifo[slot].offset;
+    }
     // NCCL defines a mode of pointers, but neither its host code nor its kernels use the mode.
     if (mode != NORMAL_MODE) unsupported("mode %d in ncclConnFifo", mode);
     return c->buffers[SIMPLE] + slot * (c->stepSize != 0 ? c->stepSize : stepBytes);

@@ -16,7 +16,7 @@ const char *functionName(const void *stub);
 void *cudaFunction(const char *name);
 
 /** Counts an event by its name. The process prints the counts when it ends. */
-void count(const std::string &name);
+__attribute__((visibility("default"))) void count(const std::string &name);
 
 /** Gives the interpreter the content of ncclDevFuncRowToId. */
 void setFunctionTable(const int *ids, size_t count);

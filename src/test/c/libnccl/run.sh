@@ -12,6 +12,7 @@
 # program has no kernels. CUDA_HOME (default: /usr/local/cuda) has CUDA's headers.
 if [ $# -lt 4 ]; then sed -n '2,/^if/s/^# \{0,1\}//p' "$0"; exit 2; fi
 built=$(cd "$(dirname "$0")/../../../.." && pwd)/target/libnccl
+[ -x "$built/ranks" ] || { echo "$built has no programs: run mvn test -Pnccl -Dmillrace.nccl=$1 first" >&2; exit 2; }
 export MILLRACE_NCCL="$1"
 export LD_LIBRARY_PATH="$built:$(dirname "$1")${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 export NCCL_SOCKET_IFNAME="${NCCL_SOCKET_IFNAME:-lo}" NCCL_IB_DISABLE=1

@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
@@ -53,6 +54,10 @@ class LibncclTest {
      */
     private static final long SEED = Long.getLong("millrace.nccl.seed", 1);
     private static final int ROUNDS = Integer.getInteger("millrace.nccl.rounds", 25);
+    /** Events that 25 rounds of random operations have, in the names of {@code ranks.cpp}. */
+    private static final Set<String> DRAWN = Set.of("graph", "split", "shrink", "allReduce", "reduceScatter", "reduce",
+            "allGather", "broadcast", "sendRecv", "allToAll", "gather", "scatter", "allGatherV", "allToAllV", "type0",
+            "type1", "type2", "type3", "type4", "type5", "type6", "type7", "type8", "type9", "type10", "type11");
     private static final long DEADLINE_SECONDS = 180 + ROUNDS;
     private static final Map<String, String> OWN = Map.of("NCCL_NET_PLUGIN", "none", "NCCL_DEBUG", "WARN");
     /** Last line of a rank. */
@@ -104,6 +109,13 @@ class LibncclTest {
                     .results()
                     .map(line -> Set.of(line.group(1).replaceAll("=\\d+", "").split(" ")))
                     .toList();
+        }
+
+        /** Asserts that one of the ranks that ended has counted each of the events. */
+        void assertHappened(Set<String> events) {
+            Set<String> missing = new TreeSet<>(events);
+            kernels().forEach(missing::removeAll);
+            assertEquals(Set.of(), missing, output);
         }
 
         /** Asserts that each rank that ended ran collectives, and all of them with one protocol. */
@@ -325,7 +337,7 @@ class LibncclTest {
     @CsvSource(
             delimiter = '|',
             value = {"0 | 3 | 2 | own", "1 | 4 | 2 | MILLRACE_NET=shm", //
-                    "2 | 3 | 3 | MILLRACE_NET=socket",
+                    "2 | 4 | 4 | MILLRACE_NET=socket",
                     "3 | 2 | 2 | MILLRACE_NET=socket MILLRACE_TLS=1 MILLRACE_SECRET=secret",
                     "4 | 2 | 2 | MILLRACE_NET=ucx", "5 | 3 | 2 | MILLRACE_TAKEOVER=0", "6 | 8 | 4 | NCCL_MAX_CTAS=1",
                     "7 | 2 | 2 | NCCL_PROTO=LL128 NCCL_CUMEM_ENABLE=1",
@@ -348,10 +360,15 @@ class LibncclTest {
                 run(environment, ranks, hosts, "random", Long.toString(SEED + number), Integer.toString(ROUNDS));
         outcome.assertRight(ranks);
         outcome.assertNoWarning();
+        if (ROUNDS >= 25) {
+            outcome.assertHappened(DRAWN);
+        }
         if (deviceSlots) {
             outcome.assertEachRankLogged(ranks, "Channel .* via NET/Millrace/0/GDRDMA");
         }
-        if (!settings.equals("own")) {
+        if (settings.equals("own")) { // NCCL's own network shares slots of sends and receives.
+            outcome.assertHappened(Set.of("OFFSET"));
+        } else {
             outcome.assertPlugin(ranks, environment);
         }
         if (environment.containsKey("NCCL_PROTO")) {
@@ -363,17 +380,24 @@ class LibncclTest {
 
     /** Ranks abort in flight, and finalize and destroy communicators in each order. One rank is killed. */
     @ParameterizedTest
-    @CsvSource({"abort, 2, shm, 2", "abort, 3, socket, 3", "order, 2, auto, 2", "kill, 3, shm, 2",
-            "kill, 3, socket, 2"})
-    void life(String scenario, int ranks, String network, int survivors) throws Exception {
-        Map<String, String> environment = plugin("MILLRACE_TAKEOVER=1", SMALL, "MILLRACE_NET=" + network);
-        boolean inOrder = scenario.equals("order");
-        if (inOrder) { // The scenario creates 18 communicators, whose connections take most of its time.
-            environment.put("NCCL_MAX_NCHANNELS", "2");
-        }
+    @CsvSource(
+            delimiter = '|',
+            value = {"order | 2 | MILLRACE_TAKEOVER=1", //
+                    "abort | 2 | MILLRACE_NET=shm", "kill | 3 | MILLRACE_NET=shm", "abort | 3 | MILLRACE_NET=socket",
+                    "kill | 3 | MILLRACE_NET=socket",
+                    "abort | 2 | MILLRACE_NET=socket MILLRACE_TLS=1 MILLRACE_SECRET=secret",
+                    "kill | 3 | MILLRACE_NET=socket MILLRACE_TLS=1 MILLRACE_SECRET=secret",
+                    "abort | 2 | MILLRACE_NET=ucx", "kill | 3 | MILLRACE_NET=ucx", "abort | 2 | MILLRACE_TAKEOVER=0",
+                    "kill | 3 | MILLRACE_TAKEOVER=0"})
+    void life(String scenario, int ranks, String settings) throws Exception {
+        Ucx.assumeUsable(settings.equals("MILLRACE_NET=ucx") ? "ucx" : "");
+        Map<String, String> environment = plugin("MILLRACE_TAKEOVER=1", SMALL);
+        environment.putAll(environment(settings.split(" ")));
+        // The connections of new communicators take most of the time. The scenario order creates 18 communicators.
+        environment.put("NCCL_MAX_NCHANNELS", scenario.equals("order") ? "1" : "2");
         Outcome outcome = run(environment, ranks, ranks, "life", scenario);
-        outcome.assertRight(survivors);
-        if (inOrder) {
+        outcome.assertRight(scenario.equals("kill") ? ranks - 1 : ranks);
+        if (scenario.equals("order")) {
             outcome.assertNoWarning();
         }
         outcome.assertPlugin(ranks, environment);
@@ -381,9 +405,17 @@ class LibncclTest {
 
     @Test
     void aFunctionThatIsNotImplementedFailsWithItsName() throws Exception {
+        Path source = Files.writeString(BUILT.resolve("absent.c"), """
+                int cudaGetDriverEntryPointByVersion(const char *, void *, unsigned, unsigned long long, int *);
+                int main(void) {
+                  int (*function)(void);
+                  int error = cudaGetDriverEntryPointByVersion("cuArrayCreate", &function, 13000, 0, 0);
+                  return error != 0 || function() != 801; // CUDA_ERROR_NOT_SUPPORTED
+                }
+                """);
         Path program = BUILT.resolve("absent").toAbsolutePath();
-        CCompiler.c(List.of("-std=gnu11", "-Wall", "-o", program.toString(), SOURCES.resolve("absent.c").toString(),
-                CUDA.toString(), "-Wl,-rpath," + CUDA.getParent()));
+        CCompiler.c(List.of("-std=gnu11", "-Wall", "-o", program.toString(), source.toString(), CUDA.toString(),
+                "-Wl,-rpath," + CUDA.getParent()));
         Outcome outcome = execute(Map.of(), List.of(program.toString()));
         assertEquals(0, outcome.exit(), outcome.output());
         assertEquals("libnccl without a GPU: cuArrayCreate is not implemented\n", outcome.output());
@@ -393,6 +425,16 @@ class LibncclTest {
     void aLibraryThatIsNotNcclIsRefusedByName() throws Exception {
         Path other = BUILT.resolve("libnvidia-ml.so.1").toAbsolutePath();
         refused(other, " has NCCL's version code 0; only 23007 is supported");
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {22809, 23006, 23100})
+    void aLibraryOfAnotherVersionIsRefused(int version) throws Exception {
+        Path source = Files.writeString(BUILT.resolve("version.c"),
+                "int ncclGetVersion(int *version) { *version = " + version + "; return 0; }");
+        Path other = BUILT.resolve("version.so").toAbsolutePath();
+        CCompiler.c(List.of("-shared", "-fPIC", "-o", other.toString(), source.toString()));
+        refused(other, " has NCCL's version code " + version + "; only 23007 is supported");
     }
 
     @Test
