@@ -69,7 +69,8 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
                 throw new MillraceException("rank 0 cannot use " + path + ": another group is using it, " + found.get()
                         + "; give each group a path of its own, or end the other one");
             }
-            ServerSocketChannel listener = Rendezvous.bind(new InetSocketAddress(address, 0), path.toString());
+            ServerSocketChannel listener =
+                    Rendezvous.bind(new InetSocketAddress(address, 0), "rendezvous", path.toString());
             try {
                 RendezvousFile file = new RendezvousFile((InetSocketAddress) listener.getLocalAddress(),
                         Secret.randomHex(), size, self);

@@ -180,7 +180,7 @@ public final class Recovery implements AutoCloseable {
     public static Recovery open(ControlPlane group) {
         try {
             ServerSocketChannel listener = group.size() == 1 ? null
-                    : Rendezvous.bind(new InetSocketAddress(group.address(), 0), "for a recovery");
+                    : Rendezvous.bind(new InetSocketAddress(group.address(), 0), "recovery", "");
             try {
                 return new Recovery(group, listener);
             } catch (IOException | RuntimeException e) {
@@ -477,7 +477,7 @@ public final class Recovery implements AutoCloseable {
         if (decision.kind() == Mail.SHRINK && of.cardinality() > 1 && of.nextSetBit(0) == origins[self]) {
             try {
                 close(next);
-                next = Rendezvous.bind(new InetSocketAddress(group.address(), 0), "for the next group");
+                next = Rendezvous.bind(new InetSocketAddress(group.address(), 0), "next group", "");
                 return new Decision(decision.kind(), decision.flag(), of, Split.invitation(next)).encode();
             } catch (IOException e) {
                 throw new MillraceException("rank " + self + " cannot listen for the next group: " + e, e);

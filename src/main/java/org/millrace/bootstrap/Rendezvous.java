@@ -104,12 +104,15 @@ sealed interface Rendezvous permits FileRendezvous, TcpRendezvous, Split.SplitRe
     /** Backlog of the listener. All ranks of a large group connect at the same time. */
     int BACKLOG = 1024;
 
-    /** @param note further text for the log; may be empty */
-    static ServerSocketChannel bind(InetSocketAddress address, String note) throws IOException {
+    /**
+     * @param purpose use of the port, see {@link ListeningPorts}
+     * @param note    further text for the log; may be empty
+     */
+    static ServerSocketChannel bind(InetSocketAddress address, String purpose, String note) throws IOException {
         ServerSocketChannel listener = ServerSocketChannel.open();
         try {
             listener.bind(address, BACKLOG);
-            ListeningPorts.opened(listener, "rendezvous", note);
+            ListeningPorts.opened(listener, purpose, note);
             return listener;
         } catch (IOException | RuntimeException e) {
             listener.close();

@@ -59,7 +59,7 @@ final class Split {
     private ControlPlane meet() {
         int rank = members.indexOf(from.rank());
         try (ServerSocketChannel listener =
-                rank == 0 ? Rendezvous.bind(new InetSocketAddress(from.address(), 0), "for a split") : null) {
+                rank == 0 ? Rendezvous.bind(new InetSocketAddress(from.address(), 0), "split", "") : null) {
             byte[] invitation =
                     from.gather(Call.SPLIT, rank == 0 ? invitation(listener) : new byte[0])[members.getFirst()];
             SplitRendezvous meeting = SplitRendezvous.of(members.getFirst(), invitation, listener, from);

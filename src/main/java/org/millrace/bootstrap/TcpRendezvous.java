@@ -46,7 +46,7 @@ record TcpRendezvous(String host, int port, JoinOptions options) implements Rend
         try {
             LocalAddress.NamedHost named = named();
             InetSocketAddress address = new InetSocketAddress(named.listenAt(), port);
-            ServerSocketChannel listener = Rendezvous.bind(address, named.words());
+            ServerSocketChannel listener = Rendezvous.bind(address, "rendezvous", named.words());
             warnOfAnybody(address);
             return new BootstrapListener(listener, named.announced(), Secret.of("", options.secret()), options.tls(),
                     () -> {});

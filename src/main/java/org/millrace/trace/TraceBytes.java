@@ -27,6 +27,11 @@ final class TraceBytes {
         return new TraceBytes(into.clear());
     }
 
+    /** Copies a part of this process's mapped trace. */
+    static TraceBytes copy(long address, int length) {
+        return new TraceBytes(ByteBuffer.wrap(TraceMemory.bytes(address, length)));
+    }
+
     long longAt(int offset) {
         return bytes.getLong(offset);
     }

@@ -62,9 +62,13 @@ final class TraceMemory {
         MEMORY.asSlice(address, bytes).fill((byte) 0);
     }
 
+    static byte[] bytes(long address, int bytes) {
+        return MEMORY.asSlice(address, bytes).toArray(ValueLayout.JAVA_BYTE);
+    }
+
     /** Returns text up to its first zero. */
     static String text(long address, int bytes) {
-        byte[] encoded = MEMORY.asSlice(address, bytes).toArray(ValueLayout.JAVA_BYTE);
+        byte[] encoded = bytes(address, bytes);
         int length = 0;
         while (length < bytes && encoded[length] != 0) {
             length++;

@@ -1,13 +1,10 @@
 package org.millrace.trace;
 
-import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Collections;
-import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.millrace.trace.TraceLayout.CommunicatorFields;
@@ -29,8 +26,6 @@ import org.millrace.trace.TraceLayout.CommunicatorFields;
 public record TracedCommunicator(long hash, int rank, int size, int nodes, String name, TracedState state, long opened,
         long closed, boolean kernels, long function, long begun, long ended, int differs, long differsAt, long enqueued,
         @Nullable Operation oldest, List<Operation> last, Map<String, Long> functions) {
-
-    private static final String UNKNOWN = "unknown";
 
     /**
      * An operation.
@@ -70,28 +65,34 @@ public record TracedCommunicator(long hash, int rank, int size, int nodes, Strin
     }
 
     /**
-     * Returns a description of the current operation of this process in a communicator, see {@link #present()}:
-     * {@code AllReduce #20 (4096 bytes, RING SIMPLE)}; "unknown" if the trace has none. Reads the trace's file.
+     * Returns a description of the current operation of a rank of this process, see {@link #present()}:
+     * {@code AllReduce #20 (4096 bytes, RING SIMPLE)}; or "unknown", with the reason. Reads one block of the mapped
+     * trace.
      *
-     * @param hash hash of the communicator; 0 stands for all communicators, of which the latest operation is returned
-     * @param rank this rank, which is preferred if several ranks of the communicator are in this process
+     * @param hash hash of the communicator; 0 if unknown
+     * @param rank this rank; decides if several ranks of one communicator are in this process
      */
     public static String present(long hash, int rank) {
         ProcessTrace own = ProcessTrace.current();
-        try {
-            return own == null ? UNKNOWN
-                    : TraceReader.read(own.path())
-                            .communicators()
-                            .stream()
-                            .filter(each -> (hash == 0 || each.hash == hash) && each.state == TracedState.OPEN
-                                    && !each.last.isEmpty())
-                            .max(Comparator.comparing((TracedCommunicator each) -> each.rank == rank)
-                                    .thenComparing(each -> each.last.getLast().enqueued()))
-                            .map(each -> Verdict.words(Objects.requireNonNull(each.present())))
-                            .orElse(UNKNOWN);
-        } catch (IOException unreadable) {
-            return UNKNOWN;
+        List<Long> open = own == null ? List.of()
+                : own.blocks()
+                        .stream()
+                        .filter(at -> TraceMemory.getInt(at + TraceLayout.TYPE_OFFSET) == TraceLayout.COMMUNICATOR
+                                && TraceMemory.getInt(at + TraceLayout.STATE_OFFSET) == TraceLayout.OPEN
+                                && (hash == 0 || TraceMemory.get(at + TraceLayout.COMMUNICATOR_OFFSET) == hash))
+                        .toList();
+        List<Long> ofRank = open.stream()
+                .filter(at -> hash != 0 && TraceMemory.getInt(at + TraceLayout.RANK_IN_GROUP_OFFSET) == rank)
+                .toList();
+        List<Long> certain = ofRank.size() == 1 ? ofRank : open;
+        if (certain.size() > 1) {
+            return "unknown (any of " + certain.size() + " communicators of this process may own the connection)";
         }
+        TracedCommunicator one = certain.isEmpty() ? null
+                : parse(TraceBytes.copy(certain.getFirst(), TraceLayout.BLOCK_BYTES),
+                        TraceBytes.copy(certain.getFirst(), TraceLayout.RECORD_BYTES));
+        Operation present = one == null ? null : one.present();
+        return present == null ? "unknown (this process's trace has none of the communicator)" : Verdict.words(present);
     }
 
     /**

@@ -44,7 +44,7 @@ class AcceptShortageTest {
     @BeforeEach
     void open() throws IOException {
         selector = Selector.open();
-        listener = Rendezvous.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), "");
+        listener = Rendezvous.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), "rendezvous", "");
         acceptor = open(
                 new BootstrapListener(listener, InetAddress.getLoopbackAddress(), Secret.of("", null), null, () -> {}));
     }
@@ -148,7 +148,7 @@ class AcceptShortageTest {
         selector.selectNow();
         TlsIdentity tls = TlsIdentity.of(Configuration.load(Map.of("MILLRACE_TLS", "1", "MILLRACE_SECRET", "any")));
         Secret none = Secret.of("", null);
-        listener = Rendezvous.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), "");
+        listener = Rendezvous.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), "rendezvous", "");
         acceptor = open(new BootstrapListener(listener, InetAddress.getLoopbackAddress(), none, tls, () -> {}));
         List<SocketChannel> clients = new ArrayList<>();
         List<AcceptedConnection> peers = new ArrayList<>();

@@ -200,7 +200,7 @@ class BootstrapClientTest {
     @Test
     void aRankThatHasMetRankZeroDoesNotJoinAnotherRun() throws Exception {
         try (ServerSocketChannel listener =
-                Rendezvous.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), "")) {
+                Rendezvous.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), "rendezvous", "")) {
             String rendezvous = "tcp:127.0.0.1:" + listener.socket().getLocalPort();
             FutureTask<ControlPlane> one = Ranks.async(() -> ControlPlane.join(rendezvous, 1, 2, Ranks.TIMEOUT));
             for (int run = 1; run <= 2; run++) {

@@ -52,7 +52,7 @@ class LeftOverRankTest {
     @BeforeEach
     void open() throws IOException {
         selector = Selector.open();
-        listener = Rendezvous.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), "");
+        listener = Rendezvous.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), "rendezvous", "");
         acceptor = new Acceptor(group,
                 new BootstrapListener(listener, InetAddress.getLoopbackAddress(), secret, null, () -> {}), selector,
                 new Acceptor.Host() {

@@ -25,6 +25,7 @@ import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
+import org.apache.logging.log4j.Level;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -39,6 +40,8 @@ import org.millrace.MismatchException;
 import org.millrace.bootstrap.Decision.Request;
 import org.millrace.bootstrap.Recovery.Mail;
 import org.millrace.bootstrap.Split.SplitRendezvous;
+import org.millrace.net.Warnings;
+import org.millrace.net.connection.ListeningPorts;
 
 /** The living ranks agree, whichever ranks are lost before and during the agreement. */
 @Timeout(60)
@@ -65,6 +68,15 @@ class RecoveryTest {
 
     private void openWithPlace(int size) throws Exception {
         open("file:" + directory.resolve("group"), size, Ranks.TIMEOUT);
+    }
+
+    @Test
+    void thePortOfEachRankIsLoggedWithItsPurpose() throws Exception {
+        try (Warnings log = new Warnings(ListeningPorts.class.getName(), Level.INFO)) {
+            openWithPlace(2);
+            assertEquals(2, log.all().stream().filter(line -> line.endsWith("(recovery)")).count(),
+                    () -> log.all().toString());
+        }
     }
 
     @AfterEach

@@ -54,6 +54,34 @@ class CommunicatorTraceTest {
                 read(trace).functions());
     }
 
+    @Test
+    void anOperationIsNamedOnlyIfItsCommunicatorIsCertain() throws IOException {
+        try (OwnTrace own = new OwnTrace(directory)) {
+            ProcessTrace trace = Objects.requireNonNull(ProcessTrace.current());
+            enqueue(trace, 77, 0, "all_gather");
+            String first = "all_gather #0 (8 bytes)";
+            assertEquals(first, TracedCommunicator.present(0, -1), "the only communicator");
+            CommunicatorTrace second = enqueue(trace, 88, 0, "broadcast");
+            String unknown = "unknown (any of 2 communicators of this process may own the connection)";
+            assertEquals(unknown, TracedCommunicator.present(0, 0));
+            assertEquals(first, TracedCommunicator.present(77, 0));
+            assertEquals(first, TracedCommunicator.present(77, 5), "its rank in the communicator of a split");
+            second.close();
+            assertEquals(first, TracedCommunicator.present(0, 0));
+            enqueue(trace, 77, 1, "reduce");
+            assertEquals("reduce #0 (8 bytes)", TracedCommunicator.present(77, 1));
+            assertEquals(unknown, TracedCommunicator.present(77, -1));
+            assertEquals("unknown (this process's trace has none of the communicator)",
+                    TracedCommunicator.present(99, 0));
+        }
+    }
+
+    private static CommunicatorTrace enqueue(ProcessTrace trace, long hash, int rank, String name) {
+        CommunicatorTrace made = Objects.requireNonNull(trace.communicator(hash, rank, 2, ""));
+        made.enqueued(TraceName.of(name), 0, 8, 1, 4, 1, -1, -1);
+        return made;
+    }
+
     private static TracedCommunicator read(ProcessTrace trace) throws IOException {
         return TraceReader.read(trace.path()).communicators().getFirst();
     }

@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -17,6 +18,7 @@ import org.millrace.cli.base.Json;
 import org.millrace.net.connection.ListeningPorts;
 import org.millrace.net.socket.LocalAddress;
 import org.millrace.net.socket.SocketOptions;
+import org.millrace.trace.ProcessTrace;
 import org.millrace.trace.TraceLayout.GinFields;
 import org.millrace.trace.TracedConnection;
 import org.millrace.trace.TracedGin;
@@ -51,6 +53,10 @@ public final class MetricsCommand extends InspectCommand {
         if (ModuleLayer.boot().findModule(Server.MODULE).isEmpty()) {
             throw new MillraceException("--listen needs the module " + Server.MODULE + ", and the Java runtime "
                     + System.getProperty("java.home") + " lacks it; 'millrace metrics' alone prints the same");
+        }
+        if (ProcessTrace.current() == null) { // ps and doctor read the port from the trace
+            ProcessTrace.open(processes.directory(), false);
+            Optional.ofNullable(ProcessTrace.current()).ifPresent(own -> own.describe("metrics", -1, -1));
         }
         int port = Server.start(address(listen), () -> OpenMetrics.of(processes.read()));
         spec.commandLine()

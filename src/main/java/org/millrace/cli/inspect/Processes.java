@@ -100,7 +100,7 @@ final class Processes {
                 + " MILLRACE_TRACE_DIRECTORY (--directory)";
     }
 
-    private Path directory() {
+    Path directory() {
         Path chosen = directory;
         if (chosen == null) {
             chosen = Configuration.load(((MillraceCommand) spec.root().userObject()).settings())

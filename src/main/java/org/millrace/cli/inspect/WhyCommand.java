@@ -10,6 +10,8 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.cli.base.ExitStatus;
@@ -88,6 +90,7 @@ public final class WhyCommand extends InspectCommand {
         }
         Duration pause = time("--watch", watch);
         StallWatch.Reported reported = new StallWatch.Reported();
+        CountDownLatch never = new CountDownLatch(1);
         int status = ExitCode.OK;
         checkKnown(verdicts(quiet));
         do {
@@ -99,7 +102,7 @@ public final class WhyCommand extends InspectCommand {
                     execute(verdict);
                 }
             }
-            Thread.sleep(pause);
+            never.await(pause.toNanos(), TimeUnit.NANOSECONDS);
         } while (processes.pids().isEmpty()
                 || all.stream().anyMatch(one -> one.alive() && processes.pids().contains(one.identity().pid())));
         return status;

@@ -11,6 +11,7 @@ import org.millrace.abi.RecvMem;
 import org.millrace.abi.SendMem;
 import org.millrace.config.Settings;
 import org.millrace.plugin.host.CallingLibrary;
+import org.millrace.plugin.host.CallingLibrary.Vendor;
 import org.millrace.plugin.host.NativeMemory;
 
 /**
@@ -22,6 +23,10 @@ import org.millrace.plugin.host.NativeMemory;
  * values.
  */
 final class ConnectionLocator {
+
+    /** Releases of NCCL in which the struct of {@link #ends} was inspected. */
+    private static final int FIRST_RELEASE = 219;
+    private static final int LAST_RELEASE = 230;
 
     private final long[] addresses = new long[Protocol.values().length];
     private final long[] sizes = new long[addresses.length];
@@ -108,8 +113,8 @@ final class ConnectionLocator {
 
     /**
      * Reads the ranks and the channel from the struct in which NCCL stores the buffers' handles. Offsets are from the
-     * first handle. The struct is {@code sendNetResources} or {@code recvNetResources} (transport/net.cc, the same in
-     * 2.19 to 2.30):
+     * first handle. The struct is {@code sendNetResources} or {@code recvNetResources} (transport/net.cc, inspected in
+     * NCCL 2.19 to 2.30):
      *
      * <pre>
      *  receiver  sender
@@ -120,12 +125,14 @@ final class ConnectionLocator {
      *     -40      -40   addresses of the three buffers
      * </pre>
      *
-     * @return null if the fields' neighbors show that the handles are in another struct
+     * @return null for another library or release, or if the fields' neighbors show that the struct is another one
      */
     @Nullable
     Ends ends(boolean receives) {
+        int release = nccl.version() / 100;
+        boolean isInspected = nccl.vendor() == Vendor.NCCL && release >= FIRST_RELEASE && release <= LAST_RELEASE;
         for (int i = 0; i < addresses.length; i++) {
-            if (NativeMemory.getLong(handles - 40 + i * Long.BYTES) != addresses[i]) {
+            if (!isInspected || NativeMemory.getLong(handles - 40 + i * Long.BYTES) != addresses[i]) {
                 return null;
             }
         }

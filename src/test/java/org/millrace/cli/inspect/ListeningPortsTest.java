@@ -3,6 +3,7 @@ package org.millrace.cli.inspect;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.BufferedReader;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
@@ -16,7 +17,10 @@ import org.apache.logging.log4j.Level;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
 import org.millrace.bootstrap.ControlPlane;
+import org.millrace.cli.ChildMain;
+import org.millrace.cli.Main;
 import org.millrace.cli.Run;
 import org.millrace.file.ProcessIdentity;
 import org.millrace.file.SharedDirectory;
@@ -104,14 +108,21 @@ class ListeningPortsTest {
     }
 
     @Test
-    void thePortOfMetricsIsLoggedAndShown() throws Exception {
-        try (Warnings log = new Warnings(ListeningPorts.class.getName(), Level.INFO)) {
-            Thread metrics = Thread.ofPlatform().daemon().start(() -> Run.of("metrics", "--listen", "127.0.0.1:0"));
-            String line = log.await(" (metrics)");
-            metrics.interrupt();
-            metrics.join();
-            assertTrue(line.matches("listens on 127.0.0.1 port [1-9]\\d* \\(metrics\\)"), line);
-            assertShown(line);
+    void thePortOfMetricsIsLoggedAndShown(@TempDir Path own) throws Exception {
+        ProcessBuilder builder =
+                ChildMain.builder(Main.class, "metrics", "--listen", "127.0.0.1:0", "--directory", own.toString());
+        builder.environment().put("NCCL_DEBUG", "INFO");
+        Process metrics = builder.redirectErrorStream(true).start();
+        try (BufferedReader log = metrics.inputReader()) {
+            String line = ChildMain.readUntil(log, "listens on ");
+            String port = line.substring(line.indexOf("127.0.0.1"));
+            assertTrue(port.matches("127\\.0\\.0\\.1 port [1-9]\\d* \\(metrics\\)"), line);
+            for (String command : List.of("ps", "dump")) {
+                Run run = Run.of(command, "--directory", own.toString(), "" + metrics.pid());
+                assertTrue(run.out().contains(port), run::toString);
+            }
+        } finally {
+            metrics.destroyForcibly().waitFor();
         }
     }
 }

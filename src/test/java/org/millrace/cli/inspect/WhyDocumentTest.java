@@ -9,6 +9,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.BitSet;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -98,6 +99,35 @@ class WhyDocumentTest {
         Map<?, ?> alone = (Map<?, ?>) Json.read(Json.write(WhyDocument.of(verdict(cause))));
         check(schema, (Map<?, ?>) ((Map<?, ?>) schema.get("$defs")).get("verdict"), alone, "stall");
         assertEquals(1L, alone.get("schema"));
+    }
+
+    @Test
+    void theParserOfRasRequiresAllFieldsExceptThoseOfMillrace() {
+        Object document = Json.read(Json.write(WhyDocument.of(List.of(ranks()), List.of(), 0.25)));
+        assertEquals(Set.of("schema", "millrace", "verdicts"), ignoredFields(document, document));
+    }
+
+    /** Returns the fields in a part of a document that the parser does not miss if they are removed. */
+    @SuppressWarnings("unchecked")
+    private static Set<String> ignoredFields(Object document, Object part) {
+        Set<String> ignored = new HashSet<>();
+        if (part instanceof List<?> list) {
+            list.forEach(each -> ignored.addAll(ignoredFields(document, each)));
+        } else if (part instanceof Map<?, ?>) {
+            Map<String, Object> fields = (Map<String, Object>) part;
+            for (String name : List.copyOf(fields.keySet())) {
+                Object value = fields.remove(name);
+                try {
+                    RasStatus.parse(Json.write(document));
+                    ignored.add(name);
+                } catch (IllegalArgumentException required) {
+                    fields.put(name, value);
+                    ignored.addAll(ignoredFields(document, value));
+                }
+                fields.put(name, value);
+            }
+        }
+        return ignored;
     }
 
     @Test
