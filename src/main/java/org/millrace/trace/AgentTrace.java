@@ -1,9 +1,5 @@
 package org.millrace.trace;
 
-import static org.millrace.trace.TraceLayout.AGENT_BUSY_OFFSET;
-import static org.millrace.trace.TraceLayout.AGENT_CLOCK_OFFSET;
-import static org.millrace.trace.TraceLayout.AGENT_PASSES_OFFSET;
-
 import java.util.Arrays;
 
 /**
@@ -103,9 +99,9 @@ public final class AgentTrace implements AutoCloseable {
             thread = ProcessTrace.ThreadNumber.current();
             TraceMemory.set(base + TraceLayout.AGENT_THREAD_OFFSET, thread);
         }
-        TraceMemory.set(base + AGENT_PASSES_OFFSET, passes);
-        TraceMemory.set(base + AGENT_BUSY_OFFSET, busy);
-        TraceMemory.set(base + AGENT_CLOCK_OFFSET, System.nanoTime());
+        TraceMemory.set(base + TraceLayout.AGENT_PASSES_OFFSET, passes);
+        TraceMemory.set(base + TraceLayout.AGENT_BUSY_OFFSET, busy);
+        TraceMemory.set(base + TraceLayout.AGENT_CLOCK_OFFSET, System.nanoTime());
     }
 
     /** Marks the agent's entry as closed. Called when the agent has ended. May be called twice, by any thread. */

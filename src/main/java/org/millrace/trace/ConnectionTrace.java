@@ -1,21 +1,5 @@
 package org.millrace.trace;
 
-import static org.millrace.trace.TraceLayout.ConnectionFields.BLOCKED_OFFSET;
-import static org.millrace.trace.TraceLayout.ConnectionFields.BYTES_OFFSET;
-import static org.millrace.trace.TraceLayout.ConnectionFields.CONSUMED_OFFSET;
-import static org.millrace.trace.TraceLayout.ConnectionFields.DONE_OFFSET;
-import static org.millrace.trace.TraceLayout.ConnectionFields.FRAMES;
-import static org.millrace.trace.TraceLayout.ConnectionFields.FRAMES_AHEAD;
-import static org.millrace.trace.TraceLayout.ConnectionFields.FRAMES_OFFSET;
-import static org.millrace.trace.TraceLayout.ConnectionFields.FRAME_BYTES;
-import static org.millrace.trace.TraceLayout.ConnectionFields.FRAME_DONE_OFFSET;
-import static org.millrace.trace.TraceLayout.ConnectionFields.FRAME_END_OFFSET;
-import static org.millrace.trace.TraceLayout.ConnectionFields.FRAME_TAKEN_OFFSET;
-import static org.millrace.trace.TraceLayout.ConnectionFields.FRAME_WHAT_OFFSET;
-import static org.millrace.trace.TraceLayout.ConnectionFields.LAST_CHANGE_OFFSET;
-import static org.millrace.trace.TraceLayout.ConnectionFields.PROTOCOL_SHIFT;
-import static org.millrace.trace.TraceLayout.ConnectionFields.TAKEN_OFFSET;
-
 import java.lang.invoke.VarHandle;
 import org.jspecify.annotations.Nullable;
 import org.millrace.trace.TraceLayout.ConnectionFields;
@@ -86,7 +70,7 @@ public final class ConnectionTrace implements AutoCloseable {
         this.idle = sends ? kernel : peer;
         this.full = sends ? peer : kernel;
         this.waiting = idle;
-        this.taken = TraceMemory.get(base + TAKEN_OFFSET);
+        this.taken = TraceMemory.get(base + ConnectionFields.TAKEN_OFFSET);
         this.done = taken;
     }
 
@@ -94,7 +78,7 @@ public final class ConnectionTrace implements AutoCloseable {
     public void servedBy(AgentTrace by) {
         agent = by;
         time = System.nanoTime(); // The time before this call is added to no counter.
-        TraceMemory.set(base + LAST_CHANGE_OFFSET, time);
+        TraceMemory.set(base + ConnectionFields.LAST_CHANGE_OFFSET, time);
         TraceMemory.set(base + ConnectionFields.AGENT_OFFSET, by.number());
         if (recorder != null) {
             recorder.served();
@@ -108,8 +92,9 @@ public final class ConnectionTrace implements AutoCloseable {
     public void taken(long end, long size, int protocol) {
         if (ring != 0) {
             long entry = entry(frames);
-            TraceMemory.set(entry + FRAME_END_OFFSET, end);
-            TraceMemory.set(entry + FRAME_WHAT_OFFSET, size | (long) protocol << PROTOCOL_SHIFT);
+            TraceMemory.set(entry + ConnectionFields.FRAME_END_OFFSET, end);
+            TraceMemory.set(entry + ConnectionFields.FRAME_WHAT_OFFSET,
+                    size | (long) protocol << ConnectionFields.PROTOCOL_SHIFT);
         }
         frames++;
         bytes += size;
@@ -121,7 +106,7 @@ public final class ConnectionTrace implements AutoCloseable {
             agent.moved(size);
         }
         changed();
-        if (frames - framesStored == FRAMES_AHEAD) {
+        if (frames - framesStored == ConnectionFields.FRAMES_AHEAD) {
             store(System.nanoTime());
         }
     }
@@ -186,7 +171,7 @@ public final class ConnectionTrace implements AutoCloseable {
             return;
         }
         if (consumed != NOTHING) {
-            TraceMemory.set(base + CONSUMED_OFFSET, consumed);
+            TraceMemory.set(base + ConnectionFields.CONSUMED_OFFSET, consumed);
         }
         if (frames == framesStored && framesDone == framesDoneStored && blocked == blockedStored) {
             return;
@@ -200,14 +185,14 @@ public final class ConnectionTrace implements AutoCloseable {
         framesDoneStored = framesDone;
         framesStored = frames;
         blockedStored = blocked;
-        TraceMemory.set(base + LAST_CHANGE_OFFSET, now);
-        TraceMemory.set(base + BYTES_OFFSET, bytes);
-        TraceMemory.set(base + TAKEN_OFFSET, taken);
-        TraceMemory.set(base + DONE_OFFSET, done);
+        TraceMemory.set(base + ConnectionFields.LAST_CHANGE_OFFSET, now);
+        TraceMemory.set(base + ConnectionFields.BYTES_OFFSET, bytes);
+        TraceMemory.set(base + ConnectionFields.TAKEN_OFFSET, taken);
+        TraceMemory.set(base + ConnectionFields.DONE_OFFSET, done);
         if (blocked != NOTHING) {
-            TraceMemory.set(base + BLOCKED_OFFSET, blocked);
+            TraceMemory.set(base + ConnectionFields.BLOCKED_OFFSET, blocked);
         }
-        TraceMemory.release(base + FRAMES_OFFSET, frames);
+        TraceMemory.release(base + ConnectionFields.FRAMES_OFFSET, frames);
         // Orders the count before the entries of the next frames, which overwrite the oldest entries. Pairs with the
         // second reading of the count in TraceReader.
         VarHandle.storeStoreFence();
@@ -215,16 +200,16 @@ public final class ConnectionTrace implements AutoCloseable {
 
     private void storeTimes(long now) {
         for (long frame = framesStored; frame < frames; frame++) {
-            TraceMemory.set(entry(frame) + FRAME_TAKEN_OFFSET, now);
-            TraceMemory.set(entry(frame) + FRAME_DONE_OFFSET, 0L);
+            TraceMemory.set(entry(frame) + ConnectionFields.FRAME_TAKEN_OFFSET, now);
+            TraceMemory.set(entry(frame) + ConnectionFields.FRAME_DONE_OFFSET, 0L);
         }
         for (long frame = framesDoneStored; frame < framesDone; frame++) {
-            TraceMemory.set(entry(frame) + FRAME_DONE_OFFSET, now);
+            TraceMemory.set(entry(frame) + ConnectionFields.FRAME_DONE_OFFSET, now);
         }
     }
 
     private long entry(long frame) {
-        return ring + (frame & FRAMES - 1) * FRAME_BYTES;
+        return ring + (frame & ConnectionFields.FRAMES - 1) * ConnectionFields.FRAME_BYTES;
     }
 
     /** States that no agent serves the connection from now on, because the two devices reach each other's memory. */
@@ -241,10 +226,10 @@ public final class ConnectionTrace implements AutoCloseable {
             // A closed connection stores nothing, because another connection may use its block of the file.
             if (!closed && step != consumed) {
                 consumed = step;
-                TraceMemory.set(base + CONSUMED_OFFSET, step);
-                TraceMemory.set(base + DONE_OFFSET, step);
-                TraceMemory.set(base + TAKEN_OFFSET, step);
-                TraceMemory.set(base + LAST_CHANGE_OFFSET, System.nanoTime());
+                TraceMemory.set(base + ConnectionFields.CONSUMED_OFFSET, step);
+                TraceMemory.set(base + ConnectionFields.DONE_OFFSET, step);
+                TraceMemory.set(base + ConnectionFields.TAKEN_OFFSET, step);
+                TraceMemory.set(base + ConnectionFields.LAST_CHANGE_OFFSET, System.nanoTime());
             }
         }
     }

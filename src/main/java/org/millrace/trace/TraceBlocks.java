@@ -1,9 +1,5 @@
 package org.millrace.trace;
 
-import static org.millrace.trace.TraceLayout.BLOCK_BYTES;
-import static org.millrace.trace.TraceLayout.GROWTH;
-import static org.millrace.trace.TraceLayout.MAX_BLOCKS;
-
 import java.io.IOException;
 import java.lang.invoke.VarHandle;
 import java.util.ArrayDeque;
@@ -57,7 +53,8 @@ final class TraceBlocks {
      */
     int take(int type, long communicator, int rank) {
         int index =
-                closed.size() > KEPT || addresses.size() == MAX_BLOCKS && !closed.isEmpty() ? closed.poll() : next();
+                closed.size() > KEPT || addresses.size() == TraceLayout.MAX_BLOCKS && !closed.isEmpty() ? closed.poll()
+                        : next();
         if (index < 0) {
             return -1;
         }
@@ -68,7 +65,8 @@ final class TraceBlocks {
         // Orders the generation before the stores of the new content. Pairs with the second reading of the generation
         // in TraceReader, which drops blocks that were taken meanwhile.
         VarHandle.storeStoreFence();
-        TraceMemory.clear(at + TraceLayout.COMMUNICATOR_OFFSET, BLOCK_BYTES - TraceLayout.COMMUNICATOR_OFFSET);
+        TraceMemory.clear(at + TraceLayout.COMMUNICATOR_OFFSET,
+                TraceLayout.BLOCK_BYTES - TraceLayout.COMMUNICATOR_OFFSET);
         TraceMemory.set(at + TraceLayout.TYPE_OFFSET, type);
         TraceMemory.set(at + TraceLayout.COMMUNICATOR_OFFSET, communicator);
         TraceMemory.set(at + TraceLayout.RANK_IN_GROUP_OFFSET, rank);
@@ -79,13 +77,13 @@ final class TraceBlocks {
     private int next() {
         int used = count();
         if (used == addresses.size()) {
-            if (full || used == MAX_BLOCKS) {
+            if (full || used == TraceLayout.MAX_BLOCKS) {
                 return -1;
             }
             try {
-                long at = file.grow((long) GROWTH * BLOCK_BYTES);
-                for (int i = 0; i < GROWTH; i++) {
-                    addresses.add(at + (long) i * BLOCK_BYTES);
+                long at = file.grow((long) TraceLayout.GROWTH * TraceLayout.BLOCK_BYTES);
+                for (int i = 0; i < TraceLayout.GROWTH; i++) {
+                    addresses.add(at + (long) i * TraceLayout.BLOCK_BYTES);
                 }
             } catch (IOException e) {
                 full = true;

@@ -47,6 +47,13 @@ public final class Json {
         return object;
     }
 
+    /** {@return a copy of an object with further names and values} */
+    public static Map<String, Object> with(Map<String, Object> object, @Nullable Object... namesAndValues) {
+        Map<String, Object> all = new LinkedHashMap<>(object);
+        all.putAll(object(namesAndValues));
+        return all;
+    }
+
     /**
      * Converts a value to text with a line end. Each level is indented by two blanks.
      *

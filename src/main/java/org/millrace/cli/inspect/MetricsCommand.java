@@ -152,9 +152,8 @@ public final class MetricsCommand extends InspectCommand {
                     Math.max(0, process.read() - process.heartbeat()) / 1e9);
             process.agents().forEach(agent -> add(labels, agent));
             process.communicators().forEach(communicator -> {
-                Map<String, Object> own = new LinkedHashMap<>(labels);
-                own.put("communicator", Long.toHexString(communicator.hash()));
-                own.put("name", communicator.name());
+                Map<String, Object> own = Json.with(labels, "communicator", Long.toHexString(communicator.hash()),
+                        "name", communicator.name());
                 counter("millrace_operations", "", "Operations that were enqueued.", own, communicator.enqueued());
             });
             links.forEach(link -> add(labels, link));
@@ -162,9 +161,7 @@ public final class MetricsCommand extends InspectCommand {
         }
 
         private void add(Map<String, Object> process, TracedAgent agent) {
-            Map<String, Object> labels = new LinkedHashMap<>(process);
-            labels.put("agent", agent.name());
-            labels.put("number", agent.number());
+            Map<String, Object> labels = Json.with(process, "agent", agent.name(), "number", agent.number());
             counter("millrace_agent_passes", "", "Passes over connections.", labels, agent.passes());
             counter("millrace_agent_passes_busy", "", "Passes in which something was done.", labels, agent.busy());
             counter("millrace_agent_cpu_seconds", "seconds", "For how long the thread had a core.", labels,
@@ -173,14 +170,11 @@ public final class MetricsCommand extends InspectCommand {
 
         private void add(Map<String, Object> process, TracedLink link) {
             TracedConnection connection = link.connection();
-            Map<String, Object> labels = new LinkedHashMap<>(process);
-            labels.put("rank", link.rank() < 0 ? "" : link.rank());
-            labels.put("peer", link.peer() < 0 ? "" : link.peer());
-            labels.put("channel", link.channel());
-            labels.put("direction", connection.identity().direction().label());
-            labels.put("network", connection.identity().network());
-            labels.put("communicator", Long.toHexString(connection.identity().communicator()));
-            labels.put("connection", connection.block() + "." + connection.generation());
+            Map<String, Object> labels = Json.with(process, "rank", link.rank() < 0 ? "" : link.rank(), "peer",
+                    link.peer() < 0 ? "" : link.peer(), "channel", link.channel(), "direction",
+                    connection.identity().direction().label(), "network", connection.identity().network(),
+                    "communicator", Long.toHexString(connection.identity().communicator()), "connection",
+                    connection.block() + "." + connection.generation());
             counter("millrace_connection_frames", "", "Frames that were taken.", labels, connection.frames());
             counter("millrace_connection_bytes", "bytes", "Bytes of their payloads.", labels, connection.bytes());
             counter("millrace_connection_steps", "", "Steps that are complete.", labels,
@@ -195,20 +189,16 @@ public final class MetricsCommand extends InspectCommand {
         }
 
         private void waits(Map<String, Object> connection, String party, long nanos) {
-            Map<String, Object> labels = new LinkedHashMap<>(connection);
-            labels.put("for", party);
+            Map<String, Object> labels = Json.with(connection, "for", party);
             counter("millrace_connection_wait_seconds", "seconds", "For how long it waited, up to its last change.",
                     labels, nanos / 1e9);
         }
 
         private void add(Map<String, Object> process, TracedGin context) {
-            Map<String, Object> labels = new LinkedHashMap<>(process);
-            labels.put("rank", context.rank() < 0 ? "" : context.rank());
-            labels.put("communicator", Long.toHexString(context.communicator()));
-            labels.put("context", context.context());
+            Map<String, Object> labels = Json.with(process, "rank", context.rank() < 0 ? "" : context.rank(),
+                    "communicator", Long.toHexString(context.communicator()), "context", context.context());
             for (GinFields.Kind kind : GinFields.Kind.values()) {
-                Map<String, Object> own = new LinkedHashMap<>(labels);
-                own.put("kind", kind.label());
+                Map<String, Object> own = Json.with(labels, "kind", kind.label());
                 counter("millrace_gin_descriptors", "", "Descriptors that kernels posted.", own,
                         context.descriptors().getOrDefault(kind, 0L));
             }

@@ -1,7 +1,6 @@
 package org.millrace.cli.inspect;
 
 import java.io.PrintWriter;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.millrace.cli.base.Columns;
@@ -59,18 +58,11 @@ public final class PsCommand extends InspectCommand {
     }
 
     private static Map<String, Object> summary(TracedProcess process, List<TracedLink> links) {
-        Map<String, Object> summary = new LinkedHashMap<>();
-        summary.put("pid", process.identity().pid());
-        summary.put("rank", Processes.rank(process, links));
-        summary.put("state", Processes.state(process));
-        summary.put("host", process.host());
-        summary.put("program", process.program());
-        summary.put("up_seconds", (process.read() - process.epochNanos()) / 1e9);
-        summary.put("seen_seconds_ago", Math.max(0, process.read() - process.heartbeat()) / 1e9);
-        summary.put("connections", links.stream().filter(link -> link.process() == process).count());
-        summary.put("agents", process.agents().size());
-        summary.put("ports", process.ports());
-        summary.put("file", process.file().toString());
-        return summary;
+        return Json.object("pid", process.identity().pid(), "rank", Processes.rank(process, links), "state",
+                Processes.state(process), "host", process.host(), "program", process.program(), "up_seconds",
+                (process.read() - process.epochNanos()) / 1e9, "seen_seconds_ago",
+                Math.max(0, process.read() - process.heartbeat()) / 1e9, "connections",
+                links.stream().filter(link -> link.process() == process).count(), "agents", process.agents().size(),
+                "ports", process.ports(), "file", process.file().toString());
     }
 }

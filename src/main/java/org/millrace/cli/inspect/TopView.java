@@ -3,7 +3,6 @@ package org.millrace.cli.inspect;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -214,24 +213,19 @@ final class TopView {
     }
 
     Map<String, Object> json() {
-        Map<String, Object> all = new LinkedHashMap<>();
-        List<Object> each = new ArrayList<>();
-        for (TracedProcess process : processes) {
-            Map<String, Object> one = Json.object("pid", process.identity().pid(), "rank",
-                    Processes.rank(process, links), "state", Processes.state(process), "seconds", seconds(process),
-                    "bytes_out_per_second", sum(process, true), "bytes_in_per_second", sum(process, false), "operation",
-                    operation(process));
-            each.add(one);
-        }
-        all.put("processes", each);
-        all.put("connections", links.stream().map(link -> {
-            Map<String, Object> one = new LinkedHashMap<>(DumpDocument.link(link));
-            one.put("bytes_per_second", bytesPerSecond(link));
-            one.put("steps_per_second", stepsPerSecond(link));
-            return one;
-        }).toList());
-        all.put("gin", gin.json());
-        return all;
+        return Json.object("processes",
+                processes.stream()
+                        .map(process -> Json.object("pid", process.identity().pid(), "rank",
+                                Processes.rank(process, links), "state", Processes.state(process), "seconds",
+                                seconds(process), "bytes_out_per_second", sum(process, true), "bytes_in_per_second",
+                                sum(process, false), "operation", operation(process)))
+                        .toList(),
+                "connections",
+                links.stream()
+                        .map(link -> Json.with(DumpDocument.link(link), "bytes_per_second", bytesPerSecond(link),
+                                "steps_per_second", stepsPerSecond(link)))
+                        .toList(),
+                "gin", gin.json());
     }
 
     /** Activity of GIN contexts between two readings of traces. */
@@ -318,15 +312,13 @@ final class TopView {
         }
 
         List<Map<String, Object>> json() {
-            return contexts.stream().map(each -> {
-                Map<String, Object> one = new LinkedHashMap<>(DumpDocument.gin(each.process, each.gin));
-                one.put("pid", each.process.identity().pid());
-                one.put("puts_per_second", each.rate(Kind.PUT) + each.rate(Kind.VALUE));
-                one.put("signals_per_second", each.rate(Kind.SIGNAL) + each.rate(Kind.SIGNALLED));
-                one.put("gets_per_second", each.rate(Kind.GET));
-                one.put("under_way", each.underWay());
-                return one;
-            }).toList();
+            return contexts.stream()
+                    .map(each -> Json.with(DumpDocument.gin(each.process, each.gin), "pid",
+                            each.process.identity().pid(), "puts_per_second",
+                            each.rate(Kind.PUT) + each.rate(Kind.VALUE), "signals_per_second",
+                            each.rate(Kind.SIGNAL) + each.rate(Kind.SIGNALLED), "gets_per_second", each.rate(Kind.GET),
+                            "under_way", each.underWay()))
+                    .toList();
         }
     }
 }
