@@ -3,8 +3,8 @@
     python3 stalls.py rank CASE      one rank; CASE is sleep, stop, kill or absent
     python3 stalls.py ras            the report of NCCL's RAS at port 28028, as `ncclras -f json` prints it
 
-Rank 1 sleeps, stops itself, kills itself, or does not join the communicator. In the cases sleep and stop the ranks
-continue, and rank 0 checks the sums.
+Rank 1 sleeps, stops itself, kills itself, or does not join the communicator: it is in the process group, but does not
+call ncclCommInitRank, in which rank 0 waits. In the cases absent, sleep and stop the ranks continue, and check the sums.
 """
 import os
 import signal

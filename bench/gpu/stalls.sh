@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Two ranks of PyTorch on one GPU, of which rank 1 sleeps, is stopped, is killed, or does not join. Prints what
+# Two ranks of PyTorch on one GPU, of which rank 1 does not join, sleeps, is stopped, or is killed. Prints what
 # `millrace why` and NCCL's RAS report of the same run.
 #
 #   bench/gpu/stalls.sh DIR [OUTPUT]
 #
 # DIR is the directory of `millrace plugin install DIR`. OUTPUT is the directory for logs and reports (default: a
-# temporary directory). Variable CASES ("sleep stop kill absent"): the cases to run; NET (shm): the network. Under MPS
-# (nvidia-cuda-mps-control -d) two ranks share the GPU. After a kill, MPS also fails the kernels of the other rank.
+# temporary directory). Variable CASES ("absent sleep stop kill"): the cases to run; NET (shm): the network. Under MPS
+# (nvidia-cuda-mps-control -d) two ranks share the GPU. A kill also fails the other rank's kernels, and MPS may refuse
+# later programs: the case kill is the last.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 [[ $# -ge 1 && $1 != -* ]] || { sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 2; }
@@ -17,7 +18,7 @@ mkdir -p "$output"
 export NCCL_NET_PLUGIN=$plugin NCCL_NET=Millrace MILLRACE_NET=${NET:-shm} NCCL_SOCKET_IFNAME=lo NCCL_DEBUG=WARN MASTER_ADDR=127.0.0.1
 export WORLD_SIZE=2
 
-for case in ${CASES:-sleep stop kill absent}; do
+for case in ${CASES:-absent sleep stop kill}; do
   export MASTER_PORT=$((20000 + RANDOM % 20000))
   ranks=()
   for rank in 0 1; do

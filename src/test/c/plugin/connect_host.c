@@ -2,8 +2,9 @@
  * Two processes that hang while they connect, as in ncclCommInitRank. Rank 0 listens, and rank 1 has its handle. Usage:
  * LIBRARY WAY.
  * - accept: rank 0 waits in accept, and rank 1 never connects.
+ * - absent: rank 0 waits as in NCCL's bootstrap, and rank 1 never initializes its communicator.
  * - connect: rank 1 waits in connect, and rank 0 never accepts.
- * - finish: the same, until a line arrives on the standard input. Then rank 0 accepts.
+ * - finish: the same as connect, until a line arrives on the standard input. Then rank 0 accepts.
  *
  * The program prints each rank's process, and "CONNECTED" once both ends exist. It runs until its standard input is
  * closed.
@@ -25,10 +26,16 @@ static void run(struct rank *rank) {
   char handle[NCCL_NET_HANDLE_MAXSIZE], byte;
   struct connection *on = &rank->connections[0];
   *on = (struct connection){.sends = rank->number == 1};
+  if (is("absent"))
+    for (;;)
+      pause();
   if (rank->number == 0) {
     SUCCEEDS(LISTEN(rank->net, rank->ctx, 0, handle, &on->listenComm));
     tell(rank, handle, sizeof handle);
   } else {
+    char own[NCCL_NET_HANDLE_MAXSIZE];
+    void *listener; /* NCCL's bootstrap is complete when a rank listens. */
+    SUCCEEDS(LISTEN(rank->net, rank->ctx, 0, own, &listener));
     hear(rank, handle, sizeof handle);
   }
   if (rank->number == 1 && is("accept"))
@@ -52,7 +59,7 @@ static void run(struct rank *rank) {
 int main(int count, char **arguments) {
   int ends[RANKS], input;
   pid_t pids[RANKS];
-  REQUIRE(count == 3, "usage: LIBRARY accept|connect|finish");
+  REQUIRE(count == 3, "usage: LIBRARY accept|absent|connect|finish");
   way = arguments[2];
   REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0 && pipe(go) == 0, "no sockets");
   for (int i = 0; i < RANKS; i++) {
@@ -65,6 +72,9 @@ int main(int count, char **arguments) {
       close(go[1]);
       snprintf(number, sizeof number, "%d", i);
       setenv("RANK", number, 1);
+      if (i == 1 && is("absent"))
+        for (;;)
+          pause();
       one_process(arguments[1], 1, run, i, ends[i]);
     }
     printf("rank %d is pid %d\n", i, (int)pids[i]);

@@ -24,6 +24,7 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Pending;
 import org.millrace.net.connection.TracedPending;
+import org.millrace.plugin.host.CallingLibrary.Vendor;
 import org.millrace.plugin.host.CallingLibrary;
 import org.millrace.plugin.host.HandleTable;
 import org.millrace.plugin.host.NativeEnvironment;
@@ -37,6 +38,7 @@ import org.millrace.plugin.path.DataPath;
 import org.millrace.plugin.path.NetDevice;
 import org.millrace.plugin.path.NetEndpoint;
 import org.millrace.plugin.path.PeerHandle;
+import org.millrace.trace.JoinTrace;
 
 /**
  * Operations of NCCL's network tables. Arguments are C values: pointers are numbers, and results are written to the
@@ -47,6 +49,8 @@ final class NetPlugin {
 
     /** Value in place of a context, in table versions before 11, which have no context for each communicator. */
     private static final long NO_CONTEXT = 0;
+    private static final String BOOTSTRAP = "ncclCommInitRank waits for the other ranks: a rank has not called it, or"
+            + " NCCL's bootstrap cannot reach a rank";
 
     private final Function<PluginConfiguration, DataPath> paths;
     private final HandleTable handles = new HandleTable();
@@ -59,6 +63,9 @@ final class NetPlugin {
      * calls after its init read the sessions without the lock.
      */
     private final Map<Long, Session> sessions = new ConcurrentHashMap<>();
+
+    /** Communicators that NCCL has begun to initialize, by their hash, until {@link #bootstrapped}. */
+    private final Map<Long, JoinTrace> beginning = new ConcurrentHashMap<>();
 
     /** Newest refusal that each library was warned of. Guarded by this object's lock. */
     private final Map<CallingLibrary, String> warned = new HashMap<>();
@@ -219,8 +226,24 @@ final class NetPlugin {
         Session session = openSession(version, () -> NcclLog.use(logger, warnLevel), library, nccl);
         if (context != 0) {
             NativeMemory.putLong(context, handles.add(new Context(session, communicator, losses)));
+            // Another profiler would not report the end of the bootstrap.
+            if (nccl.vendor() == Vendor.NCCL && NativeEnvironment.get("NCCL_PROFILER_PLUGIN") == null) {
+                beginning.computeIfAbsent(communicator,
+                        hash -> JoinTrace.connecting(hash, -1, System.nanoTime(), BOOTSTRAP));
+            }
         } else {
             session.endsUntold = true;
+        }
+    }
+
+    /**
+     * Called when NCCL's bootstrap has connected all ranks of a communicator, or the communicator ends. NCCL calls the
+     * profiler's init next, and later the tuner's.
+     */
+    void bootstrapped(long communicator) {
+        JoinTrace ended = beginning.remove(communicator);
+        if (ended != null) {
+            ended.close();
         }
     }
 
@@ -376,7 +399,9 @@ final class NetPlugin {
     }
 
     private Context context(long context, long library) {
-        return context == NO_CONTEXT ? session(library).commonContext : handles.get(context, Context.class);
+        Context of = context == NO_CONTEXT ? session(library).commonContext : handles.get(context, Context.class);
+        bootstrapped(of.communicator);
+        return of;
     }
 
     public void accept(long listener, long connection, long deviceHandle, int onStack) {
@@ -507,6 +532,7 @@ final class NetPlugin {
         if (context != NO_CONTEXT) {
             Context ended = handles.remove(context, Context.class);
             ended.close();
+            bootstrapped(ended.communicator);
             communicatorEnded(ended.in);
             // The C library's malloc keeps the memory that NCCL and the JVM have freed. Without this call, a program
             // that makes and destroys communicators would use more and more memory.

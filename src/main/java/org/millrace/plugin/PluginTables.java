@@ -97,6 +97,9 @@ record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin, ProfilerPlu
     }
 
     private void callTuner(Upcalls.Tuner function, long a) {
+        if (function == Upcalls.Tuner.TUNER_INIT) {
+            net.bootstrapped(word(a, 1));
+        }
         switch (function) {
             case TUNER_INIT -> tuner.tunerInit(word(a, 0), word(a, 1), word(a, 2), word(a, 3), word(a, 4));
             case TUNER_GET_COLL_INFO ->
@@ -141,6 +144,9 @@ record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin, ProfilerPlu
     }
 
     private void callProfiler(Upcalls.Profiler function, long a) {
+        if (function == Upcalls.Profiler.PROFILER_INIT) {
+            net.bootstrapped(word(a, 2));
+        }
         switch (function) {
             case PROFILER_INIT ->
                 profiler.profilerInit(word(a, 0), word(a, 1), word(a, 2), number(a, 3), number(a, 4), number(a, 5));

@@ -31,7 +31,8 @@ public final class JoinTrace implements AutoCloseable {
     }
 
     /**
-     * Opens the trace of a connection that is not complete yet.
+     * Opens the trace of a connection that is not complete yet. If {@link #activity} is called, a reader considers the
+     * connection as given up when the calls cease.
      *
      * @param communicator hash of the communicator; 0 if unknown
      * @param rank         rank of this process; -1 if unknown

@@ -1,16 +1,5 @@
 package org.millrace.trace;
 
-import static org.millrace.trace.TraceLayout.GinFields.QUEUE_BYTES;
-import static org.millrace.trace.TraceLayout.AGENT_BYTES;
-import static org.millrace.trace.TraceLayout.AGENT_STATE_OFFSET;
-import static org.millrace.trace.TraceLayout.AGENT_TABLE_OFFSET;
-import static org.millrace.trace.TraceLayout.BLOCK_BYTES;
-import static org.millrace.trace.TraceLayout.HEADER_BYTES;
-import static org.millrace.trace.TraceLayout.MESSAGES;
-import static org.millrace.trace.TraceLayout.MESSAGE_BYTES;
-import static org.millrace.trace.TraceLayout.MESSAGE_TABLE_OFFSET;
-import static org.millrace.trace.TraceLayout.MAX_AGENTS;
-
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.nio.file.Files;
@@ -41,6 +30,8 @@ public final class ProcessTrace {
     private static final Logger LOG = LogManager.getLogger(ProcessTrace.class);
     /** Block index of a trace that has no block in the file, see {@link #rehearsal}. */
     private static final int NO_BLOCK = -1;
+    /** Distance of the stored time of the last poll in the future, until a first poll. It exceeds a process's life. */
+    private static final long UNPOLLED_NANOS = 1L << 62;
 
     /** The trace of this process; null if it has none. Tests replace it by a trace of their own. */
     static volatile @Nullable ProcessTrace current;
@@ -63,8 +54,8 @@ public final class ProcessTrace {
         this.heartbeat = new TraceHeartbeat(this);
         long header = file.header();
         ProcessIdentity self = ProcessIdentity.CURRENT;
-        set(TraceLayout.HEADER_BYTES_OFFSET, HEADER_BYTES);
-        set(TraceLayout.BLOCK_BYTES_OFFSET, BLOCK_BYTES);
+        set(TraceLayout.HEADER_BYTES_OFFSET, TraceLayout.HEADER_BYTES);
+        set(TraceLayout.BLOCK_BYTES_OFFSET, TraceLayout.BLOCK_BYTES);
         set(TraceLayout.STEPS_OFFSET, steps ? 1 : 0);
         TraceMemory.set(header + TraceLayout.PID_OFFSET, self.pid());
         TraceMemory.set(header + TraceLayout.START_TICKS_OFFSET, self.startTicks());
@@ -161,28 +152,29 @@ public final class ProcessTrace {
      */
     public synchronized AgentTrace agent(String name) {
         int number = 0;
-        while (number < agents && TraceMemory.getInt(agentAt(number) + AGENT_STATE_OFFSET) == TraceLayout.OPEN) {
+        while (number < agents
+                && TraceMemory.getInt(agentAt(number) + TraceLayout.AGENT_STATE_OFFSET) == TraceLayout.OPEN) {
             number++;
         }
-        if (number == MAX_AGENTS) {
+        if (number == TraceLayout.MAX_AGENTS) {
             return new AgentTrace(this, 0, -1);
         }
         long at = agentAt(number);
-        TraceMemory.clear(at, AGENT_BYTES);
+        TraceMemory.clear(at, TraceLayout.AGENT_BYTES);
         TraceMemory.text(at + TraceLayout.AGENT_NAME_OFFSET, TraceLayout.AGENT_NAME_BYTES, name);
-        TraceMemory.release(at + AGENT_STATE_OFFSET, TraceLayout.OPEN);
+        TraceMemory.release(at + TraceLayout.AGENT_STATE_OFFSET, TraceLayout.OPEN);
         agents = Math.max(agents, number + 1);
         TraceMemory.release(file.header() + TraceLayout.AGENTS_OFFSET, agents);
         return new AgentTrace(this, at, number);
     }
 
     private long agentAt(int number) {
-        return file.header() + AGENT_TABLE_OFFSET + (long) number * AGENT_BYTES;
+        return file.header() + TraceLayout.AGENT_TABLE_OFFSET + (long) number * TraceLayout.AGENT_BYTES;
     }
 
     synchronized void closeAgent(int number) {
         if (number >= 0) {
-            TraceMemory.release(agentAt(number) + AGENT_STATE_OFFSET, TraceLayout.CLOSED);
+            TraceMemory.release(agentAt(number) + TraceLayout.AGENT_STATE_OFFSET, TraceLayout.CLOSED);
         }
     }
 
@@ -224,7 +216,7 @@ public final class ProcessTrace {
      * no reader sees.
      */
     public ConnectionTrace rehearsal(boolean sends) {
-        long at = Arena.global().allocate(BLOCK_BYTES, Long.BYTES).address();
+        long at = Arena.global().allocate(TraceLayout.BLOCK_BYTES, Long.BYTES).address();
         return new ConnectionTrace(this, NO_BLOCK, at, steps ? at + TraceLayout.RECORD_BYTES : 0, sends, null);
     }
 
@@ -303,7 +295,7 @@ public final class ProcessTrace {
         long at = blocks.address(index);
         TraceMemory.set(at + JoinFields.SIZE_OFFSET, size);
         TraceMemory.set(at + JoinFields.SINCE_OFFSET, since);
-        TraceMemory.set(at + JoinFields.POLLED_OFFSET, System.nanoTime());
+        TraceMemory.set(at + JoinFields.POLLED_OFFSET, System.nanoTime() + UNPOLLED_NANOS);
         TraceMemory.text(at + JoinFields.WHERE_OFFSET, JoinFields.WHERE_BYTES, where);
         TraceMemory.text(at + JoinFields.ACTIVITY_OFFSET, JoinFields.ACTIVITY_BYTES, activity);
         show(index);
@@ -381,7 +373,8 @@ public final class ProcessTrace {
 
     /** Stores a message for later readers. The last {@value TraceLayout#MESSAGES} are kept. */
     public synchronized void message(String text) {
-        long at = file.header() + MESSAGE_TABLE_OFFSET + (messages % MESSAGES) * MESSAGE_BYTES;
+        long at = file.header() + TraceLayout.MESSAGE_TABLE_OFFSET
+                + (messages % TraceLayout.MESSAGES) * TraceLayout.MESSAGE_BYTES;
         TraceMemory.set(at + TraceLayout.MESSAGE_TIME_OFFSET, System.nanoTime());
         TraceMemory.text(at + TraceLayout.MESSAGE_TEXT_OFFSET, TraceLayout.MESSAGE_TEXT_BYTES, text);
         TraceMemory.release(file.header() + TraceLayout.MESSAGES_OFFSET, ++messages);
@@ -629,7 +622,7 @@ public final class ProcessTrace {
             if (closed || peer >= GinFields.QUEUES) {
                 return;
             }
-            long at = base + TraceLayout.RECORD_BYTES + (long) peer * QUEUE_BYTES;
+            long at = base + TraceLayout.RECORD_BYTES + (long) peer * GinFields.QUEUE_BYTES;
             long takenNow = Integer.toUnsignedLong(taken);
             long completedNow = Integer.toUnsignedLong(completed);
             if (TraceMemory.get(at + GinFields.QUEUE_TAKEN_OFFSET) != takenNow

@@ -10,7 +10,8 @@ import org.millrace.trace.TraceLayout.JoinFields;
  * @param hash     hash of the connection's communicator; 0 for a group
  * @param state    open while the rank waits
  * @param since    time when a rank last joined, or when this rank began, in nanoseconds of the host's clock
- * @param polled   time of a connection's last poll, to 100 ms; meaningless for a group
+ * @param polled   time of a connection's last poll, to 100 ms; in the future if it is never polled; meaningless for a
+ *                 group
  * @param size     number of ranks of the group; 0 for a connection. The rank of a connection is -1 if it is unknown
  * @param where    rendezvous of the group
  * @param activity present activity of a rank that rank 0 has not admitted, as the predicate of a sentence, or

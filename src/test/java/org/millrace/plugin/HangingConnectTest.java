@@ -108,6 +108,14 @@ class HangingConnectTest {
     }
 
     @Test
+    void aRankThatWaitsInTheBootstrapOfNcclIsNamed() throws Exception {
+        start("shm", "absent");
+        isExplained(0,
+                "ncclCommInitRank waits for the other ranks: a rank has not called it, or NCCL's bootstrap cannot"
+                        + " reach a rank");
+    }
+
+    @Test
     void aConnectionThatIsMadeIsNoStall() throws Exception {
         start("socket", "finish");
         stall();

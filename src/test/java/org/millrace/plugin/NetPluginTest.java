@@ -430,6 +430,28 @@ class NetPluginTest {
         }
     }
 
+    @Test
+    void aCommunicatorWaitsForItsRanksUntilItsBootstrapIsComplete(@TempDir Path directory) throws IOException {
+        try (OwnTrace _ = new OwnTrace(directory)) {
+            List<Runnable> ends = List.of(() -> plugin.bootstrapped(6),
+                    () -> plugin.listen(read(pointer), 0, handle, deviceHandle, 0), () -> {});
+            for (Runnable end : ends) {
+                plugin.init(11, pointer, 6, CapturedLog.address(), 2, LIBRARY, CallingLibrary.nccl(22809));
+                long made = read(pointer);
+                assertEquals(1, connecting(directory));
+                end.run();
+                assertEquals(end == ends.getLast() ? 1 : 0, connecting(directory));
+                plugin.finalize(made);
+                assertEquals(0, connecting(directory));
+            }
+            NativeEnvironment.set("NCCL_PROFILER_PLUGIN", "other");
+            plugin.init(11, pointer, 6, CapturedLog.address(), 2, LIBRARY, CallingLibrary.nccl(22809));
+            NativeEnvironment.unset("NCCL_PROFILER_PLUGIN");
+            assertEquals(0, connecting(directory));
+            plugin.finalize(read(pointer));
+        }
+    }
+
     private static long connecting(Path directory) throws IOException {
         return TraceReader.readAll(directory, (file, problem) -> {})
                 .stream()

@@ -56,7 +56,7 @@ class CommunicatorTraceTest {
 
     @Test
     void anOperationIsNamedOnlyIfItsCommunicatorIsCertain() throws IOException {
-        try (OwnTrace own = new OwnTrace(directory)) {
+        try (OwnTrace _ = new OwnTrace(directory)) {
             ProcessTrace trace = Objects.requireNonNull(ProcessTrace.current());
             enqueue(trace, 77, 0, "all_gather");
             String first = "all_gather #0 (8 bytes)";

@@ -1,6 +1,7 @@
 package org.millrace.trace;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
@@ -49,6 +50,16 @@ class JoiningGroupTest {
         assertEquals(1, verdicts.size(), verdicts::toString);
         String self = "(pid " + ProcessIdentity.CURRENT.pid() + " on " + ProcessIdentity.HOST + ", running)";
         return verdicts.getFirst().sentence().replace(self, "(SELF)").replaceFirst("\\. Nothing has moved for .*", "");
+    }
+
+    @Test
+    void aCallThatIsNeverPolledIsNotGivenUp() throws IOException {
+        JoinTrace call = trace.join(7, 0, 0, System.nanoTime(), "", "ncclCommInitRank waits");
+        long later = System.nanoTime() + Duration.ofHours(1).toNanos();
+        assertTrue(TraceReader.read(trace.path()).joins().getFirst().isPolled(later));
+        assertEquals("Rank 0 (SELF) has not connected: ncclCommInitRank waits", sentence());
+        call.activity("a connection waits");
+        assertFalse(TraceReader.read(trace.path()).joins().getFirst().isPolled(later), "NCCL polls it no longer");
     }
 
     @Test
