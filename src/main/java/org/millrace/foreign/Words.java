@@ -14,6 +14,11 @@ import java.util.Objects;
 public final class Words {
     public static final VarHandle INT = ValueLayout.JAVA_INT.varHandle();
     public static final VarHandle LONG = ValueLayout.JAVA_LONG.varHandle();
+    /**
+     * Plain accesses without the check of the alignment that each access by {@link #LONG} makes. Used for many words in
+     * a row, whose alignment was checked once. A fence orders them.
+     */
+    public static final VarHandle PLAIN_LONG = ValueLayout.JAVA_LONG_UNALIGNED.varHandle();
 
     /**
      * All memory of the process, for accesses by address. The segment is a constant of the global scope, so an access

@@ -1,5 +1,6 @@
 package org.millrace.gin;
 
+import org.jspecify.annotations.Nullable;
 import org.millrace.abi.gin.GinOp;
 import org.millrace.gin.OutboundFrames.OutboundFrame;
 
@@ -28,9 +29,8 @@ final class DirectPath extends Path {
         this.maxBytes = CHUNKS * rank.options().chunkBytes();
     }
 
-    /** Returns whether this rank's device can directly access the peer's window with the given handle. */
-    boolean reaches(long handle) {
-        Window window = windows.find(handle);
+    /** Returns whether this rank's device can directly access the peer's part of a window. */
+    boolean reaches(@Nullable Window window) {
         return window != null && window.memory().reach(peer) > 0;
     }
 
@@ -48,7 +48,9 @@ final class DirectPath extends Path {
         frame.bringsSignalAtMost(drain.order);
         boolean last = drain.advance(bytes);
         if (last) {
-            if (!descriptor.has(GinOp.GET)) {
+            if (descriptor.signals() && !descriptor.has(GinOp.GET)) {
+                GinHeader.set(frame.header, GinHeader.PUT, drain.context(), descriptor.targetHandle,
+                        descriptor.targetOffset, 0);
                 frame.signals(descriptor);
             }
             frame.completes(drain.queue, drain.finish());
@@ -65,16 +67,16 @@ final class DirectPath extends Path {
             return drain.order.isCopyInTurn(frames, descriptor.sourceHandle, descriptor.sourceOffset, descriptor.size,
                     false);
         }
-        Window target = windows.find(descriptor.targetHandle);
+        Window target = drain.target();
         return drain.order.isCopyInTurn(frames, descriptor.targetHandle, descriptor.targetOffset, descriptor.size,
                 target != null && target.isOrdered(descriptor.size));
     }
 
     private boolean put(QueueDrain drain, OutboundFrame frame, long bytes) {
         GinDescriptor descriptor = drain.current();
-        Window target = atPeer(drain, descriptor.targetHandle, descriptor.targetOffset, descriptor.size);
+        Window target =
+                atPeer(drain, drain.target(), descriptor.targetHandle, descriptor.targetOffset, descriptor.size);
         long offset = descriptor.targetOffset + drain.moved();
-        GinHeader.set(frame.header, GinHeader.PUT, drain.context(), descriptor.targetHandle, offset, 0);
         frame.transfer.sequence(drain.order.sequence(), target.isOrdered(descriptor.size));
         return target.beginPeerCopy(frame.transfer, peer, offset, source(drain, descriptor),
                 descriptor.sourceOffset + drain.moved(), bytes);
@@ -82,8 +84,8 @@ final class DirectPath extends Path {
 
     private boolean get(QueueDrain drain, OutboundFrame frame, long bytes) {
         GinDescriptor descriptor = drain.current();
-        Window source = atPeer(drain, descriptor.sourceHandle, descriptor.sourceOffset, descriptor.size);
-        GinHeader.nothing(frame.header);
+        Window source =
+                atPeer(drain, drain.source(), descriptor.sourceHandle, descriptor.sourceOffset, descriptor.size);
         frame.transfer.sequence(drain.order.sequence(),
                 // A get must read the bytes that earlier puts of this queue write to the same range.
                 !drain.order.isUntouched(frames, descriptor.sourceHandle, descriptor.sourceOffset, descriptor.size));
@@ -91,11 +93,8 @@ final class DirectPath extends Path {
                 target(drain, descriptor), descriptor.targetOffset + drain.moved(), bytes);
     }
 
-    /**
-     * Returns the window of a handle. First checks that the peer's memory of this window contains the range of bytes.
-     */
-    private Window atPeer(QueueDrain drain, long handle, long offset, long bytes) {
-        Window window = windows.find(handle);
+    /** Returns the window after a check that the peer's memory of this window contains the range of bytes. */
+    private Window atPeer(QueueDrain drain, @Nullable Window window, long handle, long offset, long bytes) {
         if (window == null) {
             throw drain.refused(windows.describe(handle));
         }

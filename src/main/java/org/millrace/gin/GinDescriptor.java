@@ -45,9 +45,13 @@ final class GinDescriptor {
         }
         targetHandle = format.targetHandle(words);
         targetOffset = format.targetOffset(words);
-        counter = format.counter(words);
-        signal = format.signal(words);
-        signalValue = format.signalValue(words);
+        if (has(GinOp.COUNTER)) {
+            counter = format.counter(words);
+        }
+        if (signals()) {
+            signal = format.signal(words);
+            signalValue = format.signalValue(words);
+        }
     }
 
     public boolean has(int bit) {

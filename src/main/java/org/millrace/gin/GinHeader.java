@@ -60,11 +60,6 @@ final class GinHeader {
         header.word(5, last);
     }
 
-    /** Clears the header of an entry that is never sent. */
-    static void nothing(FrameHeader header) {
-        set(header, 0, 0, 0, 0, 0);
-    }
-
     static void inline(FrameHeader header, long bytes, long value) {
         header.word(0, header.word(0) | bytes << INLINE_SHIFT);
         header.word(5, value);

@@ -36,9 +36,9 @@ abstract class GinPeer {
      * Returns the GIN path of a descriptor; null if the descriptor needs no operation at the peer. Called once for each
      * descriptor.
      *
-     * @param order rules for operations of the descriptor's queue that use different paths
+     * @param drain queue whose current descriptor it is
      */
-    abstract @Nullable Path choose(GinDescriptor descriptor, PathOrder order);
+    abstract @Nullable Path choose(QueueDrain drain);
 
     /** Publishes to the peer how many of its frames are settled. Does nothing if the peer sends no frames. */
     public abstract void publishSettled();
@@ -136,7 +136,7 @@ abstract class GinPeer {
         }
 
         @Override
-        Path choose(GinDescriptor descriptor, PathOrder order) {
+        Path choose(QueueDrain drain) {
             return path;
         }
 

@@ -26,6 +26,8 @@ final class OutboundFrames {
     /** Number of entries that were offered to the network as frames. */
     private long frames;
     private long sent;
+    /** Queue with descriptors that are complete, but not published; null if there is none. */
+    private @Nullable PeerQueue unpublished;
 
     OutboundFrames(FrameSender sender, int depth) {
         this.sender = sender;
@@ -96,7 +98,10 @@ final class OutboundFrames {
                 at(newest - 1).isReadable();
             }
             while (offered < added && at(offered).isReadable() && pass(at(offered))) {
-                at(offered++).offered(frames);
+                OutboundFrame frame = at(offered++);
+                if (frame.offered(frames)) {
+                    complete(frame);
+                }
                 work++;
             }
             work += sender.progress();
@@ -108,12 +113,34 @@ final class OutboundFrames {
     }
 
     private int complete() {
-        int work = 0;
-        while (sent < offered && at(sent).isSent(sender.framesCompleted())) {
-            at(sent++).sent();
-            work++;
+        long first = sent;
+        if (first < offered) {
+            long completed = sender.framesCompleted();
+            while (sent < offered && at(sent).isSent(completed)) {
+                complete(at(sent++).sent());
+            }
         }
-        return work;
+        publish();
+        return (int) (sent - first);
+    }
+
+    private void complete(OutboundFrame frame) {
+        PeerQueue queue = frame.takeCompleted();
+        if (queue != null) {
+            if (queue != unpublished) {
+                publish();
+                unpublished = queue;
+            }
+            queue.count(frame.index);
+        }
+    }
+
+    /** Publishes the completed descriptors of a queue together, because a kernel polls the published word. */
+    private void publish() {
+        if (unpublished != null) {
+            unpublished.publish();
+            unpublished = null;
+        }
     }
 
     /**
@@ -168,6 +195,8 @@ final class OutboundFrames {
         final WindowTransfer transfer = new WindowTransfer();
         /** Whether the bytes are copied into a staging ring. The frame then has no payload. */
         private boolean staged;
+        /** Whether the header contains a signal. */
+        private boolean signals;
         /**
          * Number of frames that were offered to the network up to this entry, including the entry's own frame, if any.
          */
@@ -186,6 +215,7 @@ final class OutboundFrames {
 
         void clear() {
             staged = false;
+            signals = false;
             order = null;
             queue = null;
         }
@@ -211,6 +241,7 @@ final class OutboundFrames {
         /** Adds the descriptor's signal to the header. Does nothing if the descriptor has no signal. */
         void signals(GinDescriptor descriptor) {
             if (descriptor.signals()) {
+                signals = true;
                 GinHeader.signal(header, descriptor.signal, descriptor.signalValue);
             }
         }
@@ -228,7 +259,7 @@ final class OutboundFrames {
          * @param frames number of frames that were offered before this entry
          */
         boolean isNeedless(long frames) {
-            return order != null && (!GinHeader.isSignalled(header) || order.signal(header, frames));
+            return order != null && (!signals || order.signal(header, frames));
         }
 
         boolean hasPayload() {
@@ -240,16 +271,14 @@ final class OutboundFrames {
         }
 
         /**
-         * Records that the entry was offered, or needs no frame. Completes the entry's descriptor if the bytes were
-         * copied, because the source may then be overwritten.
+         * Records that the entry was offered, or needs no frame. Returns whether the entry's descriptor is complete,
+         * because the bytes were copied and the source may then be overwritten.
          *
          * @param frames number of frames that were offered up to this entry
          */
-        void offered(long frames) {
+        boolean offered(long frames) {
             number = frames;
-            if (transfer.isOpen() && (staged || transfer.memory().isCopied())) {
-                complete();
-            }
+            return transfer.isOpen() && (staged || transfer.memory().isCopied());
         }
 
         /**
@@ -261,12 +290,12 @@ final class OutboundFrames {
             return frames - number >= 0;
         }
 
-        /** Ends the entry after its frame was sent: releases the transfer, and completes the descriptor. */
-        void sent() {
+        /** Ends the entry after its frame was sent: releases the transfer. The descriptor is then complete. */
+        OutboundFrame sent() {
             if (transfer.isOpen()) {
                 transfer.release();
             }
-            complete();
+            return this;
         }
 
         /** Abandons the entry's transfer, because the closed connection reports no more sent frames. */
@@ -276,12 +305,11 @@ final class OutboundFrames {
             }
         }
 
-        private void complete() {
+        /** Returns the queue of the descriptor that this entry completes, once; null if it completes none. */
+        private @Nullable PeerQueue takeCompleted() {
             PeerQueue of = queue;
-            if (of != null) {
-                of.complete(index);
-                queue = null;
-            }
+            queue = null;
+            return of;
         }
     }
 }

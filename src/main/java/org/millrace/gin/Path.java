@@ -1,5 +1,7 @@
 package org.millrace.gin;
 
+import org.jspecify.annotations.Nullable;
+
 /**
  * A way to move bytes and signals from a queue's descriptors to a peer's memory. {@link GinPeer#choose} chooses a path
  * for each descriptor. The descriptor stays on this path until it is complete.
@@ -30,22 +32,22 @@ abstract class Path {
      */
     abstract boolean movePart(QueueDrain drain);
 
-    /**
-     * Returns this rank's object of the window to which a descriptor writes. Called for each part, because the window
-     * may be closed between two parts.
-     */
+    /** Returns this rank's object of the window to which a descriptor writes. Checks the range of bytes. */
     final Window target(QueueDrain drain, GinDescriptor descriptor) {
-        return window(drain, descriptor.targetHandle, descriptor.targetOffset, descriptor.size);
+        return window(drain, drain.target(), descriptor.targetHandle, descriptor.targetOffset, descriptor.size);
     }
 
-    /** Returns this rank's object of the window from which a descriptor reads. */
+    /** Returns this rank's object of the window from which a descriptor reads. Checks the range of bytes. */
     final Window source(QueueDrain drain, GinDescriptor descriptor) {
-        return window(drain, descriptor.sourceHandle, descriptor.sourceOffset, descriptor.size);
+        return source(drain, descriptor, descriptor.size);
     }
 
-    /** Returns this rank's window with a handle, after a check that the window contains the range of bytes. */
-    final Window window(QueueDrain drain, long handle, long offset, long bytes) {
-        Window window = windows.find(handle);
+    /** Returns the window of a descriptor's source, after a check that the window contains a number of bytes there. */
+    final Window source(QueueDrain drain, GinDescriptor descriptor, long bytes) {
+        return window(drain, drain.source(), descriptor.sourceHandle, descriptor.sourceOffset, bytes);
+    }
+
+    private Window window(QueueDrain drain, @Nullable Window window, long handle, long offset, long bytes) {
         if (window == null) {
             throw drain.refused(windows.describe(handle));
         }

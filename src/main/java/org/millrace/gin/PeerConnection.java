@@ -131,12 +131,13 @@ final class PeerConnection extends GinPeer {
 
     @Override
     @Nullable
-    Path choose(GinDescriptor descriptor, PathOrder order) {
+    Path choose(QueueDrain drain) {
+        GinDescriptor descriptor = drain.current();
         if (descriptor.has(GinOp.GET)) {
             if (descriptor.size == 0) {
                 return null;
             }
-            return directPath.reaches(descriptor.sourceHandle) && order.canCopy() ? directPath : getPath;
+            return directPath.reaches(drain.source()) && drain.order.canCopy() ? directPath : getPath;
         }
         if (descriptor.has(GinOp.FLUSH)) {
             // A flush need not wait for gets, because a get completes only when its bytes are visible.
@@ -148,7 +149,7 @@ final class PeerConnection extends GinPeer {
         if (descriptor.has(GinOp.INLINE)) {
             return framePath;
         }
-        return directPath.reaches(descriptor.targetHandle) && order.canCopy() ? directPath : bytesPath;
+        return directPath.reaches(drain.target()) && drain.order.canCopy() ? directPath : bytesPath;
     }
 
     @Override

@@ -20,13 +20,20 @@ import org.millrace.abi.gin.GinQueueMemory;
  */
 final class PeerQueue {
 
+    private static final int NO_COUNTER = -1;
+    /** State of a slot whose descriptor is complete. */
+    private static final int DONE = -2;
+
     private final GinContext context;
     private final int peer;
     private final GinQueueMemory memory;
     private final GinIndices cis;
     private final int mask;
-    private final boolean[] done;
-    private final int[] counters;
+    /**
+     * For each slot, the counter that the completion of its descriptor increments, {@link #NO_COUNTER}, or
+     * {@link #DONE}.
+     */
+    private final int[] slots;
     private final GinDescriptor current = new GinDescriptor();
     private boolean hasCurrent;
     private int seen;
@@ -38,8 +45,7 @@ final class PeerQueue {
         this.memory = memory;
         this.cis = cis;
         this.mask = memory.queueSize() - 1;
-        this.done = new boolean[memory.queueSize()];
-        this.counters = new int[memory.queueSize()];
+        this.slots = new int[memory.queueSize()];
         this.completed = cis.acquire(peer);
         this.seen = completed;
     }
@@ -57,7 +63,7 @@ final class PeerQueue {
     }
 
     private boolean take() {
-        if (context.isClosed() || seen - completed == done.length) {
+        if (context.isClosed() || seen - completed == slots.length) {
             return false;
         }
         long at = memory.at(peer, seen);
@@ -66,9 +72,7 @@ final class PeerQueue {
         }
         current.decode(memory.format());
         hasCurrent = true;
-        int slot = seen & mask;
-        done[slot] = false;
-        counters[slot] = current.has(GinOp.COUNTER) ? current.counter : -1;
+        slots[seen & mask] = current.has(GinOp.COUNTER) ? current.counter : NO_COUNTER;
         return true;
     }
 
@@ -97,24 +101,37 @@ final class PeerQueue {
         return seen++;
     }
 
-    /**
-     * Completes a descriptor, because its local memory is no longer needed. Increments the descriptor's counter. Then
-     * advances {@code cis}, which frees the slots of all descriptors that are complete without a gap.
-     */
+    /** Completes a descriptor as {@link #count} does, and publishes this. */
     public void complete(int index) {
+        count(index);
+        publish();
+    }
+
+    /**
+     * Records that a descriptor is complete, because its local memory is no longer needed. Increments the descriptor's
+     * counter. A call of {@link #publish} must follow, after this descriptor or after several.
+     */
+    void count(int index) {
         int slot = index & mask;
-        done[slot] = true;
+        int counter = slots[slot];
+        slots[slot] = DONE;
+        if (counter >= 0 && !context.isClosed()) {
+            context.counters().addRelease(counter, 1);
+        }
+    }
+
+    /** Advances {@code cis}, which frees the slots of all descriptors that are complete without a gap. */
+    void publish() {
         if (context.isClosed()) {
             return;
         }
-        if (counters[slot] >= 0) {
-            context.counters().addRelease(counters[slot], 1);
-        }
         int first = completed;
-        while (completed != seen && done[completed & mask]) {
-            completed++;
+        int end = first;
+        while (end != seen && slots[end & mask] == DONE) {
+            end++;
         }
-        if (completed != first) {
+        if (end != first) {
+            completed = end;
             // A release: pairs with the device's acquire. Publishes that the slots are zero and the sources were read.
             cis.release(peer, completed);
         }
@@ -148,10 +165,11 @@ final class PeerQueue {
                 seen++;
             }
             for (int index = completed, end = seen; index != end; index++) {
-                if (!done[index & mask]) {
-                    complete(index);
+                if (slots[index & mask] != DONE) {
+                    count(index);
                 }
             }
+            publish();
         } while (take());
     }
 
@@ -165,7 +183,7 @@ final class PeerQueue {
      */
     public boolean isWaiting() {
         return hasCurrent
-                || !context.isClosed() && seen - completed != done.length && memory.isBegun(memory.at(peer, seen));
+                || !context.isClosed() && seen - completed != slots.length && memory.isBegun(memory.at(peer, seen));
     }
 
     /** Returns a description of the oldest incomplete descriptor, for messages; null if all are complete. */

@@ -13,6 +13,12 @@ final class QueueDrain {
     final PathOrder order;
     /** Path of the current descriptor; null if no descriptor is current. */
     private @Nullable Path path;
+    /**
+     * This rank's objects of the windows that the current descriptor names; null if there is no such window. Found
+     * again by each call of {@link #drain}, because a window may be closed between two passes.
+     */
+    private @Nullable Window source;
+    private @Nullable Window target;
     /** Number of bytes of the current descriptor that the path has moved. */
     private long moved;
 
@@ -29,6 +35,9 @@ final class QueueDrain {
      */
     int drain(int maxParts) {
         int work = 0;
+        if (isUnderWay()) {
+            findWindows();
+        }
         while (work < maxParts && queue.hasCurrent()) {
             Path chosen = path;
             if (chosen == null) {
@@ -54,11 +63,19 @@ final class QueueDrain {
             throw refused(problem);
         }
         moved = 0;
-        path = peer.choose(descriptor, order);
+        findWindows();
+        path = peer.choose(this);
         if (path == null) {
             queue.complete(queue.finish());
         }
         return path;
+    }
+
+    private void findWindows() {
+        GinDescriptor descriptor = queue.current();
+        Windows windows = peer.rank.windows();
+        source = windows.find(descriptor.sourceHandle);
+        target = descriptor.targetHandle == descriptor.sourceHandle ? source : windows.find(descriptor.targetHandle);
     }
 
     /** Returns whether the current descriptor has a part that the path has not moved. */
@@ -73,6 +90,16 @@ final class QueueDrain {
 
     GinDescriptor current() {
         return queue.current();
+    }
+
+    @Nullable
+    Window source() {
+        return source;
+    }
+
+    @Nullable
+    Window target() {
+        return target;
     }
 
     int context() {

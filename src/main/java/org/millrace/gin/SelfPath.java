@@ -27,8 +27,7 @@ final class SelfPath extends Path {
         InboundFrame frame = frames.next();
         long bytes = drain.next(chunkBytes);
         if (descriptor.has(GinOp.VA_SIGNAL)) {
-            frame.vaSignal(window(drain, descriptor.sourceHandle, descriptor.sourceOffset, Long.BYTES),
-                    descriptor.sourceOffset, descriptor.signalValue);
+            frame.vaSignal(source(drain, descriptor, Long.BYTES), descriptor.sourceOffset, descriptor.signalValue);
         } else if (bytes > 0 && !write(drain, frame, bytes)) {
             return false;
         }

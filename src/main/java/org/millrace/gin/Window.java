@@ -50,7 +50,7 @@ public final class Window {
      * put by another put or a signal.
      */
     public boolean isOrdered(long bytes) {
-        return strict && bytes <= MAX_ORDERED;
+        return bytes <= MAX_ORDERED && strict;
     }
 
     public boolean holds(long offset, long bytes) {

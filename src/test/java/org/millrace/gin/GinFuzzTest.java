@@ -40,7 +40,7 @@ class GinFuzzTest {
         ByteArrayOutputStream all = new ByteArrayOutputStream();
         for (Consumer<FrameHeader> frame : frames) {
             FrameHeader header = new FrameHeader();
-            GinHeader.nothing(header);
+            GinHeader.set(header, 0, 0, 0, 0, 0);
             frame.accept(header);
             ByteBuffer bytes = ByteBuffer.allocate(FRAME).putLong(header.payloadBytes());
             for (int word = 0; word < FrameHeader.WORDS; word++) {

@@ -1,6 +1,7 @@
 package org.millrace.abi.gin;
 
 import java.lang.foreign.MemorySegment;
+import java.lang.invoke.VarHandle;
 import java.util.Objects;
 import org.millrace.foreign.PolledStruct;
 import org.millrace.foreign.Words;
@@ -20,12 +21,16 @@ import org.millrace.foreign.Words;
  * <p>
  * While the flag of a word is not set, the word belongs to the kernel. When the kernel has set the flag, the word
  * belongs to the proxy until the proxy stores 0. The kernel stores a descriptor's words in no particular order. The
- * proxy loads each word with acquire. This acquire pairs with the fence that the kernel executes before it stores the
- * descriptor. The data that the kernel stored in windows is then visible to the proxy. The proxy's stores of 0 are
- * plain, because its release of {@code cis} publishes them. The kernel does not use the place again before it has seen
- * this release.
+ * proxy loads the words, and then executes an acquire fence. It pairs with the fence that the kernel executes before it
+ * stores the descriptor. The data that the kernel stored in windows is then visible to the proxy. The proxy's stores of
+ * 0 are plain, because its release of {@code cis} publishes them. The kernel does not use the place again before it has
+ * seen this release.
  */
 public final class GinQueueMemory extends PolledStruct {
+    /** Number of words of a cache line. A descriptor has one or two lines. */
+    private static final int LINE_WORDS = 8;
+    private static final long LINE_BYTES = LINE_WORDS * Long.BYTES;
+
     private final GinDescriptorFormat format;
     private final long descriptorBytes;
     private final int queueSize;
@@ -93,23 +98,54 @@ public final class GinQueueMemory extends PolledStruct {
     }
 
     /**
-     * Takes a descriptor out of the queue if all of its words are present.
+     * Takes a descriptor out of the queue if all of its words are present. Stores the first {@link #LINE_WORDS} words
+     * in an array, because the others are reserved. The array's content is undefined if a word is missing.
      *
      * @return false if a word is still missing; the queue is then unchanged
      */
     public boolean take(long at, long[] into) {
-        int words = format.words();
-        for (int word = 0; word < words; word++) {
-            long value = (long) Words.LONG.getAcquire(Words.MEMORY, base + at + (long) word * Long.BYTES);
-            if ((value & GinDescriptorFormat.FLAG) == 0) {
-                return false;
-            }
-            into[word] = value;
+        long address = base + at;
+        boolean hasSecondLine = format.words() > LINE_WORDS;
+        long flags = GinDescriptorFormat.FLAG & load(address, into);
+        if (hasSecondLine) {
+            flags &= commonBits(address + LINE_BYTES);
         }
-        for (int word = 0; word < words; word++) {
-            Words.LONG.set(Words.MEMORY, base + at + (long) word * Long.BYTES, 0L);
+        if (flags == 0) {
+            return false;
+        }
+        // An acquire after the loads of all words: pairs with the fence that the kernel executes before its stores.
+        VarHandle.acquireFence();
+        clear(address);
+        if (hasSecondLine) {
+            clear(address + LINE_BYTES);
         }
         return true;
+    }
+
+    /** Loads the words of a line. Returns the bits that are set in all of them. */
+    private static long load(long address, long[] into) {
+        long common = -1;
+        for (int word = 0; word < LINE_WORDS; word++) {
+            long value = (long) Words.PLAIN_LONG.get(Words.MEMORY, address + (long) word * Long.BYTES);
+            into[word] = value;
+            common &= value;
+        }
+        return common;
+    }
+
+    /** Returns the bits that are set in all words of a line. */
+    private static long commonBits(long address) {
+        long common = -1;
+        for (int word = 0; word < LINE_WORDS; word++) {
+            common &= (long) Words.PLAIN_LONG.get(Words.MEMORY, address + (long) word * Long.BYTES);
+        }
+        return common;
+    }
+
+    private static void clear(long address) {
+        for (int word = 0; word < LINE_WORDS; word++) {
+            Words.PLAIN_LONG.set(Words.MEMORY, address + (long) word * Long.BYTES, 0L);
+        }
     }
 
     /**

@@ -31,8 +31,9 @@ import org.millrace.agent.Waiting;
  * all workers' copies are complete.
  *
  * <p>
- * Commands are posted one after another and then sealed together. A kernel can leave at any time, so a posted command
- * may never be read. Sealing determines how many of the posted commands the current kernel reads. Several
+ * Commands are posted one after another. Sealing writes them to the mailbox together, because the kernel reads several
+ * commands at once, and each cache line that the kernel has read is slow to write. A kernel can leave at any time, so a
+ * command may never be read. Sealing determines how many of the posted commands the current kernel reads. Several
  * {@link CopyQueue}s can use one kernel. The posted commands of one queue are sealed before another queue posts.
  *
  * <p>
@@ -69,6 +70,8 @@ final class CopyCommands {
      * copies are rare.
      */
     private static final int COPIES_BEFORE_SPREADING = 16;
+    /** Maximum number of posted commands; a power of two. The kernel reads this number of commands at once. */
+    static final int MAX_POSTED = 16;
     private static final Duration TIMEOUT = Duration.ofSeconds(10);
 
     private final CopyMailbox mailbox;
@@ -78,8 +81,8 @@ final class CopyCommands {
     private int next;
     /** Number of the first command that is posted but not sealed. */
     private int unsealed;
-    /** For each command, by its number modulo the array length: the worker that makes the copy; 0 for the warp. */
-    private final byte[] workers = new byte[CopyMailbox.COMMANDS];
+    /** The last posted commands, by number modulo the array length. */
+    private final Posted[] posted = new Posted[MAX_POSTED];
     /** Queue that posted last. All unsealed commands are from this queue. */
     private @Nullable CopyQueue poster;
     private int nextWorker;
@@ -116,6 +119,17 @@ final class CopyCommands {
     private long waited;
     private long longestWait;
 
+    /** A posted command. The object is reused. */
+    static final class Posted {
+        long to;
+        long from;
+        int bytes;
+        int order;
+        boolean fromHost;
+        /** Worker that makes the copy; 0 for the warp. */
+        private int worker;
+    }
+
     /**
      * Creates the commands for a kernel that has never been launched.
      *
@@ -136,6 +150,7 @@ final class CopyCommands {
         Arrays.fill(sinceStrict, COPIES_BEFORE_SPREADING);
         this.spread = new int[workers + 1][workers + 1];
         this.isSpread = new boolean[workers + 1];
+        Arrays.setAll(posted, unused -> new Posted());
         mailbox.donePlain(first);
     }
 
@@ -176,8 +191,19 @@ final class CopyCommands {
                 + Arrays.stream(visitsByStream).mapToObj(Long::toString).collect(Collectors.joining(" ")) + ")";
     }
 
-    /** Returns whether the kernel is present, and the mailbox and each worker have room for another command. */
-    boolean isReady() {
+    /**
+     * Returns whether the kernel is present, and the mailbox and each worker have room for another command. The state
+     * is not read again while the queue has unsealed commands. If the kernel leaves meanwhile, {@link #seal} withdraws
+     * the commands that it has not read.
+     */
+    boolean isReady(@Nullable CopyQueue by) {
+        if (unsealed(by) == 0 && !isPresent()) {
+            return false;
+        }
+        return (next - done < CopyMailbox.COMMANDS || next - readDone() < CopyMailbox.COMMANDS) && workersHaveRoom();
+    }
+
+    private boolean isPresent() {
         if (mailbox.stateAcquire() != CopyMailbox.PRESENT) {
             return false;
         }
@@ -185,7 +211,7 @@ final class CopyCommands {
             begun(System.nanoTime() - invitedAt);
             invitedAt = 0;
         }
-        return (next - done < CopyMailbox.COMMANDS || next - readDone() < CopyMailbox.COMMANDS) && workersHaveRoom();
+        return true;
     }
 
     /** Returns whether the kernel was invited less than {@link #START_NANOS} ago and may still start. */
@@ -199,16 +225,18 @@ final class CopyCommands {
     }
 
     private int readCopied(int worker) {
-        int now = mailbox.copiedAcquire(worker);
-        if (now != copied[worker]) {
+        if (mailbox.copiedAcquire(worker) != copied[worker]) {
             // A changed value means that the cache line was fetched from memory. The line also contains the words of
             // other workers, so reading these words now is cheap.
-            for (int other = 1; other < copied.length; other++) {
-                copied[other] = mailbox.copiedAcquire(other);
-            }
-            copied[worker] = now;
+            readAllCopied();
         }
-        return now;
+        return copied[worker];
+    }
+
+    private void readAllCopied() {
+        for (int worker = 1; worker < copied.length; worker++) {
+            copied[worker] = mailbox.copiedAcquire(worker);
+        }
     }
 
     private void begun(long wait) {
@@ -223,21 +251,22 @@ final class CopyCommands {
         if (maxGiven < CopyMailbox.GIVEN) {
             return true;
         }
+        readAllCopied();
         maxGiven = 0;
         for (int worker = 1; worker < given.length; worker++) {
-            maxGiven = Math.max(maxGiven, given[worker] - readCopied(worker));
+            maxGiven = Math.max(maxGiven, given[worker] - copied[worker]);
         }
         return maxGiven < CopyMailbox.GIVEN;
     }
 
     /**
-     * Posts a copy. The kernel must be {@linkplain #isReady ready}. If the copy must follow all other copies, the
-     * workers must also be {@linkplain #areWorkersIdle idle}.
+     * Posts a copy. The kernel must be {@linkplain #isReady ready}, and less than {@link #MAX_POSTED} commands be
+     * posted. If the copy must follow all other copies, the workers must also be {@linkplain #areWorkersIdle idle}.
      *
      * @param by queue that posts; its {@link CopyQueue#seal} is called before another queue posts
      * @return ticket for {@link #isDone}, valid after the command is sealed
      */
-    long post(long to, long from, int bytes, int order, @Nullable CopyQueue by) {
+    long post(long to, long from, int bytes, int order, boolean fromHost, @Nullable CopyQueue by) {
         if (poster != by) {
             if (poster != null && unsealed != next) {
                 poster.seal();
@@ -248,8 +277,13 @@ final class CopyCommands {
         // A kernel may leave before it reads this command. The number is not reused even then, because the next
         // kernel would find the words of the old command at that position.
         int number = next++;
-        mailbox.copyRelease(number, to, from, bytes, worker, CopyOrder.isStrict(order));
-        workers[number & CopyMailbox.COMMANDS - 1] = (byte) worker;
+        Posted command = posted[number & MAX_POSTED - 1];
+        command.to = to;
+        command.from = from;
+        command.bytes = bytes;
+        command.order = order;
+        command.fromHost = fromHost;
+        command.worker = worker;
         if (worker == 0) {
             return ticket(0, number);
         }
@@ -258,26 +292,36 @@ final class CopyCommands {
     }
 
     /** Returns the number of commands of a queue that are posted but not sealed. */
-    int unsealed(CopyQueue of) {
+    int unsealed(@Nullable CopyQueue of) {
         return poster == of ? next - unsealed : 0;
     }
 
+    /** Returns one of the last posted commands, from 1 for the last one. */
+    Posted fromLast(int position) {
+        return posted[next - position & MAX_POSTED - 1];
+    }
+
     /**
-     * Seals the posted commands: determines how many of them the kernel reads. If the kernel is still present after the
-     * commands were posted, the kernel reads all of them. Otherwise this method waits for the end of the kernel's last
-     * read of the commands.
+     * Seals the posted commands: writes them to the mailbox, and determines how many of them the kernel reads. If the
+     * kernel is still present after they were written, it reads all of them. Otherwise this method waits for the end of
+     * the kernel's last read of the commands.
      *
      * @return number of posted commands that the kernel does not read. They are the last posted commands, and are
      *         withdrawn
      */
     int seal() {
         int unseen = 0;
+        for (int number = unsealed; number != next; number++) {
+            Posted command = posted[number & MAX_POSTED - 1];
+            mailbox.copyRelease(number, command.to, command.from, command.bytes, command.worker,
+                    CopyOrder.isStrict(command.order));
+        }
         if (next != unsealed && mailbox.stateBehindCommand() != CopyMailbox.PRESENT) {
             // The kernel's last read of the commands crosses PCIe and takes one or two microseconds.
             await(next, () -> mailbox.stateAcquire() == CopyMailbox.GONE);
             unseen = next - readDone();
             for (int number = done; number != next; number++) {
-                int worker = workers[number & CopyMailbox.COMMANDS - 1];
+                int worker = posted[number & MAX_POSTED - 1].worker;
                 given[worker] -= worker == 0 ? 0 : 1;
             }
             mailbox.donePlain(next);
@@ -361,10 +405,24 @@ final class CopyCommands {
 
     /** Returns whether the copy with this ticket is complete. If it is, the calling thread sees the copied data. */
     boolean isDone(long ticket) {
-        int worker = (int) (ticket >>> 32) & 0xff;
-        int number = (int) ticket;
-        return worker == 0 ? done - number > 0 || readDone() - number > 0
-                : copied[worker] - number >= 0 || readCopied(worker) - number >= 0;
+        return isKnownDone(ticket)
+                || (isOfWarp(ticket) ? readDone() - (int) ticket > 0 : readCopied(worker(ticket)) - (int) ticket >= 0);
+    }
+
+    /**
+     * Returns whether the copy with this ticket is complete, as far as the numbers that this thread last read from the
+     * mailbox show. The kernel changes these numbers often, so each read of them fetches a cache line.
+     */
+    boolean isKnownDone(long ticket) {
+        return isOfWarp(ticket) ? done - (int) ticket > 0 : copied[worker(ticket)] - (int) ticket >= 0;
+    }
+
+    private static boolean isOfWarp(long ticket) {
+        return worker(ticket) == 0;
+    }
+
+    private static int worker(long ticket) {
+        return (int) (ticket >>> 32) & 0xff;
     }
 
     private boolean areWorkersIdle() {

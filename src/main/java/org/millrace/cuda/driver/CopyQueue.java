@@ -1,6 +1,5 @@
 package org.millrace.cuda.driver;
 
-import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -80,12 +79,6 @@ public final class CopyQueue implements AutoCloseable {
     /** Maximum number of copies in flight; a power of two. */
     private static final int COPIES = 2048;
     /**
-     * Maximum number of copies that are posted to the kernel before they are sealed. The kernel reads this number of
-     * commands at once.
-     */
-    private static final int POSTED = 16;
-
-    /**
      * Maximum number of copies in flight in the engine while the kernel is starting. A copy that must follow the
      * engine's copies reaches the kernel only after these are complete. With more copies in the engine, the kernel
      * would have no work during this time and would leave again.
@@ -122,20 +115,6 @@ public final class CopyQueue implements AutoCloseable {
      */
     private long lastUnordered;
     /**
-     * Copies posted to the kernel but not sealed, indexed by their number in this queue. If the kernel leaves before it
-     * has read a copy, the engine makes that copy.
-     */
-    private final Posted[] posted = new Posted[POSTED];
-
-    private static final class Posted {
-        private long to;
-        private long from;
-        private long bytes;
-        private int order;
-        private boolean fromHost;
-    }
-
-    /**
      * Creates a queue without copies.
      *
      * @param context a {@code CUcontext} for the copies; the queue makes it current on the thread that uses the queue
@@ -149,7 +128,6 @@ public final class CopyQueue implements AutoCloseable {
     CopyQueue(Engine engine, @Nullable CopyCommands kernel) {
         this.engine = engine;
         this.kernel = kernel;
-        Arrays.setAll(posted, unused -> new Posted());
     }
 
     /**
@@ -164,7 +142,7 @@ public final class CopyQueue implements AutoCloseable {
         if (begun - done > COPIES - 2 && !isDone(begun - COPIES + 2)) {
             return false;
         }
-        if (atKernel && !kernel.isReady()) {
+        if (atKernel && !kernel.isReady(this)) {
             if (!isDone(lastOfKernel)) {
                 // The kernel has no room, or it is leaving.
                 return false;
@@ -176,7 +154,7 @@ public final class CopyQueue implements AutoCloseable {
 
     private boolean isKernelNear() {
         return kernel != null
-                && (ordered && kernel.isReady() || begun - done >= MAX_BEFORE_KERNEL && kernel.isStarting());
+                && (ordered && kernel.isReady(this) || begun - done >= MAX_BEFORE_KERNEL && kernel.isStarting());
     }
 
     /** Requests a copy with order {@link CopyOrder#IN_TURN}: after all earlier copies and before all later copies. */
@@ -237,17 +215,11 @@ public final class CopyQueue implements AutoCloseable {
         if (order == CopyOrder.IN_TURN) {
             inTurn(true);
         }
-        lastOfKernel = begun(kernel.post(to, from, (int) bytes, order, this));
+        lastOfKernel = begun(kernel.post(to, from, (int) bytes, order, fromHost, this));
         if (order != CopyOrder.IN_TURN) {
             lastUnordered = begun;
         }
-        Posted copy = posted[(int) begun & POSTED - 1];
-        copy.to = to;
-        copy.from = from;
-        copy.bytes = bytes;
-        copy.order = order;
-        copy.fromHost = fromHost;
-        if (kernel.unsealed(this) == POSTED) {
+        if (kernel.unsealed(this) == CopyCommands.MAX_POSTED) {
             seal();
         }
         return begun;
@@ -263,12 +235,11 @@ public final class CopyQueue implements AutoCloseable {
         }
         int unseen = kernel.seal();
         if (unseen > 0) {
-            long last = begun;
             begun -= unseen;
             finishKernelCopies();
             inTurnAtKernel = inTurnAtKernel && lastInTurn <= begun;
-            while (begun != last) {
-                Posted copy = posted[(int) (begun + 1) & POSTED - 1];
+            for (int position = unseen; position > 0; position--) {
+                CopyCommands.Posted copy = kernel.fromLast(position);
                 lastOfEngine = begun(~engine.copy(copy.to, copy.from, copy.bytes, copy.order, copy.fromHost));
             }
         }
@@ -280,7 +251,7 @@ public final class CopyQueue implements AutoCloseable {
      * wait for the workers' copies.
      */
     private boolean isKernelsTurn(int order) {
-        if (!kernel.isReady() || !isEngineDone()) {
+        if (!kernel.isReady(this) || !isEngineDone()) {
             return false;
         }
         if (atKernel && (order == CopyOrder.IN_TURN || kernel.isAfterSpread(order))) {
@@ -291,9 +262,10 @@ public final class CopyQueue implements AutoCloseable {
             } else {
                 kernel.awaitSpread(order);
             }
+            // seal() passes the copies that the kernel left unread to the engine, so both conditions are checked again.
+            return kernel.isReady(this) && isEngineDone();
         }
-        // seal() passes the copies that the kernel left unread to the engine, so both conditions are checked again.
-        return kernel.isReady() && isEngineDone();
+        return true;
     }
 
     /** Returns whether the engine has completed all copies that the new copy must follow. */
@@ -380,18 +352,23 @@ public final class CopyQueue implements AutoCloseable {
         return done;
     }
 
+    /** Advances {@link #done}, at most to the given copy. Reads the mailbox once at most, and not for each copy. */
     private void advance(long number) {
-        while (done - number < 0 && isMade(numberOf(done + 1))) {
+        boolean isRead = false;
+        while (done - number < 0) {
+            long next = numberOf(done + 1);
+            if (next < 0 ? !engine.isDone(~next) : !kernel.isKnownDone(next)) {
+                if (next < 0 || isRead || !kernel.isDone(next)) {
+                    return;
+                }
+                isRead = true;
+            }
             done++;
         }
     }
 
     private long numberOf(long copy) {
         return numbers[(int) copy & COPIES - 1];
-    }
-
-    private boolean isMade(long number) {
-        return number >= 0 ? kernel.isDone(number) : engine.isDone(~number);
     }
 
     /**

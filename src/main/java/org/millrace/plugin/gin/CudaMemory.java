@@ -74,24 +74,22 @@ abstract class CudaMemory implements WindowMemory {
     @Override
     public final boolean beginPeerCopy(WindowTransfer transfer, int peer, long offset, WindowMemory source,
             long sourceOffset, long length) {
-        return beginDirect(transfer, offset, peers.address(peer) + offset, addressIn(source, sourceOffset), length,
+        return beginDirect(transfer, peers.address(peer) + offset, addressIn(source, sourceOffset), length,
                 source instanceof CudaHostMemory);
     }
 
     @Override
     public final boolean beginPeerRead(WindowTransfer transfer, int peer, long offset, WindowMemory target,
             long targetOffset, long length) {
-        return beginDirect(transfer, offset, addressIn(target, targetOffset), peers.address(peer) + offset, length,
+        return beginDirect(transfer, addressIn(target, targetOffset), peers.address(peer) + offset, length,
                 this instanceof CudaHostMemory);
     }
 
-    private boolean beginDirect(WindowTransfer transfer, long offset, long to, long from, long length,
-            boolean fromHost) {
+    private boolean beginDirect(WindowTransfer transfer, long to, long from, long length, boolean fromHost) {
         if (!mover.direct().hasRoom()) {
             return false;
         }
         transfer.slot(COPIED_DIRECTLY);
-        transfer.place(null, 0, offset, length);
         int order = orderOf(transfer);
         transfer.ticket(fromHost ? mover.direct().copyFromHost(to, from, length, order)
                 : mover.direct().copy(to, from, length, order));

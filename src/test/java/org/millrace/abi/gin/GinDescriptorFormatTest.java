@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -142,9 +143,9 @@ class GinDescriptorFormatTest {
             assertFalse(queues.take(at, new long[16]));
             assertTrue(queues.isBegun(at), "nothing was taken out");
             queues.storeOpaque(at, words);
-            long[] taken = new long[16];
+            long[] taken = new long[8];
             assertTrue(queues.take(at, taken));
-            org.junit.jupiter.api.Assertions.assertArrayEquals(words, taken);
+            org.junit.jupiter.api.Assertions.assertArrayEquals(Arrays.copyOf(words, 8), taken);
             assertEquals(-1, bytes.mismatch(arena.allocate(bytes.byteSize())), "the place is zero");
         }
     }

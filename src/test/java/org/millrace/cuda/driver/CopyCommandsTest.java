@@ -37,7 +37,7 @@ class CopyCommandsTest {
 
     /** Posts and seals a copy. Returns its ticket, or -1 if the kernel has left and does not see the copy. */
     private static long copy(CopyCommands commands, long to, long from, int bytes, int order) {
-        long ticket = commands.post(to, from, bytes, order, null);
+        long ticket = commands.post(to, from, bytes, order, false, null);
         return commands.seal() == 0 ? ticket : UNSEEN;
     }
 
@@ -112,7 +112,7 @@ class CopyCommandsTest {
         commands.invite();
         kernel.begin();
         for (int i = 0; i < CopyMailbox.GIVEN; i++) {
-            assertTrue(commands.isReady());
+            assertTrue(commands.isReady(null));
             // the addresses are not aligned, so the warp does not make this copy
             copy(commands, at(0), at(401), 601, CopyOrder.strict(0));
             assertTrue(kernel.look());
@@ -120,9 +120,9 @@ class CopyCommandsTest {
         assertTrue(kernel.work(2));
         copy(commands, at(0), at(401), 601, CopyOrder.strict(0));
         assertTrue(kernel.look());
-        assertFalse(commands.isReady());
+        assertFalse(commands.isReady(null));
         assertTrue(kernel.work(2));
-        assertTrue(commands.isReady());
+        assertTrue(commands.isReady(null));
     }
 
     @ParameterizedTest
@@ -131,10 +131,10 @@ class CopyCommandsTest {
         CopyCommands commands = commands(first);
         commands.invite();
         assertEquals(1, launches);
-        assertFalse(commands.isReady(), "launched, but it has not begun");
+        assertFalse(commands.isReady(null), "launched, but it has not begun");
         kernel.begin();
         for (int i = 0; i < 200; i++) {
-            assertTrue(commands.isReady());
+            assertTrue(commands.isReady(null));
             memory.set(ValueLayout.JAVA_LONG, 0, i);
             long ticket = copy(commands, at(8), at(0), 8, IN_TURN);
             assertNotEquals(UNSEEN, ticket);
@@ -152,12 +152,12 @@ class CopyCommandsTest {
         commands.invite();
         kernel.begin();
         for (int i = 0; i < CopyMailbox.COMMANDS; i++) {
-            assertTrue(commands.isReady());
+            assertTrue(commands.isReady(null));
             assertNotEquals(UNSEEN, copy(commands, at(8L * i), at(0), 8, IN_TURN));
         }
-        assertFalse(commands.isReady());
+        assertFalse(commands.isReady(null));
         assertTrue(kernel.look());
-        assertTrue(commands.isReady());
+        assertTrue(commands.isReady(null));
     }
 
     @Test
@@ -168,7 +168,7 @@ class CopyCommandsTest {
         kernel.begin();
         commands.invite();
         kernel.announce();
-        assertFalse(commands.isReady(), "it takes no more");
+        assertFalse(commands.isReady(null), "it takes no more");
         commands.invite();
         assertEquals(1, launches);
         kernel.go();
@@ -186,7 +186,7 @@ class CopyCommandsTest {
         });
         commands.invite();
         assertEquals(1, launches);
-        assertFalse(commands.isReady());
+        assertFalse(commands.isReady(null));
         commands.invite();
         commands.invite();
         assertEquals(2, launches);
@@ -202,7 +202,7 @@ class CopyCommandsTest {
         CopyCommands commands = commands(1);
         commands.invite();
         kernel.begin();
-        assertTrue(commands.isReady());
+        assertTrue(commands.isReady(null));
         kernel.announce();
         CountDownLatch begun = new CountDownLatch(1);
         Thread leaving = Thread.ofPlatform().start(() -> {

@@ -131,6 +131,8 @@ class CopyQueueTest {
         assertTrue(queue.isDone(fourth));
         assertEquals(3, memory.get(ValueLayout.JAVA_LONG, 8));
         queue.copy(at + BYTES / 2, at, 2048);
+        assertFalse(kernel.look(), "posted, but not sealed");
+        assertFalse(queue.submit(), "the engine has delayed no copy");
         assertTrue(kernel.look());
         long last = queue.copy(at, at + 1, 1000);
         assertEquals(3, engine.begun,
