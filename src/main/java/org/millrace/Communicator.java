@@ -302,7 +302,8 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
      * @param deadline maximum time to wait for the living ranks, more than 0. The completion of the new communicator
      *                 then has the same time again, but at least 5 s. A further loss during the call, and each further
      *                 stopped rank, add at most half of this time, or 5 s if that is longer
-     * @return this rank's new communicator; the caller closes it
+     * @return this rank's new communicator; the caller closes it. If a member is lost in the last moment of the call,
+     *         its operations fail, and it can be shrunk again
      * @throws IllegalArgumentException if the deadline is not more than 0
      * @throws ExcludedException        if other ranks continue without this rank, or may do so
      * @throws AbortedException         if this rank has closed, aborted or shrunk this communicator before. It then
@@ -320,7 +321,8 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
      * living rank calls this method. A communicator that has failed stays failed.
      *
      * @param value value of this rank
-     * @return true if all living ranks have passed true; the same on each of them
+     * @return true if all living ranks have passed true; the same on each of them. False if a rank repeats a failed
+     *         call while another one is in its first call
      * @throws DeadlineException if a living rank does not call this method within {@code MILLRACE_CONNECT_DEADLINE}.
      *                           Only {@link #shrink(Duration)} excludes such a rank
      * @throws ExcludedException if other ranks have called {@link #shrink(Duration)} and continue without this rank, or

@@ -81,7 +81,8 @@ final class BootstrapClient {
     /**
      * Time limit of the first attempt. Rank 0 answers within milliseconds, unless another process listens at the
      * address or rank 0 gets no core. A client cannot distinguish these cases. Each attempt without an answer therefore
-     * doubles the time limit of the next attempt. Shorter limits would only cause more work for a slow rank 0.
+     * doubles the time limit of the next attempt. Shorter limits would only cause more work for a slow rank 0. If rank
+     * 0 is known to listen at the address, one attempt has all the time.
      */
     private static final Duration ATTEMPT = Duration.ofSeconds(2);
     /**
@@ -136,6 +137,7 @@ final class BootstrapClient {
         OtherRunException otherRun = null;
         JoinTrace trace = group.trace();
         Deadline end = deadline;
+        patience = rendezvous.isListening() ? deadline.allowed() : patience;
         int attempts = 0;
         int doubts = 0;
         for (long pause = MIN_PAUSE_NANOS;; pause = Math.min(2 * pause, MAX_PAUSE_NANOS)) {

@@ -24,10 +24,7 @@ import org.millrace.net.socket.SocketOptions;
 abstract class ControlLoop {
 
     private static final Logger LOG = LogManager.getLogger(ControlLoop.class);
-    /**
-     * Time to wait for the end of the control thread after a forced stop. The thread blocks only in its selector, which
-     * the stop wakes.
-     */
+    /** Time to wait for the end of the control thread after the forced stop. It blocks only in its selector. */
     private static final Duration FORCED_END = Duration.ofSeconds(5);
 
     final GroupState group;
@@ -37,7 +34,8 @@ abstract class ControlLoop {
     private final SocketOptions sockets;
     /** Recovers lost streams of control connections; null until a connection needs it. */
     private @Nullable Reconnector reconnector;
-    private volatile boolean stopping;
+    /** Time at which the channels are closed by force; null until this rank leaves. Used by the control thread. */
+    private @Nullable Deadline forced;
 
     /**
      * Creates the loop. When its thread ends, it closes the selector and all channels that are registered with the
@@ -70,14 +68,8 @@ abstract class ControlLoop {
      * message as lost.
      */
     final void leave(Duration patience) {
-        request(this::leave);
-        join(Deadline.in(patience));
-        stopping = true;
-        selector.wakeup();
-        join(Deadline.in(FORCED_END));
-    }
-
-    private void join(Deadline deadline) {
+        leaveLater(patience);
+        Deadline deadline = Deadline.in(patience.plus(FORCED_END));
         boolean interrupted = false;
         while (thread.isAlive() && !deadline.expired()) {
             try {
@@ -91,10 +83,21 @@ abstract class ControlLoop {
         }
     }
 
+    /** Leaves the group like {@link #leave(Duration)}, and returns at once. */
+    final void leaveLater(Duration patience) {
+        request(() -> {
+            if (forced == null) {
+                leave();
+            }
+            forced = forced == null ? Deadline.in(patience) : forced.orIn(patience);
+        });
+    }
+
     private void run() {
         try {
-            while (!stopping && !finished()) {
+            while (!finished() && (forced == null || !forced.expired())) {
                 long nanos = nanosToNextTick();
+                nanos = forced == null ? nanos : Math.min(nanos, forced.remainingNanos());
                 selector.select(
                         nanos == Long.MAX_VALUE ? 0 : Math.max(1, TimeUnit.NANOSECONDS.toMillis(nanos + 999_999)));
                 Runnable request;

@@ -57,15 +57,23 @@ public final class ControlPlane implements AutoCloseable {
     /** Origin of this group if a {@link Recovery} has made it; null for any other group. */
     private Recovery.@Nullable Descent descent;
     /**
-     * Deadline for the completion of this group if a {@link Recovery} has made it; null afterwards and for any other
-     * group.
+     * Completion of this group if a {@link Recovery} has made it; null afterwards and for any other group.
      */
-    private @Nullable Deadline completion;
+    private @Nullable Completion completion;
     private final AtomicBoolean inCollective = new AtomicBoolean();
     /**
      * This rank's part of a barrier whose wait was interrupted; null if there is none. {@link #inCollective} guards it.
      */
     private @Nullable Contribution interrupted;
+
+    /**
+     * Completion of a group by a {@link Recovery}.
+     *
+     * @param deadline deadline of the collective calls until then
+     * @param decision decides with all members that the group is complete; throws if it is not
+     */
+    record Completion(Deadline deadline, Runnable decision) {
+    }
 
     private ControlPlane(GroupState group, @Nullable ControlLoop loop, JoinOptions options) {
         this.group = group;
@@ -284,28 +292,28 @@ public final class ControlPlane implements AutoCloseable {
         descent = from;
     }
 
-    /** Sets the deadline of the collective calls that complete this group; null once the group is complete. */
-    void completeBy(@Nullable Deadline deadline) {
-        completion = deadline;
+    void completeBy(Completion by) {
+        completion = by;
     }
 
     /**
-     * Confirms that this group is complete. Called after the barrier that ends the set-up. If a {@link Recovery} makes
-     * this group, this call is a further barrier; otherwise it has no effect. The set-up's barrier may fail at the
-     * deadline on one rank, although it succeeds on the others. That rank does not confirm, so this call fails on the
-     * others, too, and all ranks decide again.
+     * Ends the set-up of this group: returns when all ranks have called this method. Collective. In a recovery, the
+     * members decide together that the group is complete. If a member is missing, this method throws on all of them.
      */
-    public void confirm() {
-        if (completion != null) {
-            completion = null;
+    public void complete() {
+        Completion by = completion;
+        if (by == null) {
             barrier();
+        } else {
+            by.decision.run();
+            completion = null;
         }
     }
 
     private Deadline deadline() {
-        Deadline bound = completion;
-        return bound == null ? Deadline.in(options.deadline()).of("MILLRACE_CONNECT_DEADLINE")
-                : bound.orIn(options.deadline());
+        Completion by = completion;
+        return by == null ? Deadline.in(options.deadline()).of("MILLRACE_CONNECT_DEADLINE")
+                : by.deadline.orIn(options.deadline());
     }
 
     /** Returns the time that ranks have to connect to each other in the set-up of their communicator. */
@@ -430,6 +438,21 @@ public final class ControlPlane implements AutoCloseable {
      */
     public void onEvent(Runnable listener) {
         group.onEvent(listener);
+    }
+
+    /**
+     * Leaves the group like {@link #close}, and returns at once. The control thread ends soon afterwards. If the
+     * process ends before, messages may be lost.
+     */
+    public void closeLater() {
+        closeLater(SHUTDOWN);
+    }
+
+    void closeLater(Duration patience) {
+        group.close();
+        if (loop != null) {
+            loop.leaveLater(patience);
+        }
     }
 
     /**

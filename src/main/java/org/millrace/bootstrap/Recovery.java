@@ -21,6 +21,7 @@ import org.millrace.ExcludedException;
 import org.millrace.MillraceException;
 import org.millrace.MismatchException;
 import org.millrace.PeerLostException;
+import org.millrace.bootstrap.ControlPlane.Completion;
 import org.millrace.bootstrap.Decision.Request;
 import org.millrace.bootstrap.Split.SplitRendezvous;
 import org.millrace.net.connection.ListeningPorts;
@@ -53,9 +54,10 @@ import org.millrace.net.connection.ListeningPorts;
  * the accepted proposal of the highest coordinator, and a majority must accept the proposal.
  *
  * <p>
- * If the group of a decision is not completed, because a further rank is lost, its members make the next decision. A
- * group that descends from another group continues the numbers of the other group's decisions. So two parts of a group
- * that failed at different moments cannot both continue.
+ * <b>Completion.</b> Once a member has completed its part of a new group, it asks for the next decision of the old
+ * group. If all members have completed their parts, this decision states that the group is complete. Otherwise it has
+ * the remaining members of a next group. So either all living members get the same new group, or none of them does. The
+ * decisions of a complete group have higher numbers than those of the group before.
  *
  * <p>
  * One thread at a time calls {@link #shrink} and {@link #agree}. {@link #close} ends the calls of other threads.
@@ -120,6 +122,10 @@ public final class Recovery implements AutoCloseable {
     /** Ranks that take part in the next decision. */
     private final BitSet members = new BitSet();
     private int number;
+    /** Number of calls of {@link #agree} since the last decision. */
+    private int calls;
+    /** Decision about the completion of a group that is not complete; null if {@link #shrink} has to ask for one. */
+    private @Nullable Decision outcome;
     /**
      * Decision about the members of the next group, if {@link #agree} has received one; null otherwise. The next call
      * of {@link #shrink} uses it.
@@ -197,11 +203,11 @@ public final class Recovery implements AutoCloseable {
      *
      * @param allowed  maximum time to wait for the ranks that are not gone. The completion of the new group then has
      *                 the same time again, but at least {@link #MIN_WAIT}. Each further wait takes at most half of this
-     *                 time, or {@link #MIN_WAIT} if that is longer. After a coordinator was late, the next wait takes
-     *                 at most this time again
+     *                 time, or {@link #MIN_WAIT} if that is longer. After a coordinator was late, or with less than
+     *                 half of the living ranks, the next wait takes at most this time again
      * @param begun    value of {@link System#nanoTime()} from which the time counts
-     * @param assemble completes this rank's part of the new group, up to {@link ControlPlane#confirm}. If it fails, the
-     *                 remaining ranks decide again
+     * @param assemble completes this rank's part of the new group, and calls {@link ControlPlane#complete} as the last
+     *                 step that may fail. If a member fails, the remaining ranks decide again
      * @return result of {@code assemble}
      * @throws ExcludedException     if other ranks continue without this rank, or may do so
      * @throws CommunicatorException if two attempts to complete the same group failed. The peer is the rank that caused
@@ -212,7 +218,8 @@ public final class Recovery implements AutoCloseable {
         MillraceException failed = null;
         int attempts = 0;
         while (true) {
-            Decision decision = decide(Mail.SHRINK, true, deadline);
+            Decision decision = outcome == null ? decide(Mail.SHRINK, false, deadline) : outcome;
+            outcome = null;
             if (decision.kind() != Mail.SHRINK) {
                 continue;
             }
@@ -225,17 +232,44 @@ public final class Recovery implements AutoCloseable {
             members.clear();
             ranks.forEach(members::set);
             try {
-                ControlPlane made =
-                        join(decision, ranks, Deadline.in(atLeastMinimum(allowed)).of("deadline of shrink"));
-                T completed = assemble.apply(made);
-                made.completeBy(null);
-                return completed;
+                return assemble
+                        .apply(join(decision, ranks, Deadline.in(atLeastMinimum(allowed)).of("deadline of shrink")));
             } catch (MillraceException e) {
                 stopIfInterrupted(e);
+                if (closed && e instanceof ExcludedException) {
+                    throw e;
+                }
                 stopIfClosed();
                 failed = incomplete(ranks, e);
                 LOG.info("{}", failed.getMessage());
             }
+        }
+    }
+
+    /**
+     * Decides with the other members whether the new group is complete.
+     *
+     * @throws CommunicatorException if it is not, and the decision has the members of the next group
+     */
+    private void complete(ControlPlane made, List<Integer> ranks, Deadline deadline) {
+        try {
+            outcome = decide(Mail.SHRINK, true, deadline);
+        } catch (ExcludedException e) {
+            if (closed) {
+                throw e;
+            }
+            // The living ranks are no majority of the old group. The others may have completed the new group, and only
+            // its majority can continue. So this rank must remain in it.
+            return;
+        }
+        if (outcome.kind() != Mail.SHRINK || !outcome.flag()) {
+            RemoteFailure failure = made.failure();
+            int missing = IntStream.range(0, ranks.size())
+                    .filter(rank -> !outcome.members().get(origins[ranks.get(rank)]))
+                    .findFirst()
+                    .orElse(CommunicatorException.NO_RANK);
+            throw failure != null ? failure.exception(made.rank())
+                    : new PeerLostException("a member has not completed its part", made.rank(), missing, null, null);
         }
     }
 
@@ -260,7 +294,16 @@ public final class Recovery implements AutoCloseable {
      * @throws MismatchException if other ranks have called shrink. The next call of shrink joins them
      */
     public boolean agree(boolean value) {
-        return decide(Mail.AGREE, value, Deadline.in(options.deadline()).of("MILLRACE_CONNECT_DEADLINE")).flag();
+        Deadline deadline = Deadline.in(options.deadline()).of("MILLRACE_CONNECT_DEADLINE");
+        while (true) {
+            int call = ++calls;
+            Decision decision = decide(Mail.AGREE, value, deadline);
+            if (decision.call() >= call) {
+                return decision.flag();
+            }
+            // The others have decided about an earlier call of this rank, which failed. Their next call is its present
+            // call.
+        }
     }
 
     private Decision decide(Mail kind, boolean flag, Deadline deadline) {
@@ -301,8 +344,9 @@ public final class Recovery implements AutoCloseable {
                     CommunicatorException.NO_RANK, null, null);
         }
         kept = null;
-        last = new Decision(decision.kind(), decision.flag(), decision.members()).encode();
+        last = new Decision(decision.kind(), decision.flag(), decision.call(), decision.members()).encode();
         number++;
+        calls = 0;
         ballot = -1;
         accepted = NOTHING;
         return decision;
@@ -349,7 +393,7 @@ public final class Recovery implements AutoCloseable {
         try {
             ControlPlane at = star(deadline);
             at.receive(0, Mail.FAILED.tag(number)); // removes a failure message that an earlier call did not read
-            at.send(0, kind.tag(number), new Request(flag, ballot, accepted).encode());
+            at.send(0, kind.tag(number), request(kind, flag).encode());
             for (Deadline until = deadline;; until = later(deadline)) {
                 Event event = at.await(() -> next(at), until);
                 stopIfClosed();
@@ -399,32 +443,43 @@ public final class Recovery implements AutoCloseable {
                 : new DeadlineException(what + "rank " + late + " has not taken part in time", self, late, null, null);
     }
 
+    private Request request(Mail kind, boolean flag) {
+        return new Request(flag, kind == Mail.AGREE ? calls : 0, ballot, accepted);
+    }
+
     /** Makes the decision with the members that ask this rank. */
     private byte[] coordinate(Mail kind, boolean flag, Deadline deadline) {
-        BitSet awaited = (BitSet) members.clone();
-        awaited.clear(0, self + 1);
+        BitSet living = (BitSet) members.clone();
+        living.clear(0, self);
         Request[] requests = new Request[group.size()];
-        requests[self] = new Request(flag, ballot, accepted);
-        ControlPlane at = awaited.isEmpty() ? null : star(deadline);
-        boolean isDecided = place != null && place.isDecided(number);
-        if (at != null && !isDecided) {
-            await(at, kind.tag(number), awaited, requests, deadline);
+        requests[self] = request(kind, flag);
+        ControlPlane at = living.cardinality() == 1 ? null : star(deadline);
+        if (at != null) {
+            await(at, kind.tag(number), living, requests, deadline);
         }
-        if (kind == Mail.AGREE && !awaited.isEmpty() && !isDecided) {
-            throw new DeadlineException("rank " + self + ": ranks " + awaited + " have not taken part in the agreement"
-                    + " within " + deadline, self, awaited.nextSetBit(0), null, null);
+        BitSet present = present(at, living, requests);
+        if (kind == Mail.AGREE && !present.equals(living) && !isDecided()) {
+            living.andNot(present);
+            throw new DeadlineException("rank " + self + ": ranks " + living + " have not taken part in the agreement"
+                    + " within " + deadline, self, living.nextSetBit(0), null, null);
         }
-        BitSet present = new BitSet();
-        IntStream.range(self, requests.length)
-                .filter(rank -> requests[rank] != null && (rank == self || !at.isGone(rank - self)))
-                .forEach(present::set);
+        if (place != null && 2 * present.cardinality() < living.cardinality()) {
+            // The other ranks may decide at another coordinator. As the majority, they have the same time again.
+            await(at, kind.tag(number), living, requests, Deadline.in(atLeastMinimum(deadline.allowed())));
+            present = present(at, living, requests);
+        }
         Request latest = present.stream()
                 .mapToObj(rank -> requests[rank])
                 .max(Comparator.comparingInt(Request::ballot))
                 .orElseThrow();
         BitSet of = present.stream().map(rank -> origins[rank]).collect(BitSet::new, BitSet::set, BitSet::or);
+        // The flags count only if they are of the same call of agree, or if all members have completed their group.
+        boolean counts = kind == Mail.SHRINK ? present.equals(members)
+                : present.stream().map(rank -> requests[rank].call()).distinct().count() == 1;
+        int call = present.stream().map(rank -> requests[rank].call()).max().orElseThrow();
         byte[] proposal = latest.ballot() >= 0 ? latest.proposal()
-                : new Decision(kind, present.stream().allMatch(rank -> requests[rank].flag()), of).encode();
+                : new Decision(kind, counts && present.stream().allMatch(rank -> requests[rank].flag()), call, of)
+                        .encode();
         byte[] decision = place == null ? vote(at, present, proposal, later(deadline)) : place.decide(number, proposal);
         BitSet invited = Decision.decode(decision).members();
         byte[] invitation = invite(Decision.decode(decision));
@@ -433,23 +488,41 @@ public final class Recovery implements AutoCloseable {
         return invitation;
     }
 
-    /** Waits for the requests of the awaited ranks. Afterwards {@code awaited} contains the late ranks. */
-    private void await(ControlPlane at, long tag, BitSet awaited, Request[] requests, Deadline deadline) {
+    private boolean isDecided() {
+        return place != null && place.isDecided(number);
+    }
+
+    /** Returns the living ranks that have asked this rank and have not left it for another coordinator. */
+    private BitSet present(@Nullable ControlPlane at, BitSet living, Request[] requests) {
+        return living.stream()
+                .filter(rank -> requests[rank] != null && (rank == self || !at.isGone(rank - self)))
+                .collect(BitSet::new, BitSet::set, BitSet::or);
+    }
+
+    /**
+     * Waits until all living ranks are present, until there is a decision, or until the deadline. Removes ranks that no
+     * longer listen from {@code living}. A rank that has left this coordinator may decide at another one, so it counts
+     * as living.
+     */
+    private void await(ControlPlane at, long tag, BitSet living, Request[] requests, Deadline deadline) {
         int pause = MIN_PAUSE_MILLIS;
         try (ListenerProbes probes = new ListenerProbes()) {
-            for (; !awaited.isEmpty() && !deadline.expired(); pause = Math.min(2 * pause, MAX_PAUSE_MILLIS)) {
-                remove(awaited, rank -> probes.isGone(rank, meetings[rank].address()));
-                at.await(() -> {
-                    remove(awaited, rank -> {
+            for (; !isDecided() && !deadline.expired(); pause = Math.min(2 * pause, MAX_PAUSE_MILLIS)) {
+                remove(living, rank -> rank != self && probes.isGone(rank, meetings[rank].address()));
+                BitSet all = at.await(() -> {
+                    living.stream().filter(rank -> rank != self).forEach(rank -> {
                         byte[] request = at.receive(rank - self, tag);
-                        requests[rank] = request == null ? null : Request.decode(rank, request);
-                        return request != null || at.isGone(rank - self);
+                        requests[rank] = request == null ? requests[rank] : Request.decode(rank, request);
                     });
-                    return awaited.isEmpty() ? awaited : null;
+                    BitSet present = present(at, living, requests);
+                    return present.equals(living) ? present : null;
                 }, deadline.orIn(Duration.ofMillis(pause)));
                 stopIfClosed();
-                IntStream.range(self + 1, requests.length)
-                        .filter(rank -> requests[rank] != null)
+                if (all != null) {
+                    return;
+                }
+                living.stream()
+                        .filter(rank -> rank != self && requests[rank] != null)
                         .forEach(rank -> at.send(rank - self, Mail.WAITING.tag(number), NOTHING));
                 // An earlier coordinator may have told only some ranks of its decision.
                 IntStream.range(1, last == null ? 1 : at.size())
@@ -474,11 +547,12 @@ public final class Recovery implements AutoCloseable {
      */
     private byte[] invite(Decision decision) {
         BitSet of = decision.members();
-        if (decision.kind() == Mail.SHRINK && of.cardinality() > 1 && of.nextSetBit(0) == origins[self]) {
+        if (decision.kind() == Mail.SHRINK && !decision.flag() && of.cardinality() > 1
+                && of.nextSetBit(0) == origins[self]) {
             try {
                 close(next);
                 next = Rendezvous.bind(new InetSocketAddress(group.address(), 0), "next group", "");
-                return new Decision(decision.kind(), decision.flag(), of, Split.invitation(next)).encode();
+                return new Decision(decision.kind(), decision.flag(), 0, of, Split.invitation(next)).encode();
             } catch (IOException e) {
                 throw new MillraceException("rank " + self + " cannot listen for the next group: " + e, e);
             }
@@ -535,8 +609,10 @@ public final class Recovery implements AutoCloseable {
         if (at != null) {
             at.onEvent(() -> {});
         }
-        made.completeBy(deadline);
-        made.descendsBy(new Descent(id, number, ranks.stream().mapToInt(each -> origins[each]).toArray(), placeKey));
+        made.completeBy(new Completion(deadline, () -> complete(made, ranks, deadline)));
+        // The next decision of this group is about the completion.
+        made.descendsBy(
+                new Descent(id, number + 1, ranks.stream().mapToInt(each -> origins[each]).toArray(), placeKey));
         return made;
     }
 

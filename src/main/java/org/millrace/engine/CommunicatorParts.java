@@ -68,14 +68,13 @@ final class CommunicatorParts {
     /**
      * Creates the parts. Collective: all ranks of the group must call this constructor.
      *
-     * @param control control plane, closed with this object or if this constructor fails
+     * @param control control plane, which begins to close with this object or if this constructor fails
      * @param shared  threads of the communicator whose split created this communicator; null if this communicator is
      *                not the result of a split
      */
     CommunicatorParts(ControlPlane control, Configuration configuration, @Nullable EngineThreads shared) {
         this.control = control;
         this.configuration = configuration;
-        resources.add(control);
         try {
             // The arena is closed after the threads have stopped, because kernels read work by its address.
             Arena arena = resources.add(Arena.ofShared());
@@ -116,6 +115,7 @@ final class CommunicatorParts {
         } catch (RuntimeException | Error thrown) {
             control.fail(thrown);
             resources.close();
+            control.closeLater();
             throw thrown;
         }
     }
@@ -211,7 +211,10 @@ final class CommunicatorParts {
         return threads.release(connectors.proxies(), patience);
     }
 
-    /** Releases everything. Called once, when no kernel is on the device. */
+    /**
+     * Releases everything. Called once, when no kernel is on the device. Does not wait for the end of the control
+     * plane, which takes two seconds if a rank is stopped.
+     */
     void tearDown() {
         Duration most = options.stallDeadline().compareTo(options.closeDeadline()) < 0 ? options.stallDeadline()
                 : options.closeDeadline();
@@ -222,6 +225,7 @@ final class CommunicatorParts {
         }
         connectors.close();
         resources.close();
+        control.closeLater();
     }
 
     /**
@@ -230,7 +234,7 @@ final class CommunicatorParts {
      */
     void leaveOpen(String why) {
         LOG.error("rank {}: {}; memory, connections and threads are left open", control.rank(), why);
-        control.close();
+        control.closeLater();
     }
 
     /** Messages between the ends of connections. The control plane carries these messages. */

@@ -9,6 +9,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.WeakHashMap;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
@@ -330,7 +331,7 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
         if (group == null) {
             return Optional.empty();
         }
-        EngineCommunicator child = EngineProvider.assemble(group, parts.configuration, parts.threads);
+        EngineCommunicator child = EngineProvider.make(group, parts.configuration, parts.threads);
         synchronized (children) {
             children.add(child);
         }
@@ -357,15 +358,17 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
                 failure.fail(new AbortedException("rank " + rank() + " shrinks the communicator", rank(),
                         CommunicatorException.NO_RANK, null, null));
                 abortChildren(failure.get());
-                // Another thread releases the resources: the release may wait for a stopped rank, and must not delay
-                // the agreement.
+                // Another thread releases the resources, so that the release does not delay the agreement.
                 released = CompletableFuture.runAsync(this::tearDown,
                         task -> Thread.ofPlatform().daemon().name("release-" + rank()).start(task));
             }
             try (Recovery recovery = parts.recovery) {
                 CompletableFuture<Void> release = released;
                 return recovery.shrink(deadline, begun, control -> {
-                    Throwable thrown = release.handle((done, why) -> why).join();
+                    Throwable thrown = release.copy()
+                            .orTimeout(control.setUpTime().toNanos(), TimeUnit.NANOSECONDS)
+                            .handle((done, why) -> why)
+                            .join();
                     if (thrown != null) {
                         control.close();
                         throw new MillraceException(guard.label("shrink: the release failed: " + thrown), thrown);
@@ -458,11 +461,15 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
     public void abort(@Nullable Throwable reason) {
         // An operation that fails aborts the communicator before its call returns. The recovery then stays open,
         // because the program may shrink the communicator. An abort by the program closes the recovery.
-        try (Recovery _ = reason instanceof CommunicatorException && callers.isInCall() ? null : parts.recovery) {
+        boolean isRecoverable = reason instanceof CommunicatorException && callers.isInCall();
+        try (Recovery _ = isRecoverable ? null : parts.recovery) {
             if (guard.close()) {
                 abortChildren(reason);
                 parts.failure.fail(new AbortedException(rank(), reason));
                 tearDown();
+            }
+            if (!isRecoverable) {
+                parts.control.close();
             }
         }
     }
@@ -473,6 +480,8 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
             if (guard.close()) {
                 leave();
             }
+        } finally {
+            parts.control.close();
         }
     }
 

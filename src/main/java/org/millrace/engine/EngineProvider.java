@@ -36,12 +36,26 @@ public final class EngineProvider implements CommunicatorProvider {
         refuseUnpack(configuration);
         BundledLibrary.keepDescriptors();
         EngineTrace.open(configuration, rank, size);
-        return assemble(ControlPlane.join(rendezvous, rank, size, JoinOptions.of(configuration, listener)),
-                configuration, null);
+        return make(ControlPlane.join(rendezvous, rank, size, JoinOptions.of(configuration, listener)), configuration,
+                null);
     }
 
     /**
-     * Creates a communicator. Collective: each rank of the group must call this method.
+     * Creates a communicator like {@link #assemble(ControlPlane, Configuration, EngineThreads)}. If it fails, the
+     * control plane is closed on return.
+     */
+    static EngineCommunicator make(ControlPlane control, Configuration configuration, @Nullable EngineThreads shared) {
+        try {
+            return assemble(control, configuration, shared);
+        } catch (RuntimeException | Error thrown) {
+            control.close();
+            throw thrown;
+        }
+    }
+
+    /**
+     * Creates a communicator. Collective: each rank of the group must call this method. If it fails, the control plane
+     * begins to close.
      *
      * @param shared threads of the communicator whose split creates the new communicator; null if no split creates the
      *               new communicator
@@ -57,8 +71,7 @@ public final class EngineProvider implements CommunicatorProvider {
         try {
             EngineCommunicator communicator = new EngineCommunicator(parts);
             parts.connectors.await();
-            control.barrier(); // a rank must not begin, or even end, before its neighbors are connected
-            control.confirm();
+            control.complete(); // a rank must not begin, or even end, before its neighbors are connected
             parts.begin();
             return communicator;
         } catch (RuntimeException | Error thrown) {

@@ -79,35 +79,19 @@ class FailureTest {
         Ranks.closeAll(planes);
     }
 
-    /** A rank's set-up can fail although the other ranks have completed the barrier that ends theirs. */
+    /** Rank 1 reads nothing, like a stopped process, until rank 0 has returned. */
     @Test
-    void aLateFailureOfTheSetUpEndsTheConfirmationOfTheOthers() throws Exception {
-        List<ControlPlane> planes = Ranks.join(file(), 3);
-        planes.forEach(plane -> plane.completeBy(Deadline.in(Ranks.TIMEOUT)));
-        Ranks.onEach(3, rank -> {
-            planes.get(rank).barrier();
-            return null;
-        });
-        FutureTask<Void> zero = Ranks.async(() -> confirm(planes.get(0)));
-        FutureTask<Void> one = Ranks.async(() -> confirm(planes.get(1)));
-        planes.get(2).fail(new MillraceException("its barrier came too late"));
-        for (FutureTask<Void> each : List.of(zero, one)) {
-            String message = Ranks.failureOf(each);
-            assertTrue(message.endsWith("its barrier came too late"), message);
+    void aRankThatClosesLaterDoesNotWaitForTheOthers() throws Exception {
+        FutureTask<ControlPlane> joining = Ranks.async(() -> ControlPlane.join(file(), 0, 2, Ranks.TIMEOUT));
+        try (RawRank one = RawRank.introduced(file(), 1, 2); ControlPlane zero = Ranks.get(joining)) {
+            zero.fail(new MillraceException("a kernel is late"));
+            zero.closeLater(Ranks.TIMEOUT);
+            assertTrue(Ranks.controlThreadOfRankZero().isAlive(), "it waits in the background");
+            Message told;
+            do {
+                told = one.receive();
+            } while (!(told instanceof Failed));
         }
-        Ranks.closeAll(planes);
-    }
-
-    @Test
-    void aConfirmationWithoutARecoveryHasNoEffect() throws Exception {
-        List<ControlPlane> planes = Ranks.join(file(), 2);
-        planes.get(0).confirm();
-        Ranks.closeAll(planes);
-    }
-
-    private static Void confirm(ControlPlane plane) {
-        plane.confirm();
-        return null;
     }
 
     @Test

@@ -18,11 +18,16 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
+import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.apache.logging.log4j.Level;
@@ -90,6 +95,16 @@ class RecoveryTest {
         IntStream.of(ranks).forEach(rank -> recoveries.get(rank).close());
     }
 
+    private static ControlPlane completed(ControlPlane control) {
+        try {
+            control.complete();
+            return control;
+        } catch (MillraceException e) {
+            control.close();
+            throw e;
+        }
+    }
+
     private static List<Integer> shape(ControlPlane made) {
         made.barrier();
         return List.of(made.rank(), made.size());
@@ -97,7 +112,7 @@ class RecoveryTest {
 
     /** Shrinks a group on one rank. Returns the rank and the size of the new group. */
     private List<Integer> shrink(int rank, Duration deadline) {
-        try (ControlPlane made = recoveries.get(rank).shrink(deadline, System.nanoTime(), control -> control)) {
+        try (ControlPlane made = recoveries.get(rank).shrink(deadline, System.nanoTime(), RecoveryTest::completed)) {
             return shape(made);
         } finally {
             recoveries.get(rank).close();
@@ -121,13 +136,7 @@ class RecoveryTest {
                         control.close();
                         throw new LostError();
                     }
-                    try {
-                        control.barrier();
-                        return control;
-                    } catch (MillraceException e) {
-                        control.close();
-                        throw e;
-                    }
+                    return completed(control);
                 });
             } catch (LostError lost) {
                 return null;
@@ -178,7 +187,7 @@ class RecoveryTest {
                     new SplitRendezvous(null, unreachable(clients, hole), null, null));
             FutureTask<List<Integer>> zero = Ranks.async(() -> shrink(0, LONG));
             ControlPlane living = raw(size - 1, 0);
-            living.send(0, Mail.SHRINK.tag(0), new Request(true, -1, new byte[0]).encode());
+            living.send(0, Mail.SHRINK.tag(0), new Request(true, 0, -1, new byte[0]).encode());
             for (int answer = 0; answer < 10; answer++) {
                 await(living, 0, Mail.WAITING.tag(0));
             }
@@ -222,16 +231,11 @@ class RecoveryTest {
         AtomicBoolean hasFailed = new AtomicBoolean();
         assertEquals(List.of(List.of(0, 2), List.of(1, 2)), Ranks.onEach(2, each -> {
             try (ControlPlane made = recoveries.get(2 * each).shrink(LONG, System.nanoTime(), control -> {
-                try {
-                    if (each == 1 && hasFailed.compareAndSet(false, true)) {
-                        throw new MillraceException("rank 2 cannot complete the group");
-                    }
-                    control.barrier();
-                    return control;
-                } catch (MillraceException e) {
+                if (each == 1 && hasFailed.compareAndSet(false, true)) {
                     control.close();
-                    throw e;
+                    throw new MillraceException("rank 2 cannot complete the group");
                 }
+                return completed(control);
             })) {
                 return shape(made);
             }
@@ -243,7 +247,7 @@ class RecoveryTest {
         open(Ranks.freeTcp(), 3, Ranks.TIMEOUT);
         FutureTask<List<Integer>> zero = Ranks.async(() -> shrink(0, LONG));
         List<ControlPlane> others = List.of(raw(1, 0), raw(2, 0));
-        byte[] asked = new Request(true, -1, new byte[0]).encode();
+        byte[] asked = new Request(true, 0, -1, new byte[0]).encode();
         others.forEach(other -> other.send(0, Mail.SHRINK.tag(0), asked));
         others.forEach(other -> await(other, 0, Mail.PROPOSAL.tag(0)));
         others.forEach(ControlPlane::drop);
@@ -258,10 +262,12 @@ class RecoveryTest {
         lose(1);
         assertEquals(List.of(List.of(0, 2), List.of(1, 2)), Ranks.onEach(2, each -> shrink(2 * each, LONG)));
         List<Path> written = decisions();
-        assertEquals(1, written.size());
-        Decision decision = Decision.decode(Files.readAllBytes(written.getFirst()));
-        assertEquals(2, decision.members().cardinality());
-        assertEquals(0, decision.meeting().length);
+        assertEquals(2, written.size());
+        for (Path each : written) {
+            Decision decision = Decision.decode(Files.readAllBytes(each));
+            assertEquals(2, decision.members().cardinality());
+            assertEquals(0, decision.meeting().length);
+        }
     }
 
     private List<Path> decisions() throws Exception {
@@ -283,7 +289,7 @@ class RecoveryTest {
         FutureTask<List<Integer>> zero = Ranks.async(() -> shrink(0, LONG));
         FutureTask<List<Integer>> one = Ranks.async(() -> shrink(1, LONG));
         ControlPlane two = raw(2, 0);
-        two.send(0, Mail.SHRINK.tag(0), new Request(true, -1, new byte[0]).encode());
+        two.send(0, Mail.SHRINK.tag(0), new Request(true, 0, -1, new byte[0]).encode());
         assertTrue(Decision.decode(await(two, 0, Mail.DECISION.tag(0))).members().get(2));
         lose(2);
         two.drop();
@@ -301,7 +307,7 @@ class RecoveryTest {
         await(zero, 2, Mail.AGREE.tag(0));
         BitSet all = new BitSet();
         all.set(0, 3);
-        byte[] proposal = new Decision(Mail.AGREE, false, all).encode();
+        byte[] proposal = new Decision(Mail.AGREE, false, 1, all).encode();
         zero.send(2, Mail.PROPOSAL.tag(0), proposal);
         await(zero, 2, Mail.ACCEPTANCE.tag(0));
         // rank 0 and rank 2 are a majority: rank 0 may have decided, and told another rank
@@ -367,11 +373,11 @@ class RecoveryTest {
         lose(0);
         BitSet one = new BitSet();
         one.set(1);
-        recoveries.get(1).place.decide(0, new Decision(Mail.SHRINK, true, one).encode());
+        recoveries.get(1).place.decide(0, new Decision(Mail.SHRINK, false, 0, one).encode());
         assertThrows(MismatchException.class, () -> recoveries.get(1).agree(true));
         assertThrows(MismatchException.class, () -> recoveries.get(1).agree(true));
         assertEquals(List.of(0, 1), shrink(1, LONG));
-        assertEquals(1, decisions().size());
+        assertEquals(2, decisions().size());
     }
 
     /** Ranks 0 and 1 see one directory, and rank 2 sees another one, as on another host. */
@@ -384,7 +390,7 @@ class RecoveryTest {
         recoveries = Ranks.onEach(3, rank -> Recovery.open(planes.get(rank)));
         lose(2);
         List<ControlPlane> made =
-                Ranks.onEach(2, rank -> recoveries.get(rank).shrink(LONG, System.nanoTime(), control -> control));
+                Ranks.onEach(2, rank -> recoveries.get(rank).shrink(LONG, System.nanoTime(), RecoveryTest::completed));
         List<Recovery> descendants = Ranks.onEach(2, rank -> Recovery.open(made.get(rank)));
         descendants.get(1).close();
         lose(0, 1);
@@ -398,45 +404,110 @@ class RecoveryTest {
         return JoinOptions.within(Ranks.TIMEOUT).withPlace(place);
     }
 
-    /** One rank has completed the new group when the other one fails: only one of them continues. */
+    /** Recoveries of a new group, by rank. */
+    private final Map<Integer, Recovery> descendants = new ConcurrentHashMap<>();
+
+    /** Completes a new group with its own recovery, by which its members can shrink it again. */
+    private ControlPlane withRecovery(ControlPlane control, Consumer<ControlPlane> complete) {
+        descendants.put(control.rank(), Recovery.open(control));
+        complete.accept(control);
+        return control;
+    }
+
+    /** Shrinks new groups again, without their rank 0. */
+    private void shrinkWithoutRankZero(List<ControlPlane> made) throws Exception {
+        made.getFirst().close();
+        descendants.get(0).close();
+        int rest = made.size() - 1;
+        assertEquals(Collections.nCopies(rest, rest), Ranks.onEach(rest, each -> {
+            try (Recovery own = descendants.get(each + 1);
+                    ControlPlane last = own.shrink(LONG, System.nanoTime(), RecoveryTest::completed)) {
+                return shape(last).getLast();
+            }
+        }));
+        made.forEach(ControlPlane::close);
+    }
+
+    /** Rank 0 is lost after the decision that the group is complete, and before it has told another rank. */
     @Test
-    void partsOfAGroupThatFailAtDifferentMomentsDoNotBothContinue() throws Exception {
-        openWithPlace(3);
-        lose(2);
-        FutureTask<List<Integer>> one = Ranks.async(() -> {
-            try (ControlPlane made = recoveries.get(1).shrink(LONG, System.nanoTime(), control -> {
-                if (control.size() == 2) {
-                    Recovery.open(control).close();
-                    control.close();
-                    throw new MillraceException("rank 1 cannot complete the group");
-                }
-                return control;
-            })) {
-                return shape(made);
+    void aCompleteGroupIsKeptByMembersThatMissedTheDecision() throws Exception {
+        openWithPlace(4);
+        lose(3);
+        List<ControlPlane> made = Ranks.onEach(3, rank -> {
+            try (Recovery own = recoveries.get(rank)) {
+                return own.shrink(LONG, System.nanoTime(), control -> withRecovery(control, each -> {
+                    if (rank == 0) {
+                        BitSet all = new BitSet();
+                        all.set(0, 3);
+                        own.place.decide(1, new Decision(Mail.SHRINK, true, 0, all).encode());
+                    } else {
+                        each.complete();
+                    }
+                }));
             }
         });
-        List<Recovery> descendants = new ArrayList<>();
-        try (ControlPlane made = recoveries.get(0).shrink(LONG, System.nanoTime(), control -> {
-            descendants.add(Recovery.open(control));
-            return control;
-        }); Recovery descendant = descendants.getFirst()) {
-            lose(0);
-            assertEquals(2, made.size());
-            int continuing = 0;
-            for (FutureTask<Integer> each : List.of(Ranks.async(() -> Ranks.get(one).get(1)),
-                    Ranks.async(() -> descendant.shrink(LONG, System.nanoTime(), control -> {
-                        control.close();
-                        return control.size();
-                    })))) {
-                try {
-                    assertEquals(1, Ranks.get(each));
-                    continuing++;
-                } catch (ExcludedException excluded) {
-                    assertTrue(excluded.getMessage().contains("continue without it"), excluded.getMessage());
-                }
+        assertEquals(List.of(3, 3, 3), made.stream().map(ControlPlane::size).toList());
+        shrinkWithoutRankZero(made);
+    }
+
+    /** Ranks 0 and 1 have completed the group. The two others are no majority of the five. */
+    @Test
+    void aCompleteGroupIsKeptByAMinorityThatMissedTheDecision() throws Exception {
+        open(Ranks.freeTcp(), 5, Ranks.TIMEOUT);
+        lose(4);
+        List<ControlPlane> made = Ranks.onEach(4, rank -> {
+            try (Recovery own = recoveries.get(rank)) {
+                return own.shrink(LONG, System.nanoTime(), control -> withRecovery(control, each -> {
+                    if (rank > 1) {
+                        each.complete();
+                    }
+                }));
             }
-            assertEquals(1, continuing);
-        }
+        });
+        assertEquals(List.of(4, 4, 4, 4), made.stream().map(ControlPlane::size).toList());
+        shrinkWithoutRankZero(made);
+    }
+
+    @Test
+    void aMemberThatStopsBeforeTheGroupIsCompleteIsExcludedAtTheDeadline() throws Exception {
+        openWithPlace(3);
+        CountDownLatch resumes = new CountDownLatch(2);
+        List<Integer> sizes = Ranks.onEach(3, rank -> {
+            try (Recovery own = recoveries.get(rank);
+                    ControlPlane made = own.shrink(SHORT, System.nanoTime(), control -> {
+                        if (rank == 1) {
+                            Ranks.await("the others continue", () -> resumes.getCount() == 0);
+                        }
+                        return completed(control);
+                    })) {
+                return shape(made).getLast();
+            } catch (ExcludedException excluded) {
+                return 0;
+            } finally {
+                resumes.countDown();
+            }
+        });
+        assertEquals(List.of(2, 0, 2), sizes);
+    }
+
+    /** A member may give up a slow coordinator and decide elsewhere. Its control connection then ends, too. */
+    @Test
+    void aCoordinatorWaitsForAMemberThatHasLeftItAndStillListens() throws Exception {
+        openWithPlace(3);
+        FutureTask<List<Integer>> zero = Ranks.async(() -> shrink(0, LONG));
+        byte[] asked = new Request(false, 0, -1, new byte[0]).encode();
+        ControlPlane one = raw(1, 0);
+        one.send(0, Mail.SHRINK.tag(0), asked);
+        await(one, 0, Mail.WAITING.tag(0));
+        one.close();
+        ControlPlane two = raw(2, 0);
+        two.send(0, Mail.SHRINK.tag(0), asked);
+        await(two, 0, Mail.WAITING.tag(0));
+        two.close();
+        BitSet others = new BitSet();
+        others.set(1, 3);
+        recoveries.get(1).place.decide(0, new Decision(Mail.SHRINK, false, 0, others).encode());
+        assertThrows(ExcludedException.class, () -> Ranks.get(zero));
     }
 
     @Test
@@ -464,16 +535,39 @@ class RecoveryTest {
         }
         zero.await(() -> {
             byte[] last = zero.receive(1, Mail.AGREE.tag(0));
-            return last == null || Request.decode(1, last).flag() ? null : last;
+            return last == null || Request.decode(1, last).call() < 3 ? null : last;
         }, Deadline.in(LONG));
         assertFalse(zero.isGone(1));
         zero.close();
     }
 
+    /** The first call of rank 1 has failed, so no other rank knows its value. */
+    @Test
+    void aRepeatedAgreeDoesNotReplaceTheValueOfTheFirstCall() throws Exception {
+        openWithPlace(2);
+        FutureTask<Boolean> zero = Ranks.async(() -> recoveries.get(0).agree(true));
+        ControlPlane one = raw(1, 0);
+        one.send(0, Mail.AGREE.tag(0), new Request(true, 2, -1, new byte[0]).encode());
+        assertFalse(Decision.decode(await(one, 0, Mail.DECISION.tag(0))).flag());
+        assertFalse(Ranks.get(zero));
+        one.close();
+    }
+
+    /** The others have decided about the first call of rank 1, after it had failed at its deadline. */
+    @Test
+    void theResultOfAnEarlierCallIsNotTheOneOfALaterCall() throws Exception {
+        open("file:" + directory.resolve("group"), 2, SHORT);
+        assertThrows(DeadlineException.class, () -> recoveries.get(1).agree(true));
+        recoveries.get(0).place.decide(0, new Decision(Mail.AGREE, true, 1, new BitSet()).encode());
+        lose(0);
+        assertFalse(recoveries.get(1).agree(false));
+        assertTrue(recoveries.get(1).agree(true));
+    }
+
     @Test
     void aRankThatMissedADecisionIsAnswered() throws Exception {
         openWithPlace(2);
-        byte[] asked = new Request(true, -1, new byte[0]).encode();
+        byte[] asked = new Request(true, 1, -1, new byte[0]).encode();
         FutureTask<Boolean> first = Ranks.async(() -> recoveries.get(0).agree(false));
         ControlPlane one = raw(1, 0);
         one.send(0, Mail.AGREE.tag(0), asked);
@@ -491,7 +585,7 @@ class RecoveryTest {
     @Test
     void aCoordinatorReadsTheDecisionBeforeItWaits() throws Exception {
         open("file:" + directory.resolve("group"), 2, SHORT);
-        recoveries.get(0).place.decide(0, new Decision(Mail.AGREE, false, new BitSet()).encode());
+        recoveries.get(0).place.decide(0, new Decision(Mail.AGREE, false, 1, new BitSet()).encode());
         assertFalse(recoveries.get(0).agree(true));
     }
 

@@ -1,8 +1,8 @@
 package org.millrace.cli.run;
 
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.OutputStream;
-import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -52,19 +52,17 @@ final class CommandRank {
         } catch (IOException failure) {
             throw new MillraceException("rank " + rank + " cannot be started: " + failure.getMessage(), failure);
         }
-        List<Thread> readers = List.of(thread("output", () -> out.pass(rank, process.getInputStream())),
-                thread("messages", () -> err.pass(rank, process.getErrorStream())));
+        List<Thread> readers = List.of(thread("output", () -> pass(out, process.getInputStream())),
+                thread("messages", () -> pass(err, process.getErrorStream())));
         end = thread("end", () -> awaitEnd(readers));
     }
 
     private Thread thread(String role, Runnable action) {
-        return Thread.ofPlatform().daemon().name("rank-" + rank + "-" + role).start(() -> {
-            try {
-                action.run();
-            } catch (UncheckedIOException unwritten) {
-                ranks.unwritten(this, unwritten.getCause());
-            }
-        });
+        return Thread.ofPlatform().daemon().name("rank-" + rank + "-" + role).start(action);
+    }
+
+    private void pass(CommandRanks.RankOutput to, InputStream from) {
+        to.pass(rank, from, unwritten -> ranks.unwritten(this, unwritten));
     }
 
     int rank() {

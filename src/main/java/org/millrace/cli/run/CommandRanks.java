@@ -5,7 +5,6 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
-import java.io.UncheckedIOException;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
@@ -258,14 +257,16 @@ final class CommandRanks implements Ranks {
 
         /**
          * Passes on the output of a rank until it ends. A carriage return also ends a line, so that a progress display
-         * is passed on at once.
+         * is passed on at once. If the destination fails, the rest of the output is read and discarded, so that the
+         * rank neither waits nor is ended by SIGPIPE.
          *
-         * @throws UncheckedIOException if the output cannot be written
+         * @param unwritten called at most once, with the failure of the destination
          */
-        void pass(int rank, InputStream from) {
+        void pass(int rank, InputStream from, Consumer<IOException> unwritten) {
             byte[] prefix = ("[rank " + rank + "] ").getBytes(StandardCharsets.US_ASCII);
             ByteArrayOutputStream line = new ByteArrayOutputStream();
-            try (InputStream bytes = new BufferedInputStream(from)) {
+            try {
+                InputStream bytes = new BufferedInputStream(from);
                 boolean returned = false;
                 for (int next = read(bytes); next >= 0; next = read(bytes)) {
                     boolean end = next == '\r' || next == '\n';
@@ -282,8 +283,20 @@ final class CommandRanks implements Ranks {
                 if (line.size() > 0) {
                     write(prefix, line);
                 }
-            } catch (IOException unwritten) {
-                throw new UncheckedIOException(unwritten);
+            } catch (IOException failed) {
+                unwritten.accept(failed);
+                discard(from);
+            }
+        }
+
+        private static void discard(InputStream from) {
+            byte[] rest = new byte[1 << 16];
+            try {
+                while (from.read(rest) >= 0) {
+                    // The content has no reader.
+                }
+            } catch (IOException closed) {
+                // Like the end of the output.
             }
         }
 

@@ -2,14 +2,13 @@ package org.millrace.cli.run;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assertions.fail;
 
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
-import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
@@ -21,7 +20,7 @@ class RankOutputTest {
     private final CommandRanks.RankOutput output = new CommandRanks.RankOutput(printed);
 
     private void pass(int rank, byte[] bytes) {
-        output.pass(rank, new ByteArrayInputStream(bytes));
+        output.pass(rank, new ByteArrayInputStream(bytes), unwritten -> fail(unwritten));
     }
 
     @Test
@@ -61,14 +60,20 @@ class RankOutputTest {
         assertTrue(lines.stream().allMatch(line -> line.matches("\\[rank (\\d)\\] line of \\1")));
     }
 
+    /** Otherwise the rank would wait for a reader of its output, or SIGPIPE would end it. */
     @Test
-    void whatCannotBeWrittenIsSaid() {
+    void outputThatCannotBeWrittenIsReportedOnceAndReadToItsEnd() {
         CommandRanks.RankOutput closed = new CommandRanks.RankOutput(new OutputStream() {
             @Override
             public void write(int b) throws IOException {
                 throw new IOException("Broken pipe");
             }
         });
-        assertThrows(UncheckedIOException.class, () -> closed.pass(0, new ByteArrayInputStream(new byte[] {'\n'})));
+        ByteArrayInputStream from =
+                new ByteArrayInputStream("line\n".repeat(100_000).getBytes(StandardCharsets.US_ASCII));
+        List<String> reported = new ArrayList<>();
+        closed.pass(0, from, unwritten -> reported.add(unwritten.getMessage()));
+        assertEquals(List.of("Broken pipe"), reported);
+        assertEquals(0, from.available());
     }
 }

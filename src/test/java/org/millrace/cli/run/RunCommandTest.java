@@ -157,6 +157,28 @@ class RunCommandTest {
         assertTrue(Set.of(7, 137).contains(run.waitFor()), "the status of the first failed rank: " + lines);
     }
 
+    /** As with {@code millrace run --keep-going … | head -1}: SIGPIPE must end no rank. */
+    @Test
+    void ranksThatKeepGoingOutliveTheReaderOfTheirOutput() throws Exception {
+        Path closed = directory.resolve("closed");
+        String command = """
+                echo begins; while [ ! -e %1$s ]; do sleep 0.05; done
+                i=0; while [ $i -lt 20000 ]; do echo line; i=$((i + 1)); done; touch %1$s-$RANK""".formatted(closed);
+        Process run =
+                ChildMain.builder(Main.class, "run", "-n", "2", "--keep-going", "--", "sh", "-c", command).start();
+        try (BufferedReader out = run.inputReader()) {
+            assertNotNull(ChildMain.readUntil(out, "begins"));
+            assertNotNull(ChildMain.readUntil(out, "begins"));
+        }
+        Files.createFile(closed);
+        String said = new String(run.getErrorStream().readAllBytes(), StandardCharsets.UTF_8);
+        assertEquals(0, run.waitFor(), said);
+        assertTrue(
+                said.contains("millrace: rank 1: what it writes cannot be passed on: Broken pipe; the rank continues"),
+                said);
+        assertTrue(Files.exists(Path.of(closed + "-0")) && Files.exists(Path.of(closed + "-1")), said);
+    }
+
     @Test
     void aCommandThatIsNotThereIsNamed() throws Exception {
         Process run = run("-n", "1", "--", "no-such-command");
