@@ -1,6 +1,7 @@
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -43,9 +44,9 @@ public final class Losses {
     private static final int ROWS = 4096;
     private static final float RATE = 0.5f;
     private static final int BEFORE = 5;
-    private static final int AFTER = 200;
+    private static final int AFTER = 3000;
     private static final int MAX_PAUSE_MILLIS = 300;
-    /** Maximum time between two losses. The others still train then. */
+    /** Maximum time between two losses. {@link #AFTER} steps take longer, so the others still train then. */
     private static final int MAX_BETWEEN_MILLIS = 100;
     private static final Duration SHRINK = Duration.ofSeconds(5);
     private static final String STALL = "2s";
@@ -240,18 +241,21 @@ public final class Losses {
                     "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "--enable-native-access=ALL-UNNAMED",
                     "-Dorg.apache.logging.log4j.simplelog.showdatetime=true",
                     "-Dorg.apache.logging.log4j.simplelog.dateTimeFormat=HH:mm:ss.SSS",
-                    "-Dorg.apache.logging.log4j.simplelog.org.millrace.bootstrap.level=DEBUG", "-cp",
+                    "-Dorg.apache.logging.log4j.simplelog.org.millrace.bootstrap.Recovery.level=DEBUG", "-cp",
                     System.getProperty("java.class.path"), Losses.class.getName(), "rank"));
             Path log = directory.resolve("rank-" + rank + ".log");
             Process process = new ProcessBuilder(words)
                     .redirectError(ProcessBuilder.Redirect.appendTo(log.toFile())).start();
             processes[rank] = process;
-            Thread.ofPlatform().daemon().start(() -> process.inputReader(StandardCharsets.UTF_8).lines()
-                    .forEach(line -> {
-                        if (processes[rank] == process) {
-                            lines.add(new Line(rank, System.nanoTime(), line.split(" ")));
-                        }
-                    }));
+            Thread.ofPlatform().daemon().start(() -> {
+                try {
+                    process.inputReader(StandardCharsets.UTF_8).lines()
+                            .filter(line -> processes[rank] == process)
+                            .forEach(line -> lines.add(new Line(rank, System.nanoTime(), line.split(" "))));
+                } catch (UncheckedIOException killed) {
+                    // The trial reports a process that ends too early.
+                }
+            });
         }
 
         private void signal(int rank, String name) throws Exception {

@@ -37,6 +37,11 @@ record Deadline(Duration allowed, long endNanos, String setting) {
         return new Deadline(allowed, endNanos, name);
     }
 
+    /** Returns the deadline that is later by a duration. */
+    Deadline plus(Duration more) {
+        return new Deadline(allowed.plus(more), endNanos + more.toNanos(), setting);
+    }
+
     /**
      * Returns the earlier of two deadlines: this deadline, and one with the duration {@code shorter} that starts now.
      */

@@ -223,6 +223,7 @@ public final class Recovery implements AutoCloseable {
             if (decision.kind() != Mail.SHRINK) {
                 continue;
             }
+            LOG.info("rank {}: the members of the next group are {}", self, decision.members());
             List<Integer> ranks =
                     members.stream().filter(rank -> decision.members().get(origins[rank])).boxed().toList();
             attempts = ranks.size() == members.cardinality() ? attempts + 1 : 1;
@@ -253,7 +254,8 @@ public final class Recovery implements AutoCloseable {
      */
     private void complete(ControlPlane made, List<Integer> ranks, Deadline deadline) {
         try {
-            outcome = decide(Mail.SHRINK, true, deadline);
+            // A member that cannot complete its part asks for this decision only after the deadline.
+            outcome = decide(Mail.SHRINK, true, deadline.plus(MIN_WAIT));
         } catch (ExcludedException e) {
             if (closed) {
                 throw e;

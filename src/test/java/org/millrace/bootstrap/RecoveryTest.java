@@ -27,6 +27,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -488,6 +489,29 @@ class RecoveryTest {
             }
         });
         assertEquals(List.of(2, 0, 2), sizes);
+    }
+
+    /** The set-up of ranks 0 and 2 fails at its deadline. Before, rank 1 has asked whether the group is complete. */
+    @Test
+    void aMemberThatHasCompletedItsPartWaitsForACoordinatorThatHasNot() throws Exception {
+        openWithPlace(3);
+        AtomicInteger attempts = new AtomicInteger();
+        assertEquals(List.of(List.of(0, 3), List.of(1, 3), List.of(2, 3)), Ranks.onEach(3, rank -> {
+            try (Recovery own = recoveries.get(rank);
+                    ControlPlane made = own.shrink(SHORT, System.nanoTime(), control -> {
+                        try {
+                            if (rank != 1 && attempts.incrementAndGet() <= 2) {
+                                control.barrier();
+                            }
+                        } catch (MillraceException e) {
+                            control.close();
+                            throw e;
+                        }
+                        return completed(control);
+                    })) {
+                return shape(made);
+            }
+        }));
     }
 
     /** A member may give up a slow coordinator and decide elsewhere. Its control connection then ends, too. */
