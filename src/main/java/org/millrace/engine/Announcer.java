@@ -19,9 +19,9 @@ import org.millrace.device.FunctionNumber;
 import org.millrace.device.FunctionTable;
 import org.millrace.engine.Attendance.Meeting;
 import org.millrace.engine.PlannedOperation.PlannedCollective;
-import org.millrace.engine.PlannedOperation.PlannedCollective.Share;
 import org.millrace.engine.PlannedOperation.PlannedTransfer;
 import org.millrace.engine.PlannedOperation.SendOrReceive;
+import org.millrace.engine.PlannedOperation.Share;
 import org.millrace.engine.Registrations.UserRegions;
 import org.millrace.net.MemoryRegion;
 import org.millrace.proxy.spi.OperationSignature;
@@ -134,6 +134,22 @@ final class Announcer {
     TransferId announce(PlannedTransfer planned) {
         TransferId id = new TransferId(planned, number(planned.send()), number(planned.receive()));
         trace.transfer(planned, id);
+        List<Share> shares = planned.shares();
+        if (shares.isEmpty()) {
+            shares.addAll(shares(planned));
+        }
+        for (int i = 0; i < shares.size(); i++) {
+            Share share = shares.get(i);
+            share.connector().announce(share.part().numbered(share.connector().nextTransfer()));
+        }
+        if (LOG.isTraceEnabled()) {
+            LOG.trace("rank {}: {}, {} connections", device.rank(), id, shares.size());
+        }
+        return id;
+    }
+
+    private List<Share> shares(PlannedTransfer planned) {
+        List<Share> shares = new ArrayList<>();
         PointToPointWork work = planned.work();
         FunctionTable.DeviceFunction function = FunctionTable.STANDARD.of(TransferPlanner.FUNCTION);
         int parts = Math.max(work.sendChannels(), work.receiveChannels());
@@ -142,18 +158,15 @@ final class Announcer {
             for (ChannelTask task : function.tasks(TransferPlanner.FUNCTION, work.segment(), device,
                     device.channel(channel))) {
                 if (task.to().length > 0) {
-                    announce(planned.send(), connectors.send(task.to()[0], channel, task.index()),
-                            task.schedule().chunksSent(), task);
+                    shares.add(share(planned.send(), connectors.send(task.to()[0], channel, task.index()),
+                            task.schedule().chunksSent(), task));
                 } else {
-                    announce(planned.receive(), connectors.receive(task.from()[0], channel, task.index()),
-                            task.schedule().chunksReceived(), task);
+                    shares.add(share(planned.receive(), connectors.receive(task.from()[0], channel, task.index()),
+                            task.schedule().chunksReceived(), task));
                 }
             }
         }
-        if (LOG.isTraceEnabled()) {
-            LOG.trace("rank {}: {}, {} channels", device.rank(), id, parts);
-        }
-        return id;
+        return shares;
     }
 
     private long number(@Nullable SendOrReceive transfer) {
@@ -186,10 +199,10 @@ final class Announcer {
         }
     }
 
-    private static void announce(SendOrReceive transfer, Connector<?> connector, long chunks, ChannelTask task) {
-        OperationId id = new OperationId(connector.nextTransfer(),
+    private static Share share(SendOrReceive transfer, Connector<?> connector, long chunks, ChannelTask task) {
+        OperationId any = new OperationId(0,
                 OperationSignature.pack(Operation.SEND_RECEIVE, transfer.type(), ReduceOp.SUM, 0), transfer.count());
-        connector.announce(id.part(chunks, task.shape(),
+        return new Share(connector, any.part(chunks, task.shape(),
                 transfer.sends() ? transfer.regions().sent() : transfer.regions().received()));
     }
 

@@ -199,12 +199,16 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
      * Returns false inside a group, a plan or a capture.
      */
     private synchronized boolean launchAlone(Collective asked, DeviceStream stream) {
-        if (OperationGroup.isOpen() || launches.isInGroup() || stream.isCapturing()) {
+        if (!isAlone(stream)) {
             return false;
         }
         guard.checkOpen();
         launches.launchNow(asked, collectivePlanner, stream);
         return true;
+    }
+
+    private boolean isAlone(DeviceStream stream) {
+        return !OperationGroup.isOpen() && !launches.isInGroup() && !stream.isCapturing();
     }
 
     @Override
@@ -234,14 +238,41 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
     public void send(MemorySegment buffer, long count, DataType type, int peer, DeviceStream stream) {
         guard.checkOpen(stream);
         operands.checkSend(buffer, count, type, peer);
-        issue(() -> add(true, buffer, count, type, peer, stream));
+        transfer(true, buffer, count, type, peer, stream);
     }
 
     @Override
     public void receive(MemorySegment buffer, long count, DataType type, int peer, DeviceStream stream) {
         guard.checkOpen(stream);
         operands.checkReceive(buffer, count, type, peer);
-        issue(() -> add(false, buffer, count, type, peer, stream));
+        transfer(false, buffer, count, type, peer, stream);
+    }
+
+    private void transfer(boolean sends, MemorySegment buffer, long count, DataType type, int peer,
+            DeviceStream stream) {
+        boolean isOutermost = callers.enter();
+        try {
+            if (!launchAlone(sends, buffer, count, type, peer, stream)) {
+                issue(() -> add(sends, buffer, count, type, peer, stream));
+            }
+        } catch (RuntimeException thrown) {
+            throw UserTrace.from(thrown);
+        } finally {
+            callers.exit(isOutermost);
+        }
+    }
+
+    /** Launches a transfer directly, like a collective. A transfer of this rank to itself waits for its other half. */
+    private synchronized boolean launchAlone(boolean sends, MemorySegment buffer, long count, DataType type, int peer,
+            DeviceStream stream) {
+        if (peer == rank() || !isAlone(stream)) {
+            return false;
+        }
+        guard.checkOpen();
+        SendOrReceive asked = transferPlanner.transfer(sends, buffer, count, type, peer);
+        routes.direct(asked.read());
+        launches.launchNow(asked, stream);
+        return true;
     }
 
     private TransferPattern transfers(DeviceStream stream) {

@@ -20,6 +20,7 @@ import org.millrace.engine.PlanLauncher.PlannedKernel;
 import org.millrace.engine.PlannedOperation.Collective;
 import org.millrace.engine.PlannedOperation.PlannedCollective;
 import org.millrace.engine.PlannedOperation.PlannedTransfer;
+import org.millrace.engine.PlannedOperation.Request;
 import org.millrace.engine.PlannedOperation.SendOrReceive;
 import org.millrace.operation.HeapAddress;
 import org.millrace.operation.OperationGroup;
@@ -135,6 +136,26 @@ final class LaunchQueue implements OperationGroup.Part {
             if (!HeapAddress.isOf(asked.send()) && !HeapAddress.isOf(asked.receive())) {
                 // A kernel with an operand on the heap is not kept. Its range of addresses is not used again, and the
                 // kernel would keep the program's array reachable.
+                recent.keep(asked, kernel);
+            }
+        }
+        launcher.launch(kernel, stream);
+    }
+
+    /**
+     * Launches a single send or receive with another rank, under the same conditions as a single collective. Its kernel
+     * is kept in the same way.
+     */
+    public void launchNow(SendOrReceive asked, DeviceStream stream) {
+        PlannedKernel kernel = recent.find(asked);
+        if (kernel == null) {
+            SendOrReceive send = asked.sends() ? asked : null;
+            SendOrReceive receive = asked.sends() ? null : asked;
+            PointToPointWork work = transfers.work(send, receive);
+            PlannedTransfer planned = new PlannedTransfer(work, send, receive);
+            once.pointToPoint(work, TransferPlanner.FUNCTION, 0, planned, asked.buffer());
+            kernel = new PlannedKernel(who, once.finish(communicator.address(), false), List.of(planned));
+            if (!HeapAddress.isOf(asked.buffer())) {
                 recent.keep(asked, kernel);
             }
         }
@@ -351,19 +372,19 @@ final class LaunchQueue implements OperationGroup.Part {
     }
 
     /**
-     * Kernels of the newest collectives, to be launched again if the program repeats a collective. Small collectives
-     * are kept because the planning of a small collective takes longer than its run. Large collectives are kept as
-     * well. Without its kept kernel, a large collective after small ones would run planning code that is not yet
-     * compiled. For example, a collective of 256 KiB after smaller ones took 150 us instead of 40 us between two
-     * processes. Kept kernels reference their operands. Operands in memory that the garbage collector manages therefore
-     * stay allocated for a few operations longer. Used by one thread at a time.
+     * Kernels of the newest operations, to be launched again if the program repeats an operation. Small operations are
+     * kept because the planning of a small operation takes longer than its run. Large collectives are kept as well.
+     * Without its kept kernel, a large collective after small ones would run planning code that is not yet compiled.
+     * For example, a collective of 256 KiB after smaller ones took 150 us instead of 40 us between two processes. Kept
+     * kernels reference their operands. Operands in memory that the garbage collector manages therefore stay allocated
+     * for a few operations longer. Used by one thread at a time.
      */
     static final class RecentKernels {
 
         private static final int KEPT = 4;
 
         private final Registrations registrations;
-        private final @Nullable Collective[] asked = new Collective[KEPT];
+        private final @Nullable Request[] asked = new Request[KEPT];
         private final @Nullable PlannedKernel[] kernels = new PlannedKernel[KEPT];
         private int latest;
         /** {@link Registrations#version} when the kept kernels were planned. */
@@ -373,9 +394,9 @@ final class LaunchQueue implements OperationGroup.Part {
             this.registrations = registrations;
         }
 
-        /** Returns the kernel of an equal collective; null if the collective must be planned. */
+        /** Returns the kernel of an equal operation; null if the operation must be planned. */
         @Nullable
-        PlannedKernel find(Collective wanted) {
+        PlannedKernel find(Request wanted) {
             int current = registrations.version();
             if (version != current) {
                 version = current;
@@ -383,7 +404,7 @@ final class LaunchQueue implements OperationGroup.Part {
             }
             for (int i = 0; i < KEPT; i++) {
                 int at = latest + i & KEPT - 1;
-                Collective known = asked[at];
+                Request known = asked[at];
                 if (known != null && known.isLike(wanted)) {
                     latest = at;
                     return kernels[at];
@@ -400,7 +421,7 @@ final class LaunchQueue implements OperationGroup.Part {
         }
 
         /** Keeps the kernel that the caller planned after {@link #find} returned null. */
-        void keep(Collective planned, PlannedKernel kernel) {
+        void keep(Request planned, PlannedKernel kernel) {
             latest = latest + KEPT - 1 & KEPT - 1;
             asked[latest] = planned;
             kernels[latest] = kernel;

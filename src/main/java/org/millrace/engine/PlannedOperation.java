@@ -1,6 +1,7 @@
 package org.millrace.engine;
 
 import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -21,27 +22,21 @@ sealed interface PlannedOperation {
     Meeting announce(Announcer announcer);
 
     /**
-     * Collective, as the program requested it.
+     * Share of a connection in an operation.
      *
-     * @param send    send buffer; null if this rank does not read it
-     * @param receive receive buffer; null if this rank does not write it
-     * @param root    root of the operation; this rank if the operation has no root
+     * @param part operation to announce, with the number 0, which each run replaces with its own number
      */
-    record Collective(Operation operation, long count, DataType type, ReduceOp op, @Nullable MemorySegment send,
-            @Nullable MemorySegment receive, int root) {
+    record Share(Connector<?> connector, ProxyOp part) {
+    }
 
-        long bytes() {
-            return count * type.bytes();
-        }
+    /** Operation, as the program requested it. */
+    sealed interface Request {
 
         /**
-         * Returns whether another collective would be planned in the same way as this operation, with operands in the
-         * same memory.
+         * Returns whether another request would be planned in the same way as this request, with operands in the same
+         * memory.
          */
-        boolean isLike(Collective other) {
-            return operation == other.operation && count == other.count && type == other.type && root == other.root
-                    && op.equals(other.op) && isSame(send, other.send) && isSame(receive, other.receive);
-        }
+        boolean isLike(Request other);
 
         /**
          * Returns whether two operands are the same memory. The memory's scopes are compared, too, because new memory
@@ -50,6 +45,28 @@ sealed interface PlannedOperation {
         private static boolean isSame(@Nullable MemorySegment one, @Nullable MemorySegment other) {
             return one == other || one != null && other != null && one.address() == other.address()
                     && one.byteSize() == other.byteSize() && one.scope().equals(other.scope());
+        }
+    }
+
+    /**
+     * Collective, as the program requested it.
+     *
+     * @param send    send buffer; null if this rank does not read it
+     * @param receive receive buffer; null if this rank does not write it
+     * @param root    root of the operation; this rank if the operation has no root
+     */
+    record Collective(Operation operation, long count, DataType type, ReduceOp op, @Nullable MemorySegment send,
+            @Nullable MemorySegment receive, int root) implements Request {
+
+        long bytes() {
+            return count * type.bytes();
+        }
+
+        @Override
+        public boolean isLike(Request request) {
+            return request instanceof Collective other && operation == other.operation && count == other.count
+                    && type == other.type && root == other.root && op.equals(other.op)
+                    && Request.isSame(send, other.send) && Request.isSame(receive, other.receive);
         }
     }
 
@@ -113,19 +130,19 @@ sealed interface PlannedOperation {
         public String toString() {
             return OperationSignature.describe(signature, asked.count);
         }
-
-        /**
-         * Share of a connection in a collective.
-         *
-         * @param part operation to announce, with the number 0, which each run replaces with its own number
-         */
-        record Share(Connector<?> connector, ProxyOp part) {
-        }
     }
 
-    /** Transfers of one work item of a plan: a send, a receive or both. A missing transfer is null. */
-    record PlannedTransfer(PointToPointWork work, SendOrReceive send,
-            SendOrReceive receive) implements PlannedOperation {
+    /**
+     * Transfers of one work item of a plan: a send, a receive or both. A missing transfer is null.
+     *
+     * @param shares shares of the connections; the first run adds them
+     */
+    record PlannedTransfer(PointToPointWork work, @Nullable SendOrReceive send, @Nullable SendOrReceive receive,
+            List<Share> shares) implements PlannedOperation {
+
+        PlannedTransfer(PointToPointWork work, @Nullable SendOrReceive send, @Nullable SendOrReceive receive) {
+            this(work, send, receive, new ArrayList<>(1));
+        }
 
         @Override
         public Meeting announce(Announcer announcer) {
@@ -145,7 +162,15 @@ sealed interface PlannedOperation {
      * @param read whether the memory is registered so that a peer's device may read it
      */
     record SendOrReceive(boolean sends, MemorySegment buffer, long count, DataType type, int peer, UserRegions regions,
-            boolean read) {
+            boolean read) implements Request {
+
+        @Override
+        public boolean isLike(Request request) {
+            return request instanceof SendOrReceive other && sends == other.sends && count == other.count
+                    && type == other.type && peer == other.peer && read == other.read
+                    && (regions == other.regions || regions.equals(other.regions))
+                    && Request.isSame(buffer, other.buffer);
+        }
 
         long bytes() {
             return count * type.bytes();

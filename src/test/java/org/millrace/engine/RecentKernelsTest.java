@@ -19,7 +19,7 @@ import org.millrace.Plan;
 import org.millrace.ReduceOp;
 import org.millrace.Registration;
 
-/** A repeated collective is planned only once. The tests change the conditions of the collective between two calls. */
+/** A repeated operation is planned only once. The tests change the conditions of the operation between two calls. */
 class RecentKernelsTest extends EngineFixture {
 
     /**
@@ -75,6 +75,51 @@ class RecentKernelsTest extends EngineFixture {
                 });
     }
 
+    /**
+     * Each rank sends to both neighbors and receives from them. The transfers are more than the cache holds, and each
+     * has another peer, operand, length or type. Some calls repeat the previous one, and some belong to a group.
+     */
+    @ParameterizedTest
+    @CsvSource({"auto, 0", "shm, 0", "socket, 0", "socket, 64"})
+    void transfersTakeTurns(String network, String llBytes) throws Exception {
+        run(3, EngineGroup.settings("MILLRACE_NET", network, "NCCL_P2P_LL_THRESHOLD", llBytes,
+                "org.millrace.engine.firstStep", "4294967290"), (communicator, stream, arena) -> {
+                    int rank = communicator.rank();
+                    int[] peers = {(rank + 1) % 3, (rank + 2) % 3};
+                    MemorySegment out = communicator.device().allocate(8 * Long.BYTES, arena);
+                    MemorySegment[] in = new MemorySegment[5];
+                    for (int i = 0; i < in.length; i++) {
+                        in[i] = communicator.device().allocate(8 * Long.BYTES, arena);
+                    }
+                    for (int turn = 0; turn < 60; turn++) {
+                        for (int i = 0; i < 8; i++) {
+                            out.setAtIndex(ValueLayout.JAVA_LONG, i, 1000 * turn + 10 * i + rank);
+                        }
+                        for (int twice = 0; twice < 2; twice++) {
+                            communicator.send(out, 1, DataType.INT64, peers[0], stream);
+                            communicator.receive(in[0], 1, DataType.INT64, peers[1], stream);
+                        }
+                        communicator.send(out.asSlice(8), 2, DataType.INT64, peers[0], stream);
+                        communicator.receive(in[1], 2, DataType.INT64, peers[1], stream);
+                        communicator.send(out, 8, DataType.INT8, peers[1], stream);
+                        communicator.receive(in[2], 8, DataType.INT8, peers[0], stream);
+                        communicator.group(() -> {
+                            communicator.receive(in[3], 1, DataType.INT64, peers[1], stream);
+                            communicator.send(out, 1, DataType.INT64, peers[0], stream);
+                        });
+                        communicator.send(out, 8, DataType.INT64, peers[0], stream);
+                        communicator.receive(in[4], 8, DataType.INT64, peers[1], stream);
+                        stream.synchronize(TIMEOUT);
+                        long[] expected = {peers[1], 10 + peers[1], peers[0], peers[1], peers[1]};
+                        for (int i = 0; i < in.length; i++) {
+                            assertEquals(1000L * turn + expected[i], in[i].get(ValueLayout.JAVA_LONG, 0),
+                                    "turn " + turn + ", " + i);
+                        }
+                        assertEquals(1000L * turn + 70 + peers[1], in[4].getAtIndex(ValueLayout.JAVA_LONG, 7));
+                    }
+                });
+    }
+
     /** Memory that was freed and allocated again at the same address is different memory. */
     @Test
     @SuppressWarnings("restricted") // each closed arena owns a view of memory that stays allocated
@@ -115,6 +160,32 @@ class RecentKernelsTest extends EngineFixture {
 
     private static String mode(Communicator communicator, MemorySegment data, DeviceStream stream) {
         communicator.allReduce(data, data, MORE_THAN_EXCHANGED, DataType.INT8, ReduceOp.SUM, stream);
+        stream.synchronize(TIMEOUT);
+        return communicator.route().orElseThrow().mode();
+    }
+
+    /** The same send and receive before memory is registered, while the memory is registered, and afterwards. */
+    @Test
+    void memoryOfATransferIsRegisteredBetweenTwoCalls() throws Exception {
+        run(2, EngineGroup.settings("MILLRACE_NET", "shm"), (communicator, stream, arena) -> {
+            MemorySegment data = communicator.device().allocate(MORE_THAN_EXCHANGED, arena);
+            for (int turn = 0; turn < 2; turn++) {
+                assertEquals("NORMAL", modeOfTransfer(communicator, data, stream));
+                Registration registration = communicator.register(data);
+                assertEquals("PTR", modeOfTransfer(communicator, data, stream));
+                assertEquals("PTR", modeOfTransfer(communicator, data, stream));
+                registration.close();
+                assertEquals("NORMAL", modeOfTransfer(communicator, data, stream));
+            }
+        });
+    }
+
+    private static String modeOfTransfer(Communicator communicator, MemorySegment data, DeviceStream stream) {
+        if (communicator.rank() == 0) {
+            communicator.send(data, MORE_THAN_EXCHANGED, DataType.INT8, 1, stream);
+        } else {
+            communicator.receive(data, MORE_THAN_EXCHANGED, DataType.INT8, 0, stream);
+        }
         stream.synchronize(TIMEOUT);
         return communicator.route().orElseThrow().mode();
     }
