@@ -108,8 +108,9 @@ class EngineAllocationTest extends EngineFixture {
     private static long allocated() {
         long bytes = 0;
         for (ThreadInfo thread : THREADS.getThreadInfo(THREADS.getAllThreadIds())) {
-            if (thread != null && (thread.getThreadName().startsWith("test-rank-")
-                    || thread.getThreadName().startsWith("millrace-"))
+            if (thread != null
+                    && (thread.getThreadName().startsWith("test-rank-")
+                            || thread.getThreadName().startsWith("millrace-"))
                     && !thread.getThreadName().equals("millrace-trace")) {
                 bytes += THREADS.getThreadAllocatedBytes(thread.getThreadId());
             }

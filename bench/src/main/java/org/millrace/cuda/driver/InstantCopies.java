@@ -9,8 +9,8 @@ import org.millrace.ffi.mailbox.millraceCopyMailbox;
 import org.millrace.foreign.Words;
 
 /**
- * A queue of copies for a benchmark without a GPU. No byte is copied. The method {@link #answer} plays the copy kernel and
- * reports all posted copies as complete. The thread of the queue calls {@link #answer}.
+ * A queue of copies for a benchmark without a GPU. No byte is copied. The method {@link #answer} plays the copy kernel
+ * and reports all posted copies as complete. The thread of the queue calls {@link #answer}.
  */
 public final class InstantCopies {
 
