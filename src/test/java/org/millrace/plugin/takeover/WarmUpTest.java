@@ -5,13 +5,17 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings.PayloadCheck;
+import org.millrace.net.Warnings;
+import org.millrace.net.connection.KeyedListener;
 import org.millrace.plugin.host.CallingLibrary;
 import org.millrace.plugin.host.ProxyThreads;
 import org.millrace.plugin.path.NetEndpoint;
@@ -64,5 +68,36 @@ class WarmUpTest {
             service.stop();
             service.close();
         }
+    }
+
+    /** A slow machine needs longer for the handshake of TLS than the warm-up has. */
+    @Test
+    void aConnectionThatIsBeingMadeIsCompletedAtItsEnd() {
+        Map<String, String> settings = Map.of("MILLRACE_NET", "socket", "NCCL_SOCKET_IFNAME", "lo", "MILLRACE_TLS", "1",
+                "MILLRACE_SECRET", "a secret of this test, 32 characters or more");
+        TakeoverService service =
+                new TakeoverService(CallingLibrary.UNTOLD, threads(1), processes -> threads(1), null, PayloadCheck.OFF);
+        try (Warnings warnings = new Warnings(KeyedListener.class.getName());
+                NetEndpoint endpoint = NetEndpoint.open(Configuration.ofPlugin(settings::get))) {
+            List<WarmUp> warmUps = IntStream.range(0, 20)
+                    .mapToObj(_ -> new WarmUp(endpoint, new TakeoverPath(service, null), service.agents(), null, true))
+                    .toList();
+            warmUps.forEach(WarmUp::begin);
+            while (Thread.getAllStackTraces().values().stream().noneMatch(WarmUpTest::connects)) {
+                Thread.onSpinWait();
+            }
+            warmUps.forEach(WarmUp::cease);
+            warmUps.forEach(warmUp -> assertTrue(warmUp.join(Duration.ofSeconds(30))));
+            assertEquals(List.of(), warnings.all());
+        } finally {
+            service.stop();
+            service.close();
+        }
+    }
+
+    private static boolean connects(StackTraceElement[] stack) {
+        return Arrays.stream(stack)
+                .anyMatch(frame -> frame.getClassName().equals(WarmUp.class.getName())
+                        && frame.getMethodName().equals("connect"));
     }
 }
