@@ -71,8 +71,8 @@ public final class HelpedAgent implements Agent, IdleStrategy {
     @SuppressWarnings("unused")
     private int turn;
     /**
-     * Number of times that other threads than the own thread had the turn. Written by the thread that has the turn. The
-     * own thread reads this number (opaque), and compares the number with the number at its previous read.
+     * Number of turns that threads other than the agent's own thread had. The thread that has the turn writes this
+     * number. The agent's own thread reads the number with opaque mode, and compares it with its previous value.
      */
     private long visits;
     /** Helper that waits for the turn; null if none. The thread that leaves the turn unparks the helper. */

@@ -261,7 +261,7 @@ final class GroupState {
         return locked(() -> messages.remove(new Address(from, tag)));
     }
 
-    // Methods about the presence of the ranks.
+    // The following methods concern ranks that join, are silent, or leave.
 
     JoinTrace trace() {
         return trace;

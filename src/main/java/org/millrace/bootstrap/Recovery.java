@@ -315,8 +315,8 @@ public final class Recovery implements AutoCloseable {
             told = members.get(coordinator) ? ask(kind, flag, wait) : null;
             if (told == null) {
                 if (wait.expired()) {
-                    // The coordinator was late. Another rank may have called shortly before this rank's deadline, and
-                    // may therefore ask this rank only now. So the wait for requests gets a new deadline.
+                    // The coordinator was late. Perhaps another rank called shrink or agree shortly before this rank's
+                    // deadline. That rank asks this rank only now. So the wait for requests gets a new deadline.
                     deadline = Deadline.in(atLeastMinimum(deadline.allowed())).of(deadline.setting());
                 }
                 leaveCoordinator();

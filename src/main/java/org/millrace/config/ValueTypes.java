@@ -43,11 +43,11 @@ public final class ValueTypes {
     }
 
     /**
-     * {@return the type of whole numbers in a range}
+     * {@return the type of a setting whose value is a whole number in a range}
      *
      * @param min     minimum value
      * @param max     maximum value
-     * @param allowed the range in words that complete "allowed: "
+     * @param allowed description of the range, which follows the text "allowed: " in a message
      */
     public static ValueType<Integer> integers(int min, int max, String allowed) {
         return new Parsed<>(text -> {

@@ -76,7 +76,7 @@ final class InboundFrames {
 
     int settle() {
         int work = 0;
-        // New frames have arrived. The window's memory must begin their batched copies.
+        // New frames have arrived. The call makes the window's memory start the copies of these frames as a batch.
         if (asked != arrived) {
             asked = arrived;
             at(arrived - 1).begin();

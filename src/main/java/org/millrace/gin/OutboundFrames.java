@@ -229,13 +229,13 @@ final class OutboundFrames {
         }
 
         /**
-         * Records that a frame would transfer at most a signal, because the entry has no bytes or a copy transfers
-         * them.
+         * Records that a frame of this entry has nothing to transfer, except possibly a signal. Either the entry has no
+         * bytes, or a copy transfers its bytes.
          *
-         * @param of order between the paths of the entry's queue
+         * @param paths order between the paths of the entry's queue
          */
-        void bringsSignalAtMost(PathOrder of) {
-            order = of;
+        void bringsSignalAtMost(PathOrder paths) {
+            order = paths;
         }
 
         /** Adds the descriptor's signal to the header. Does nothing if the descriptor has no signal. */

@@ -32,12 +32,12 @@ abstract class Path {
      */
     abstract boolean movePart(QueueDrain drain);
 
-    /** Returns this rank's object of the window to which a descriptor writes. Checks the range of bytes. */
+    /** Returns the window to which a descriptor writes. Checks that the window contains the descriptor's bytes. */
     final Window target(QueueDrain drain, GinDescriptor descriptor) {
         return window(drain, drain.target(), descriptor.targetHandle, descriptor.targetOffset, descriptor.size);
     }
 
-    /** Returns this rank's object of the window from which a descriptor reads. Checks the range of bytes. */
+    /** Returns the window from which a descriptor reads. Checks that the window contains the descriptor's bytes. */
     final Window source(QueueDrain drain, GinDescriptor descriptor) {
         return source(drain, descriptor, descriptor.size);
     }

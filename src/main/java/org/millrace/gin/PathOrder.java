@@ -128,7 +128,7 @@ final class PathOrder {
         writes.add(entry, window, offset, bytes);
     }
 
-    /** Records that a frame of the queue adds to 8 bytes of a window of the peer. */
+    /** Records that a frame of the queue adds a value to a number of 8 bytes in a window of the peer. */
     void added(long entry, long window, long offset) {
         adds.add(entry, window, offset, Long.BYTES);
     }

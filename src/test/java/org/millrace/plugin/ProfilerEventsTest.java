@@ -46,8 +46,8 @@ class ProfilerEventsTest {
     }
 
     /**
-     * Returns a list of the plugin's counts for each ended communicator. Each list has the order of the kinds of
-     * events.
+     * Returns one list for each ended communicator. The list contains the plugin's counts, one for each kind of event,
+     * in the order of the kinds.
      */
     private static List<List<Count>> counted(Outcome outcome, int kinds) {
         return outcome.output()

@@ -139,7 +139,8 @@ class ProcessTraceTest {
     @Test
     void framesThatAreNotStoredYetAreNotMistakenForOthers() throws IOException {
         ConnectionTrace connection = connection(Direction.SEND);
-        long frames = 2L * ConnectionFields.FRAMES + 5; // small frames: after 64 KiB an agent stores the totals at once
+        // The frames are small, because an agent stores the totals immediately when 64 KiB have passed.
+        long frames = 2L * ConnectionFields.FRAMES + 5;
         for (int frame = 1; frame <= frames; frame++) {
             connection.taken(FIRST + frame, frame, SIMPLE);
             connection.done(FIRST + frame);

@@ -52,7 +52,7 @@ final class PerfPage {
                         + " and bandwidth by size",
                 "about", "Times are those of one operation, averaged over the iterations, of the slowest rank.", "runs",
                 lines, "pairs", runs.size() / 2, "differences", differences);
-        // Without "<", no text in the data can end the script element that contains the data.
+        // The page contains the data in a script element. A "<" in a text of the data could end this element.
         String json = Json.write(data).replace("<", "\\u003c");
         Json.save("--html", file,
                 Resource.text(PerfPage.class, "chart.html")

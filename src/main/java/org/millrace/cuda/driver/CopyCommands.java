@@ -23,12 +23,13 @@ import org.millrace.agent.Waiting;
  * </pre>
  *
  * <p>
- * One warp reads the commands. This warp makes a few short copies, because it is faster than a worker. Workers (the
- * kernel's other blocks) make the other copies, many at once. Each sequence has one worker, which makes the sequence's
- * strict copies in their order. After a strict copy, this worker also makes the next {@link #COPIES_BEFORE_SPREADING}
- * relaxed copies of its sequences. All other relaxed copies are spread over all workers. A strict copy is posted only
- * after the spread copies of its sequence are complete. A copy that must follow all other copies is posted only after
- * all workers' copies are complete.
+ * One warp reads the commands. While few commands are unfinished, this warp makes short copies itself, because it is
+ * then faster than a worker. Workers (the kernel's other blocks) make the other copies, many at once. Each sequence has
+ * one worker, which makes the sequence's strict copies in their order. A worker can have several sequences. After a
+ * strict copy, the worker also makes the next {@link #COPIES_BEFORE_SPREADING} relaxed copies of all its sequences
+ * together. All other relaxed copies are spread over all workers. A strict copy is posted only after the spread copies
+ * of its sequence are complete. A copy that must follow all other copies is posted only after all workers' copies are
+ * complete.
  *
  * <p>
  * Commands are posted one after another. Sealing writes them to the mailbox together, because the kernel reads several
@@ -410,8 +411,8 @@ final class CopyCommands {
     }
 
     /**
-     * Returns whether the copy with this ticket is complete, as far as the numbers that this thread last read from the
-     * mailbox show. The kernel changes these numbers often, so each read of them fetches a cache line.
+     * Returns whether the copy with this ticket is complete, according to the numbers that this thread last read from
+     * the mailbox. The kernel changes these numbers often, so each read of them fetches a cache line.
      */
     boolean isKnownDone(long ticket) {
         return isOfWarp(ticket) ? done - (int) ticket > 0 : copied[worker(ticket)] - (int) ticket >= 0;

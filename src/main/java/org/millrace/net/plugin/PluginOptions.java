@@ -22,7 +22,7 @@ public record PluginOptions(List<Integer> devices, int inlineBytes, long pieceBy
 
     /**
      * Returns the defaults: all devices; payloads of up to 16 KiB in one message with their header; pieces of up to 1
-     * MiB. One receive has at most as many buffers as NCCL uses, and a call is logged after 10 s.
+     * MiB. One receive has at most as many buffers as NCCL uses, and a call that takes longer than 10 s is logged.
      */
     public static PluginOptions defaults() {
         return new PluginOptions(List.of(), 16 << 10, 1 << 20, PluginDevice.MAX_RECVS, Duration.ofSeconds(10));

@@ -254,9 +254,9 @@ public final class Doorbell implements AutoCloseable {
     private final class SleepStrategy implements IdleStrategy {
 
         /**
-         * Number of passes without work before the thread sleeps. The thread yields its core after each pass, which
-         * takes some tens of microseconds in all. A switch to another thread is cheaper than a sleep and a wake. On a
-         * virtual machine, an idle core also needs tens of microseconds to become available again.
+         * Number of passes without work before the thread sleeps. The thread yields its core after each pass. All these
+         * passes together take some tens of microseconds. A switch to another thread is cheaper than a sleep and a
+         * wake. On a virtual machine, an idle core also needs tens of microseconds to become available again.
          */
         private static final int YIELDS = 100;
         /**

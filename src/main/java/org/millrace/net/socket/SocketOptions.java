@@ -73,8 +73,8 @@ public record SocketOptions(int streams, int stripeThreshold, int sendBufferByte
 
     /**
      * Returns options for most machines: one stream, buffers that the system adjusts, 16 frames in flight, and any
-     * interface. With more streams the threshold is 256 KiB. The deadlines are 30 s to connect, 10 s for a handshake,
-     * and 60 s to reconnect.
+     * interface. With more streams, payloads from 256 KiB on are striped. The deadlines are 30 s to connect, 10 s for a
+     * handshake, and 60 s to reconnect.
      */
     public static SocketOptions defaults() {
         return new SocketOptions(1, 256 << 10, 0, 0, 16, Duration.ofSeconds(30), Duration.ofSeconds(10), "", null,

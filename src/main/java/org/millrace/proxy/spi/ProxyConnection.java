@@ -26,7 +26,7 @@ public interface ProxyConnection {
      * be freed. Called repeatedly while the connection is not drained.
      */
     default void settle() {
-        // By default, a connection can only wait for its peer.
+        // By default, a connection cannot complete transfers without its peer.
     }
 
     /**

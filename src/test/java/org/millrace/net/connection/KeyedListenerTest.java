@@ -100,8 +100,8 @@ class KeyedListenerTest {
     }
 
     /**
-     * A client with the secret may exceed the deadline in its TLS handshake, for example without a free core. A client
-     * that has not proved the secret is dropped at the deadline.
+     * A client that has proved the secret is allowed to exceed the deadline in its TLS handshake, for example because
+     * no core is free. A client that has not proved the secret is dropped at the deadline.
      */
     @Test
     void aTlsHandshakeMayTakeLongerThanTheDeadline() throws Exception {
