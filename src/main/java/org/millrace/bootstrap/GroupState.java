@@ -261,7 +261,7 @@ final class GroupState {
         return locked(() -> messages.remove(new Address(from, tag)));
     }
 
-    // The following methods concern ranks that join, are silent, or leave.
+    // The following methods concern the ranks that have joined, and the ranks that are absent.
 
     JoinTrace trace() {
         return trace;
