@@ -95,6 +95,9 @@ record DecisionPlace(Path directory, String group) {
     byte[] decide(int number, byte[] proposal) {
         try {
             check(directory);
+            if (isDecided(number)) {
+                return Files.readAllBytes(file(number)); // needs no space on the disk
+            }
             Path own = Files.createTempFile(PrivateFile.directory(directory, PRIVATE), ".", ".tmp");
             Path decision = file(number);
             try {

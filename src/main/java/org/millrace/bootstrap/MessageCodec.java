@@ -39,7 +39,7 @@ final class MessageCodec {
     static final int MAGIC = 0x4D4C5243; // "MLRC"
     /** The word "TLS1". Under TLS, a rank's stream begins with the magic and this word. */
     private static final int TLS = 0x544C5331;
-    static final int VERSION = 7;
+    static final int VERSION = 8;
     static final int HEADER_BYTES = 9;
 
     /** Maximum number of bytes that one rank may contribute to a collective call. */

@@ -121,6 +121,8 @@ public final class Recovery implements AutoCloseable {
     final @Nullable DecisionPlace place;
     /** Ranks that take part in the next decision. */
     private final BitSet members = new BitSet();
+    /** Lower ranks that were late as coordinators. They may be alive and decide without this rank. */
+    private final BitSet late = new BitSet();
     private int number;
     /** Number of calls of {@link #agree} since the last decision. */
     private int calls;
@@ -223,6 +225,11 @@ public final class Recovery implements AutoCloseable {
             if (decision.kind() != Mail.SHRINK) {
                 continue;
             }
+            if (decision.flag() && failed != null) {
+                // This rank had completed its part, and released it later. The other members keep the group.
+                close();
+                throw failed;
+            }
             LOG.info("rank {}: the members of the next group are {}", self, decision.members());
             List<Integer> ranks =
                     members.stream().filter(rank -> decision.members().get(origins[rank])).boxed().toList();
@@ -315,6 +322,7 @@ public final class Recovery implements AutoCloseable {
             told = members.get(coordinator) ? ask(kind, flag, wait) : null;
             if (told == null) {
                 if (wait.expired()) {
+                    late.set(coordinator);
                     // The coordinator was late. Perhaps another rank called shrink or agree shortly before this rank's
                     // deadline. That rank asks this rank only now. So the wait for requests gets a new deadline.
                     deadline = Deadline.in(atLeastMinimum(deadline.allowed())).of(deadline.setting());
@@ -338,8 +346,8 @@ public final class Recovery implements AutoCloseable {
         kept = isShrink ? told : null;
         if (isShrink && !decision.members().get(origins[self])) {
             close();
-            throw new ExcludedException("rank " + self + ": the other ranks continue without it, because it did not"
-                    + " call shrink within their deadline", self);
+            throw new ExcludedException("rank " + self + ": the other ranks continue without it, because it was"
+                    + " not with them when they decided", self);
         }
         if (isShrink && kind == Mail.AGREE) {
             throw new MismatchException("rank " + self + ": it called agree, and other ranks have called shrink", self,
@@ -455,7 +463,8 @@ public final class Recovery implements AutoCloseable {
         living.clear(0, self);
         Request[] requests = new Request[group.size()];
         requests[self] = request(kind, flag);
-        ControlPlane at = living.cardinality() == 1 ? null : star(deadline);
+        late.and(members);
+        ControlPlane at = living.cardinality() == 1 && late.isEmpty() ? null : star(deadline);
         if (at != null) {
             await(at, kind.tag(number), living, requests, deadline);
         }
@@ -465,6 +474,7 @@ public final class Recovery implements AutoCloseable {
             throw new DeadlineException("rank " + self + ": ranks " + living + " have not taken part in the agreement"
                     + " within " + deadline, self, living.nextSetBit(0), null, null);
         }
+        living.or(late);
         if (place != null && 2 * present.cardinality() < living.cardinality()) {
             // The other ranks may decide at another coordinator. As the majority, they have the same time again.
             await(at, kind.tag(number), living, requests, Deadline.in(atLeastMinimum(deadline.allowed())));

@@ -223,9 +223,12 @@ final class CommunicatorParts {
             leaveOpen("the proxies did not stop");
             return;
         }
-        connectors.close();
-        resources.close();
-        control.closeLater();
+        try {
+            connectors.close();
+            resources.close();
+        } finally {
+            control.closeLater();
+        }
     }
 
     /**

@@ -509,10 +509,14 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
     public void close() {
         try (Recovery _ = parts.recovery) { // also ends a shrink of another thread
             if (guard.close()) {
-                leave();
+                try {
+                    leave();
+                } finally {
+                    parts.control.close();
+                }
+            } else if (parts.failure.get() != null) {
+                parts.control.close(); // An abort for a recovery left it open. A call of close that waits needs it.
             }
-        } finally {
-            parts.control.close();
         }
     }
 

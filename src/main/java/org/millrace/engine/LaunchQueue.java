@@ -381,7 +381,7 @@ final class LaunchQueue implements OperationGroup.Part {
      */
     static final class RecentKernels {
 
-        private static final int KEPT = 4;
+        private static final int KEPT = 8;
 
         private final Registrations registrations;
         private final @Nullable Request[] asked = new Request[KEPT];

@@ -104,6 +104,7 @@ final class OutboundFrames {
                 }
                 work++;
             }
+            publish(); // Flushes and full queues need not wait for the sender's writes.
             work += sender.progress();
         } finally {
             // Also runs if sender.progress() throws, because the sender may have sent frames before.

@@ -534,6 +534,23 @@ class RecoveryTest {
         assertThrows(ExcludedException.class, () -> Ranks.get(zero));
     }
 
+    /** Ranks 0 and 1 listen, but do not answer within the deadline of rank 2. */
+    @Test
+    void aMinorityLetsLateCoordinatorsDecideFirst() throws Exception {
+        openWithPlace(3);
+        ControlPlane zero = raw(0, 0);
+        ControlPlane one = raw(1, 1);
+        FutureTask<List<Integer>> two = Ranks.async(() -> shrink(2, SHORT));
+        Ranks.await("rank 2 asks rank 1", () -> one.receive(1, Mail.SHRINK.tag(0)) != null);
+        Ranks.await("rank 2 leaves rank 1", () -> one.isGone(1) || recoveries.get(1).place.isDecided(0));
+        BitSet others = new BitSet();
+        others.set(0, 2);
+        recoveries.get(1).place.decide(0, new Decision(Mail.SHRINK, false, 0, others).encode());
+        assertThrows(ExcludedException.class, () -> Ranks.get(two));
+        zero.close();
+        one.close();
+    }
+
     @Test
     void allLivingRanksAgreeOnTheSameValue() throws Exception {
         openWithPlace(4);

@@ -100,6 +100,10 @@ final class Processes {
                 + " MILLRACE_TRACE_DIRECTORY (--directory)";
     }
 
+    boolean isDirectoryNamed() {
+        return directory != null;
+    }
+
     Path directory() {
         Path chosen = directory;
         if (chosen == null) {

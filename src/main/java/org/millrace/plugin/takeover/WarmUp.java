@@ -65,6 +65,7 @@ final class WarmUp implements Runnable {
     private final @Nullable Integer device;
     private final Thread thread = Thread.ofPlatform().daemon().name("millrace-warm-up").unstarted(this);
     private volatile boolean stopped;
+    private volatile boolean abandoned;
 
     /**
      * Creates a warm-up. {@link #begin} starts it.
@@ -121,10 +122,16 @@ final class WarmUp implements Runnable {
         stopped = true;
     }
 
-    /** Tells the warm-up to end and waits for its end, because its threads or endpoint are closed next. */
+    /**
+     * Tells the warm-up to end and waits for its end, because its threads or endpoint are closed next. Gives up a
+     * connection that is not complete after {@link #ENOUGH}.
+     */
     void stop() {
         cease();
-        join(ENOUGH);
+        if (!join(ENOUGH)) {
+            abandoned = true;
+            join(ENOUGH);
+        }
     }
 
     /**
@@ -196,7 +203,7 @@ final class WarmUp implements Runnable {
     }
 
     /**
-     * Completes a connection, even if the warm-up must end meanwhile. The listener would report a connection that its
+     * Completes a connection, even if the warm-up must end meanwhile, unless {@link #stop} gives it up. The listener would report a connection that its
      * own process gives up in the handshake.
      */
     private Pair connect(ProxyAgent agent, boolean onDevice) {
@@ -208,6 +215,9 @@ final class WarmUp implements Runnable {
             while (sender == null || receiver == null) {
                 sender = sender == null ? connecting.poll() : sender;
                 receiver = receiver == null ? accepting.poll() : receiver;
+                if (abandoned) {
+                    throw new MillraceException("no connection to this process itself");
+                }
                 LockSupport.parkNanos(POLL_NANOS);
             }
             return new Pair(endpoint, agent, sender, receiver, onDevice);

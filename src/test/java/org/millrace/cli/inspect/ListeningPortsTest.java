@@ -7,12 +7,15 @@ import java.io.BufferedReader;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import org.apache.logging.log4j.Level;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -109,9 +112,8 @@ class ListeningPortsTest {
 
     @Test
     void thePortOfMetricsIsLoggedAndShown(@TempDir Path own) throws Exception {
-        ProcessBuilder builder =
-                ChildMain.builder(Main.class, "metrics", "--listen", "127.0.0.1:0", "--directory", own.toString());
-        builder.environment().put("NCCL_DEBUG", "INFO");
+        ProcessBuilder builder = ChildMain.builder(Main.class, "metrics", "--listen", "127.0.0.1:0");
+        builder.environment().putAll(Map.of("NCCL_DEBUG", "INFO", "MILLRACE_TRACE_DIRECTORY", own.toString()));
         Process metrics = builder.redirectErrorStream(true).start();
         try (BufferedReader log = metrics.inputReader()) {
             String line = ChildMain.readUntil(log, "listens on ");
@@ -121,6 +123,20 @@ class ListeningPortsTest {
                 Run run = Run.of(command, "--directory", own.toString(), "" + metrics.pid());
                 assertTrue(run.out().contains(port), run::toString);
             }
+        } finally {
+            metrics.destroyForcibly().waitFor();
+        }
+    }
+
+    /** A new trace deletes old traces of its directory. */
+    @Test
+    void metricsOfANamedDirectoryAddNoTrace(@TempDir Path copies) throws Exception {
+        ProcessBuilder builder =
+                ChildMain.builder(Main.class, "metrics", "--listen", "127.0.0.1:0", "--directory", copies.toString());
+        Process metrics = builder.redirectErrorStream(true).start();
+        try (BufferedReader log = metrics.inputReader(); Stream<Path> files = Files.list(copies)) {
+            ChildMain.readUntil(log, "/metrics");
+            assertEquals(0, files.count());
         } finally {
             metrics.destroyForcibly().waitFor();
         }
