@@ -251,7 +251,7 @@ final class Blocking {
         return rank -> all.slice(Arrays.stream(counts, 0, rank).sum(), counts[rank]);
     }
 
-    /** Checks the size of an object in bytes, as another rank has announced it, and returns the size. */
+    /** Checks the size of an object that another rank has announced, in bytes. Returns the size. */
     static int length(long told) {
         if (told < 0 || told > Integer.MAX_VALUE) {
             throw new MillraceException("an object of " + told + " bytes: the ranks do not use the same operation");
@@ -293,8 +293,8 @@ final class Blocking {
     /**
      * Returns the objects of the ranks from which this rank receives, in rank order.
      *
-     * @param sendsTo      tells for a rank whether this rank sends its object to that rank
-     * @param receivesFrom tells for a rank whether this rank receives the object of that rank
+     * @param sendsTo      returns whether this rank sends its object to the given rank
+     * @param receivesFrom returns whether this rank receives the object of the given rank
      */
     static <T> List<T> gather(Communicator communicator, T object, IntPredicate sendsTo, IntPredicate receivesFrom,
             Serializer<T> serializer) {
@@ -322,7 +322,7 @@ final class Blocking {
     /** Exchanges bytes, and returns the objects that this rank has received. */
     private static <T> List<T> received(Communicator communicator, IntFunction<byte @Nullable []> sent,
             IntPredicate receivesFrom, long[] lengths, Serializer<T> serializer) {
-        // an array for each rank, because the bytes of all ranks may not fit into one Java array
+        // one array for each rank, because one Java array may be too small for the bytes of all ranks
         byte[][] all = new byte[lengths.length][];
         for (int rank = 0; rank < all.length; rank++) {
             all[rank] = receivesFrom.test(rank) ? new byte[length(lengths[rank])] : null;

@@ -219,7 +219,10 @@ sealed interface BlockingOperations permits Communicator {
         Blocking.run(this, stream -> ((Communicator) this).allGatherv(send, receive, stream, counts));
     }
 
-    /** Gathers like {@link #allGatherv}, but on the root only; {@code receive} may be null on other ranks. */
+    /**
+     * Gathers like {@link #allGatherv}, but only the root receives the elements; {@code receive} may be null on other
+     * ranks.
+     */
     default void gatherv(Operand send, @Nullable Operand receive, int root, long... counts) {
         Blocking.run(this, stream -> ((Communicator) this).gatherv(send, receive, root, stream, counts));
     }
@@ -379,7 +382,7 @@ sealed interface BlockingOperations permits Communicator {
      * <p>
      * A missed deadline ends the group: the communicator has failed on all ranks, and can only be closed. A program
      * that continues without the missing ranks joins a new group. An interrupt does not end the group: this rank counts
-     * as one that has called the barrier.
+     * as a rank that has called the barrier.
      *
      * @param deadline time to wait for the other ranks, 0 or more
      * @throws DeadlineException             if a rank did not call in time; the message names all missing ranks

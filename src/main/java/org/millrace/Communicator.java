@@ -42,9 +42,9 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
     Device device();
 
     /**
-     * {@return a stream for asynchronous operations of a program that needs only one} Each call returns the same stream
-     * of {@link #device()}. The communicator creates the stream at the first call and closes it. Operations without a
-     * stream use other streams, and can overtake operations of this stream.
+     * {@return a stream for asynchronous operations of a program that needs only one stream} Each call returns the same
+     * stream of {@link #device()}. The communicator creates the stream at the first call and closes it. Operations
+     * without a stream use other streams, and can overtake operations of this stream.
      *
      * @throws MillraceException if the communicator has failed or is closed, or has no such stream
      */
@@ -287,23 +287,23 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
      *
      * <p>
      * This communicator is revoked and closed first: its operations fail on all ranks, and no thread of this process
-     * accesses an operand when this method returns or throws. The new communicator has a device of its own, new
-     * connections and new shared memory, which an excluded rank cannot access. Data in memory of the old device must be
-     * copied before the new communicator can use it.
+     * accesses an operand when this method returns or throws. The new communicator has a separate device, new
+     * connections and new shared memory. An excluded rank cannot access this memory. Data in memory of the old device
+     * must be copied before the new communicator can use it.
      *
      * <p>
      * A rank is dead if its process has ended, or if it has closed or aborted this communicator. This method waits for
      * every other rank until the deadline, also for a rank whose process is stopped. A rank that has not called by then
      * is excluded. An excluded rank gets an {@link ExcludedException} from this method, also if it resumes later. At
-     * most one group continues. If all ranks are on one host and share a place for the decision, the group that decides
-     * first at this place continues. Such a place is, for example, a {@code file:} rendezvous or the rendezvous of
+     * most one group continues. If all ranks are on one host and share a decision place, the group that decides first
+     * at this place continues. A decision place is, for example, a {@code file:} rendezvous or the rendezvous of
      * {@code millrace run}. Otherwise a strict majority of the ranks continues.
      *
      * @param deadline maximum time to wait for the living ranks, more than 0. The completion of the new communicator
-     *                 then has the same time again, but at least 5 s. A further loss during the call, and each further
-     *                 stopped rank, add at most half of this time, or 5 s if that is longer
-     * @return this rank's new communicator; the caller closes it. If a member is lost in the last moment of the call,
-     *         its operations fail, and it can be shrunk again
+     *                 may then take the same time again, or 5 s if the time is shorter. Each further lost or stopped
+     *                 rank adds at most half of the time, or 5 s if that is longer
+     * @return this rank's new communicator; the caller closes the communicator. If a member is lost in the last moment
+     *         of the call, the operations of the new communicator fail, and the program can shrink it again
      * @throws IllegalArgumentException if the deadline is not more than 0
      * @throws ExcludedException        if other ranks continue without this rank, or may do so
      * @throws AbortedException         if this rank has closed, aborted or shrunk this communicator before. It then
@@ -321,12 +321,12 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
      * living rank calls this method. A communicator that has failed stays failed.
      *
      * @param value value of this rank
-     * @return true if all living ranks have passed true; the same on each of them. False if a rank repeats a failed
-     *         call while another one is in its first call
+     * @return true if all living ranks have passed true. All living ranks get the same value. False if a rank repeats a
+     *         failed call while another rank is in its first call
      * @throws DeadlineException if a living rank does not call this method within {@code MILLRACE_CONNECT_DEADLINE}.
      *                           Only {@link #shrink(Duration)} excludes such a rank
      * @throws ExcludedException if other ranks have called {@link #shrink(Duration)} and continue without this rank, or
-     *                           if the living ranks are no majority and share no place for the decision
+     *                           if the living ranks are less than a majority and do not share a decision place
      * @throws MismatchException if other ranks have called {@link #shrink(Duration)}. The next shrink of this rank
      *                           joins them
      * @throws AbortedException  if this rank has closed, aborted or shrunk this communicator before
@@ -387,9 +387,9 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
     void abort(@Nullable Throwable reason);
 
     /**
-     * Waits until the operations in flight are complete and until the other ranks close, too. Then leaves the group.
-     * Another rank may be in an operation that this rank has not launched, or may launch an operation after this call.
-     * Such a rank fails at once with an {@link AbortedException} that names this rank.
+     * Waits until the operations in flight are complete and the other ranks close, too. Then leaves the group. Another
+     * rank may be in an operation that this rank has not launched, or may launch an operation after this call. Such a
+     * rank fails immediately with an {@link AbortedException} that names this rank.
      *
      * @throws DeadlineException if an operation is not complete, or another rank has not closed, within
      *                           {@code MILLRACE_CLOSE_DEADLINE}. The exception is thrown after everything is freed. A

@@ -37,7 +37,7 @@ public interface Device {
     }
 
     /**
-     * {@return whether operations of this device use the host memory in place} All other host memory is copied. A GPU
+     * {@return whether operations of this device use the host memory in place} They copy all other host memory. A GPU
      * never uses host memory in place.
      *
      * @param host host memory, on the heap or not

@@ -49,7 +49,7 @@ public interface DeviceStream extends AutoCloseable {
      * function returns. The functions of a stream are called in the order of their enqueueing. An exception from a
      * function is logged, and the stream continues. The function is not called if an earlier operation failed.
      *
-     * @param function function that must not wait for the device, nor use the GPU
+     * @param function function that must neither wait for the device nor use the GPU
      */
     void call(Runnable function);
 

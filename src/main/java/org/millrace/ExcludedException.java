@@ -3,8 +3,8 @@ package org.millrace;
 /**
  * The other ranks continue without this rank, or may do so. Either this rank called
  * {@link Communicator#shrink(java.time.Duration)} too late, for instance because a signal had stopped its process. Or
- * this rank and the ranks that it can reach are no majority of the group, and share no place at which they could
- * decide. The process keeps its data and may join another group.
+ * this rank and the ranks that it can reach are less than a majority of the group, and they do not share a decision
+ * place. The process keeps its data and may join another group.
  */
 public final class ExcludedException extends CommunicatorException {
 

@@ -338,17 +338,18 @@ public final class JoinBuilder {
 
     /**
      * Runs all ranks of a group as threads of this JVM, for tests of programs. Returns when the programs of all ranks
-     * have ended. The ranks meet at a new temporary file. The settings of this builder apply to all ranks. A rank that
-     * throws an exception, returns early or waits has the same effect on the other ranks as a failed, ended or late
-     * process.
+     * have ended. The ranks meet at a new temporary file. The settings of this builder apply to all ranks. For the
+     * other ranks, an exception of a rank's program has the effect of a failed process. An early return has the effect
+     * of an ended process, and a wait has the effect of a late process.
      *
      * @param <X>     type of the program's checked exceptions
      * @param ranks   number of ranks
      * @param program the program of each rank
      * @throws IllegalArgumentException if {@code ranks} is less than 1
      * @throws X                        the first exception that is not a {@link CommunicatorException}. If all
-     *                                  exceptions are of this class, the first exception. The exceptions of the other
-     *                                  ranks, usually consequences of the first one, are suppressed in it
+     *                                  exceptions are of this class, the first exception is thrown. The exceptions of
+     *                                  the other ranks are usually consequences of the thrown exception, and are
+     *                                  suppressed in it
      */
     @SuppressWarnings("unchecked") // a rank's thread throws only X or unchecked exceptions
     public <X extends Exception> void runLocally(int ranks, RankProgram<X> program) throws X {

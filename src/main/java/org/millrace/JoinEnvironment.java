@@ -48,7 +48,10 @@ record JoinEnvironment(String rendezvous, int rank, int size, boolean isLaunched
                     new Launcher("Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_TASKS_ON_NODE"));
     /** Variables that distinguish jobs of a launcher on the same host. */
     private static final List<String> JOBS = List.of("PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "SLURM_JOB_ID");
-    /** Further variables of launchers. If the rank is unknown, each of them indicates that there may be other ranks. */
+    /**
+     * Further variables of launchers. If the rank is unknown, each of these variables indicates that there may be other
+     * ranks.
+     */
     private static final List<String> SIGNS = List.of("LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID",
             "MILLRACE_RUN_ID", "OMPI_COMM_WORLD_LOCAL_RANK", "PMIX_RANK", "PMIX_NAMESPACE", "PMI_FD", "PMI_PORT",
             "PMI_ID", "MPI_LOCALRANKID", "SLURM_STEP_ID", "FLUX_TASK_RANK", "PALS_RANKID", "JSM_NAMESPACE_RANK",
@@ -80,10 +83,10 @@ record JoinEnvironment(String rendezvous, int rank, int size, boolean isLaunched
      * that a launcher has started further ranks.
      *
      * @param variables returns a variable's value; null if it is not set
-     * @param commands  returns the names of the commands that started this process; called only without a launcher's
-     *                  variables
-     * @throws IllegalArgumentException if a variable is missing, is not a number, or contradicts another launcher's;
-     *                                  the message names the variable
+     * @param commands  returns the names of the commands that started this process; called only if no launcher's
+     *                  variable is set
+     * @throws IllegalArgumentException if a variable is missing, is not a number, or contradicts a variable of another
+     *                                  launcher; the message names the variable
      */
     static JoinEnvironment of(Function<String, @Nullable String> variables, Supplier<List<String>> commands) {
         List<String> incomplete = new ArrayList<>();
@@ -140,7 +143,7 @@ record JoinEnvironment(String rendezvous, int rank, int size, boolean isLaunched
         return new JoinEnvironment(aloneAt(), rank, size, true);
     }
 
-    /** Returns whether a variable is set, and its value differs from the value in a group of one rank. */
+    /** Returns whether a variable is set to a value that differs from the value in a group of one rank. */
     private static boolean differs(@Nullable String value, String alone) {
         return value != null && !value.strip().equals(alone);
     }

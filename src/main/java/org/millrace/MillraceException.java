@@ -13,7 +13,7 @@ public class MillraceException extends RuntimeException {
      *
      * @param message the failure, its place and a remedy
      */
-    @SuppressWarnings("this-escape") // only the stack trace is changed
+    @SuppressWarnings("this-escape") // UserTrace changes only the stack trace
     public MillraceException(String message) {
         super(message);
         UserTrace.from(this);
@@ -25,7 +25,7 @@ public class MillraceException extends RuntimeException {
      * @param message the failure, its place and a remedy
      * @param cause   the cause, or null
      */
-    @SuppressWarnings("this-escape") // only the stack trace is changed
+    @SuppressWarnings("this-escape") // UserTrace changes only the stack trace
     public MillraceException(String message, @Nullable Throwable cause) {
         super(message, cause);
         UserTrace.from(this);

@@ -31,8 +31,8 @@ public final class Operand {
     private final DataType type;
     private final boolean ofHost;
     /**
-     * Size of an element in bytes. It is more than the size of {@link #type} if NCCL has no type of this size; an
-     * element is then moved as several elements of {@link #type}.
+     * Size of an element in bytes. If NCCL has no type of this size, the size is a multiple of the size of
+     * {@link #type}. An operation then moves an element as several elements of {@link #type}.
      */
     private final int width;
     /**
@@ -171,8 +171,8 @@ public final class Operand {
     }
 
     /**
-     * {@return all elements of an array, as {@link DataType#UINT8}} {@link ReduceOp#MIN} is then a logical and,
-     * {@link ReduceOp#MAX} a logical or.
+     * {@return all elements of an array, as {@link DataType#UINT8}} {@link ReduceOp#MIN} is then a logical AND, and
+     * {@link ReduceOp#MAX} is a logical OR.
      */
     public static Operand of(boolean[] array) {
         return of(array, 0, array.length);

@@ -83,8 +83,8 @@ final class OperandCall {
             issue.on(from, to, some.counted(count), some.type());
         } catch (RuntimeException | Error refused) {
             if (sendLease != null || receiveLease != null) {
-                // The leased memory is not returned at once, because a copy into the memory may be in flight on the
-                // stream.
+                // The leased memory is returned after the stream's work, because a copy into the memory may be in
+                // flight on the stream.
                 stream.completion().thenRun(this::giveBack);
             }
             throw refused;
@@ -224,9 +224,9 @@ final class OperandCall {
     }
 
     /**
-     * Returns whether memory on the heap can be used in place. It can if the operation's other operand does not overlap
-     * the memory. If an earlier operation of the group uses the memory, too, neither of the two operations may write to
-     * it. Otherwise a copy makes the result independent of the order of access.
+     * Returns whether the operation can use memory on the heap in place. The operation's other operand must not overlap
+     * the memory. If an earlier operation of the group uses the memory, too, neither operation may write to the memory.
+     * If this method returns false, a copy makes the result independent of the order of access.
      */
     private boolean isApart(Operand operand, boolean written) {
         boolean overlaps = send != null && receive != null && !receive.isSame(send)

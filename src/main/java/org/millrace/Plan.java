@@ -9,12 +9,12 @@ package org.millrace;
 public interface Plan extends AutoCloseable {
 
     /**
-     * Enqueues the operations of the plan. They read the contents that the operands have at the time when the
-     * operations run, not at the time of this call.
+     * Enqueues the operations of the plan. The operations read the operands when the operations run, and not during
+     * this call.
      *
      * @param stream stream of the launch; it may differ from the stream of the plan's creation
      * @throws MillraceException     if the communicator has failed or is closed
-     * @throws IllegalStateException if the plan is closed, or in a group
+     * @throws IllegalStateException if the plan is closed, or if called in a group
      */
     void launch(DeviceStream stream);
 

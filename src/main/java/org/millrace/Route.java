@@ -11,10 +11,10 @@ import java.util.List;
  * @param protocol   {@code "LL"}, {@code "LL128"} or {@code "Simple"}
  * @param mode       location of the data in transit: {@code "NORMAL"} in the connection's own slots, {@code "OFFSET"}
  *                   in slots that connections share, {@code "PTR"} in the user's memory
- * @param transports transports that this rank sends over, each once, for instance {@code "P2P"}, {@code "SHM by copy"}
- *                   or {@code "NET socket"}; empty if this rank only receives
+ * @param transports transports that this rank sends over, without duplicates, for instance {@code "P2P"},
+ *                   {@code "SHM by copy"} or {@code "NET socket"}; empty if this rank only receives
  * @param refusals   choices that were not possible, for instance {@code "P2P: other process 4711"} or
- *                   {@code "tree: all_reduce only"}. Each has the name of the choice, a colon and the reason
+ *                   {@code "tree: all_reduce only"}. Each text has the name of the choice, a colon and the reason
  */
 public record Route(String algorithm, String protocol, String mode, List<String> transports, List<String> refusals) {
 

@@ -92,7 +92,7 @@ final class Serializers {
         return parts;
     }
 
-    /** @param owner class, or component of a record, that has the type; for messages */
+    /** @param owner name, for messages, of the class or the record component that has the type */
     static Serializer<?> of(Type type, String owner, Map<Type, Serializer<?>> known) {
         Serializer<?> simple = SIMPLE.getOrDefault(type, known.get(type));
         if (simple != null) {
@@ -132,7 +132,7 @@ final class Serializers {
 
         @SuppressWarnings("unchecked") // each serializer receives only values of its component's type
         OfRecord(Class<R> type, Map<Type, Serializer<?>> known) {
-            known.put(type, this); // must precede of(): a component may have the type of its own record
+            known.put(type, this); // precedes of(), because a component may have the record's type
             try {
                 RecordComponent[] components = type.getRecordComponents();
                 constructor = type.getDeclaredConstructor(

@@ -5,9 +5,10 @@ import org.millrace.foreign.PolledStruct;
 import org.millrace.foreign.Words;
 
 /**
- * The word that tells kernels to exit. The host writes it: 0 at first, and 1 once and for all when the communicator is
- * aborted. The host's release pairs with the kernel's acquire. A kernel that reads 1 therefore also sees all earlier
- * stores of the host, such as the reason of the abort. Facts: NCCL 2.28 {@code device.h}, {@code device/primitives.h}.
+ * The word that tells kernels to exit. The word is 0 at first. The host sets the word to 1 permanently when the
+ * communicator is aborted. The host's release pairs with the kernel's acquire. A kernel that reads 1 therefore also
+ * sees all earlier stores of the host, such as the reason of the abort. Facts: NCCL 2.28 {@code device.h},
+ * {@code device/primitives.h}.
  */
 public final class AbortFlag extends PolledStruct {
     /** Size of the word in bytes. */

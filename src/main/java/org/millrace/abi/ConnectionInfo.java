@@ -89,8 +89,8 @@ public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, Sen
      * Returns a copy of this object with shared slots for protocol Simple. The method writes the modes in {@code
      * connFifo}, so it must be called before any other thread or device accesses the memory.
      *
-     * @param sends whether this is the sending end. Its head then starts as if all slots were in use, because the
-     *              device may use a shared slot only after head has granted it.
+     * @param sends whether this is the sending end. The head of the sending end starts as if all slots were in use,
+     *              because the device may use a shared slot only after head has granted it.
      */
     public ConnectionInfo withShared(SharedSlots slots, boolean sends) {
         for (int slot = 0; slot < ConnectionLayout.SLOTS; slot++) {

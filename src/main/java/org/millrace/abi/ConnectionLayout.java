@@ -38,8 +38,8 @@ public record ConnectionLayout(long llBytes, long ll128Bytes, long simpleBytes, 
     /**
      * Checks the sizes.
      *
-     * @throws IllegalArgumentException if a slot of LL or LL128 would not contain a whole number of lines, or a slot of
-     *                                  Simple a whole number of bytes
+     * @throws IllegalArgumentException if the slots of LL or LL128 would not contain whole lines, or if the slots of
+     *                                  Simple would not contain whole bytes
      */
     public ConnectionLayout {
         requireSlots("LL", llBytes, LLLine.BYTES);

@@ -99,7 +99,7 @@ public final class DirectMemory {
     }
 
     /**
-     * Returns whether the data of a slot lies in the user's memory, as {@link #point} recorded, and not in the slot.
+     * Returns whether {@link #point} recorded that the data of a slot lies in the user's memory instead of the slot.
      * Called by the receiver, after an acquire of tail.
      */
     public boolean isPointed(RecvMem recvMem, int slot) {

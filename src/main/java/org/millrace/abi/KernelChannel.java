@@ -95,10 +95,10 @@ public final class KernelChannel {
     }
 
     /**
-     * Sets this rank's neighbors in the chain of its host's ranks. Above the top rank of the chain is the collective
-     * network.
+     * Sets this rank's neighbors in the chain of its host's ranks. The collective network is above the top rank of the
+     * chain.
      *
-     * @param up   the rank above this rank, or the peer number of the collective network, or {@link #NO_RANK}
+     * @param up   the rank above this rank, the peer number of the collective network, or {@link #NO_RANK}
      * @param down the rank below this rank, or {@link #NO_RANK}
      */
     public void networkChain(int up, int down) {

@@ -40,8 +40,8 @@ public record LL128Line(long bytes) {
     /** Size in bytes of a line in NCCL's memory and in Millrace's own memory. */
     public static final long BYTES = device_h.NCCL_LL128_LINESIZE();
     /**
-     * Number of lines that a warp of NCCL writes at once, called a unit. The size of a step is a multiple of a unit,
-     * and takeovers rely on this fact.
+     * Number of lines of a unit, which a warp of NCCL writes in one iteration. The size of a step is a multiple of a
+     * unit, and takeovers rely on this fact.
      */
     public static final int UNIT_LINES = 16;
     /** Number of bytes of data at the beginning of a line of NCCL. */
@@ -53,7 +53,9 @@ public record LL128Line(long bytes) {
 
     private static final String LINES = "LL128 lines";
 
-    /** {@return the number of bytes of data at the beginning of the line, and the offset of the flag} */
+    /**
+     * {@return the number of bytes of data at the beginning of the line, which is also the offset of the flag in bytes}
+     */
     public long dataBytes() {
         return bytes - Long.BYTES;
     }

@@ -135,8 +135,8 @@ public final class LLLine {
     }
 
     /**
-     * Stores data as consecutive lines of two whole halves each. The halves need no order, because each half carries
-     * its own flag.
+     * Stores data as consecutive lines. Stores each line as two whole halves. The halves need no order, because each
+     * half carries its own flag.
      *
      * @param data one element for each line, with the data of its first half in the low 32 bits
      */

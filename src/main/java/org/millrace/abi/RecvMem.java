@@ -25,8 +25,8 @@ import org.millrace.foreign.Words;
  * {@link #EMPTY} if the entry announces no data. A {@link KernelLayout} defines the layout of an entry.
  *
  * <p>
- * {@code tail} is the number of steps that have been posted: the data of all steps below it lies in slots, or has left
- * them.
+ * {@code tail} is the number of steps that have been posted. The data of all steps below {@code tail} lies in slots, or
+ * has left the slots.
  *
  * <table>
  * <caption>Writers of the fields</caption>
@@ -170,7 +170,7 @@ public final class RecvMem extends PolledStruct {
     }
 
     /**
-     * Stores the size of a slot's data. A later release of head or tail publishes it.
+     * Stores the size of a slot's data. A later release of head or tail publishes the size.
      *
      * @param bytes size of the data, or {@link #EMPTY}
      */
@@ -188,7 +188,7 @@ public final class RecvMem extends PolledStruct {
 
     /**
      * Stores the mode of a slot. The mode determines the location of the slot's data. A later release of head or tail
-     * publishes it.
+     * publishes the mode.
      *
      * @param mode {@link #MODE_NORMAL}, {@link #MODE_OFFSET} or {@link #MODE_PTR}
      */
@@ -203,7 +203,7 @@ public final class RecvMem extends PolledStruct {
     }
 
     /**
-     * Stores the offset of a slot's data in the shared buffer. A later release of head or tail publishes it.
+     * Stores the offset of a slot's data in the shared buffer. A later release of head or tail publishes the offset.
      *
      * @param offset offset in bytes
      */
@@ -222,7 +222,8 @@ public final class RecvMem extends PolledStruct {
     }
 
     /**
-     * Stores the address of a slot's data in a registered buffer. A later release of head or tail publishes it.
+     * Stores the address of a slot's data in a registered buffer. A later release of head or tail publishes the
+     * address.
      *
      * @param address an address that the device and the proxy can use
      */

@@ -19,8 +19,8 @@ import org.millrace.foreign.Words;
  * </pre>
  *
  * <p>
- * {@code head} is the number of freed steps: the slots of all steps below it may be used again. The first 128 bytes
- * contain no other field.
+ * {@code head} is the number of freed steps. The slots of all steps below {@code head} may be used again. The first 128
+ * bytes contain no other field.
  *
  * <table>
  * <caption>Writers of head</caption>

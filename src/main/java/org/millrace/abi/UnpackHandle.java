@@ -69,8 +69,8 @@ public final class UnpackHandle {
     }
 
     /**
-     * {@return the number of slices that the kernel had used at the end of its last operation, minus one; without
-     * ordering}
+     * {@return the head: one less than the number of slices that the kernel had used at the end of its last operation}
+     * The load has no ordering.
      */
     public long head() {
         return (long) Words.LONG.get(segment, HEAD);
@@ -81,7 +81,7 @@ public final class UnpackHandle {
         Words.LONG.setRelease(segment, HEAD, head);
     }
 
-    /** {@return the head, loaded with acquire: callable while a kernel may store the head} */
+    /** {@return the head} Callable while a kernel may store the head, because the load has acquire semantics. */
     public long headAcquire() {
         return (long) Words.LONG.getAcquire(segment, HEAD);
     }
@@ -92,7 +92,7 @@ public final class UnpackHandle {
 
     /**
      * Memory that a device needs to gather a connection's received data: the bounce buffer with the data, and the lists
-     * of its pieces.
+     * of the data's pieces.
      *
      * @param meta      memory of the lists ({@link UnpackMeta})
      * @param handle    memory of the {@link UnpackHandle}

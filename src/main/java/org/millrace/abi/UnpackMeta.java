@@ -32,15 +32,15 @@ import org.millrace.foreign.Words;
  *
  * <p>
  * The proxy writes the struct, and the receiving kernel reads it. The proxy stores the pieces of a slice before the
- * slice's count. It stores both before the release of {@code tail} that covers the slice ({@link RecvMem#tailRelease}).
- * When {@code head} has passed the slice, the proxy may overwrite its pieces and its count. The kernel never resets a
- * count. Facts: NCCL 2.28 {@code device/network/unpack/unpack_defs.h}.
+ * slice's count. The proxy stores the pieces and the count before the release of {@code tail} that covers the slice
+ * ({@link RecvMem#tailRelease}). When {@code head} has passed the slice, the proxy may overwrite its pieces and its
+ * count. The kernel never resets a count. Facts: NCCL 2.28 {@code device/network/unpack/unpack_defs.h}.
  */
 public final class UnpackMeta extends PolledStruct {
     public static final long BYTES = netUnpackMeta.sizeof();
     /** Required alignment in bytes: the kernel loads a piece in one access. */
     public static final long ALIGNMENT = loadMeta.sizeof();
-    /** Number of slices. They are used in a cycle. */
+    /** Number of slices. The kernel and the proxy use the slices cyclically. */
     public static final int SLICES = device_h.NCCL_NET_DEVICE_UNPACK_MAX_QUEUE_DEPTH();
     /** Maximum number of pieces of a slice. */
     public static final int MAX_PIECES = device_h.NET_UNPACK_MAX_SLICE_PAGES();
@@ -99,8 +99,8 @@ public final class UnpackMeta extends PolledStruct {
     }
 
     /**
-     * Sets the number of pieces of a slice, after the pieces. The proxy then publishes both by its release of tail. A
-     * reader can also use {@link #countAcquire}, which pairs with this release.
+     * Sets the number of pieces of a slice, after the pieces. The proxy's later release of tail publishes the pieces
+     * and their number. A reader can also use {@link #countAcquire}, which pairs with this release.
      */
     public void countRelease(int slice, long pieces) {
         Words.LONG.setRelease(Words.MEMORY, base + COUNT_0 + (long) Objects.checkIndex(slice, SLICES) * Long.BYTES,

@@ -17,10 +17,10 @@ import org.millrace.foreign.Words;
  * The turn is the exclusive right to run passes:
  *
  * <pre>
- *   FREE ──compareAndSet──▶ TAKEN     The thread takes the turn, and runs passes. The plain fields that it wrote before
- *        ◀───setVolatile──            it set FREE are visible after the next compareAndSet. The agent therefore needs
- *                                     no other protection than on one thread.
- *   FREE ──compareAndSet──▶ CLOSED    by the own thread, permanently
+ *   FREE ──compareAndSet──▶ TAKEN     The thread takes the turn and runs passes. It writes plain fields, and then sets
+ *        ◀───setVolatile──            FREE. The next thread sees these fields after its compareAndSet. The agent
+ *                                     therefore needs no other protection than on one thread.
+ *   FREE ──compareAndSet──▶ CLOSED    The agent's own thread closes the turn permanently.
  * </pre>
  *
  * At most one waiting thread is the helper, which runs passes. Each other waiting thread, and each virtual thread,
@@ -31,8 +31,8 @@ import org.millrace.foreign.Words;
  *
  * <p>
  * While a helper exists, the agent's own thread leaves the turn to the helper, and parks for short times (naps). The
- * own thread runs passes again when the helper has left. This object is both the agent of the {@link AgentRunner} and
- * its idle strategy.
+ * agent's own thread runs passes again when the helper has left. This object is both the agent of the
+ * {@link AgentRunner} and its idle strategy.
  */
 public final class HelpedAgent implements Agent, IdleStrategy {
 
@@ -40,7 +40,7 @@ public final class HelpedAgent implements Agent, IdleStrategy {
     private static final int TAKEN = 1;
     private static final int CLOSED = 2;
 
-    /** Number of yields of a helper that waits for the turn, before it parks. */
+    /** Number of times that a helper yields while it waits for the turn. After these yields, the helper parks. */
     private static final int YIELDS = 10;
     /**
      * Longest park of a helper that waits for the turn, in nanoseconds. The thread that leaves the turn unparks the
@@ -50,7 +50,8 @@ public final class HelpedAgent implements Agent, IdleStrategy {
     /** Longest park of other waiting threads, in nanoseconds. The thread that completes the result unparks them. */
     static final long RESULT_NANOS = 100_000_000;
     /**
-     * First nap of the own thread while a helper runs the passes, in nanoseconds. Each further nap is twice as long.
+     * First nap of the agent's own thread while a helper runs the passes, in nanoseconds. Each further nap is twice as
+     * long.
      */
     private static final long FIRST_NAP_NANOS = 50_000;
 
@@ -78,13 +79,16 @@ public final class HelpedAgent implements Agent, IdleStrategy {
     /** Helper that waits for the turn; null if none. The thread that leaves the turn unparks the helper. */
     private volatile @Nullable Thread next;
     private volatile @Nullable Thread own;
-    /** Whether the own thread is parked, or about to park, because another thread runs the passes. */
+    /** Whether the agent's own thread is parked, or about to park, because another thread runs the passes. */
     private volatile boolean naps;
-    /** Whether the own thread must run the next pass. Set by the thread that has the turn, reset by the own thread. */
+    /**
+     * Whether the agent's own thread must run the next pass. The thread that has the turn sets this field, and the
+     * agent's own thread resets it.
+     */
     private volatile boolean ownThreadNeeded;
     private volatile boolean closing;
 
-    // The following three fields are accessed by the own thread only.
+    // Only the agent's own thread accesses the following three fields.
     private long visitsSeen;
     private boolean helped;
     private long napNanos = FIRST_NAP_NANOS;
@@ -92,10 +96,10 @@ public final class HelpedAgent implements Agent, IdleStrategy {
     /**
      * Creates an agent that no thread runs yet.
      *
-     * @param alone           strategy of the own thread
+     * @param alone           strategy of the agent's own thread
      * @param helping         strategy of a thread that runs passes while it waits, with sleeps of {@code helpersSleep}
      * @param helpersSleep    sleeper whose sleeps end at the deadline of the waiting thread
-     * @param longestNapNanos longest nap of the own thread while another thread runs the passes, in nanoseconds
+     * @param longestNapNanos longest nap of the agent's own thread while another thread runs the passes, in nanoseconds
      */
     public HelpedAgent(Agent agent, IdleStrategy alone, IdleStrategy helping, LimitedSleeper helpersSleep,
             long longestNapNanos) {
@@ -106,7 +110,7 @@ public final class HelpedAgent implements Agent, IdleStrategy {
         this.longestNapNanos = longestNapNanos;
     }
 
-    // Methods of the own thread.
+    // Methods of the agent's own thread.
 
     @Override
     public String name() {
@@ -139,7 +143,8 @@ public final class HelpedAgent implements Agent, IdleStrategy {
     }
 
     /**
-     * Called on the own thread: after each of its passes, and instead of a pass while another thread runs the passes.
+     * Called on the agent's own thread: after each pass of this thread, and instead of a pass while another thread runs
+     * the passes.
      */
     @Override
     public void idle(int workCount) {
@@ -154,9 +159,9 @@ public final class HelpedAgent implements Agent, IdleStrategy {
 
     private void nap() {
         naps = true;
-        // The store to `naps` is volatile, and so are the fields that this condition reads. A thread that needs the own
-        // thread changes one of these fields before it reads `naps`. One of the two threads therefore sees the other's
-        // store (Dekker).
+        // The store to `naps` is volatile, and so are the fields that this condition reads. A thread that needs the
+        // agent's own thread changes one of these fields before it reads `naps`. One of the two threads therefore sees
+        // the other's store (Dekker).
         if (!ownThreadNeeded && !needsOwnThread()) {
             LockSupport.parkNanos(this, napNanos);
         }
@@ -164,7 +169,7 @@ public final class HelpedAgent implements Agent, IdleStrategy {
         napNanos = Math.min(2 * napNanos, longestNapNanos);
     }
 
-    /** Returns whether threads wait for results, and none of them runs the passes. */
+    /** Returns whether threads wait for results, and no waiting thread runs the passes. */
     private boolean needsOwnThread() {
         return sleepers.get() > 0 && helper.get() == 0;
     }
@@ -172,7 +177,7 @@ public final class HelpedAgent implements Agent, IdleStrategy {
     private void wakeOwn() {
         Thread thread = own;
         if (thread == null) {
-            return; // The own thread has not made its first pass yet, so it does not sleep.
+            return; // The agent's own thread has not begun its first pass, so it does not sleep.
         }
         if (naps) {
             LockSupport.unpark(thread);
@@ -209,14 +214,14 @@ public final class HelpedAgent implements Agent, IdleStrategy {
     // Methods of other threads.
 
     /**
-     * Waits for a result of the agent's passes. At most one waiting thread runs the passes meanwhile. Callable from any
-     * thread.
+     * Waits for a result of the agent's passes. Meanwhile, at most one waiting thread runs the passes. Callable from
+     * any thread.
      *
      * @param done  condition. This method checks the condition after each pass that the calling thread runs, and after
      *              each park of the calling thread. The pass that makes the condition true must unpark the calling
      *              thread. After the condition has become true, the condition must stay true.
      * @param nanos longest time to wait, in nanoseconds
-     * @return false if the time was over first, or the thread is interrupted
+     * @return false if the time ends before the condition is true, or if the thread is interrupted
      */
     public boolean await(BooleanSupplier done, long nanos) {
         if (done.getAsBoolean()) {
@@ -287,7 +292,10 @@ public final class HelpedAgent implements Agent, IdleStrategy {
         return true;
     }
 
-    /** Runs passes, as the thread that has the turn, until the wait ends or the own thread must run the next pass. */
+    /**
+     * Runs passes, as the thread that has the turn, until the wait ends or the agent's own thread must run the next
+     * pass.
+     */
     private void help(BooleanSupplier done, long start, long nanos) {
         visits++;
         while (true) {
@@ -340,12 +348,12 @@ public final class HelpedAgent implements Agent, IdleStrategy {
         }
     }
 
-    /** Requests that the own thread runs the next pass. Called by a pass. */
+    /** Requests that the agent's own thread runs the next pass. Called by a pass. */
     public void needOwnThread() {
         ownThreadNeeded = true;
     }
 
-    /** {@return whether the calling thread is the agent's own} */
+    /** {@return whether the calling thread is the agent's own thread} */
     public boolean isOwnThread() {
         return own == Thread.currentThread();
     }

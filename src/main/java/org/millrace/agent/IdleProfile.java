@@ -10,7 +10,7 @@ import org.millrace.foreign.CFunction;
 
 /**
  * Idle strategies of Millrace's threads. All spin, then yield, then park with increasing durations. The durations
- * depend on the threads that need the core meanwhile, and on the required response time.
+ * depend on the other threads that need the core, and on the required response time.
  *
  * <pre>
  *   profile         spins             yields            parks
@@ -50,11 +50,11 @@ public enum IdleProfile {
     /**
      * Returns a strategy for a proxy thread that serves libnccl's connections. A pass may serve one connection or
      * hundreds. The strategy therefore measures time, and counts passes only if the user sets a count. The proxy thread
-     * need not spin until the next operation of a training step, because other threads wake it. A thread that enqueues
-     * an operation wakes the proxy thread, and so does a thread that waits for the proxy thread.
+     * may sleep before the next operation of a training step, because other threads wake it. A thread that enqueues an
+     * operation wakes the proxy thread, and so does a thread that waits for the proxy thread.
      *
-     * @param ownCore      whether no other thread needs the core meanwhile. On a shared core the thread yields at once,
-     *                     like the program's own threads that wait for a GPU.
+     * @param ownCore      whether no other thread needs the core of the proxy thread. On a shared core the thread
+     *                     yields without spinning first, like the program's own threads that wait for a GPU.
      * @param threshold    number of passes without work after which the thread sleeps, set by the user; 0 for never,
      *                     empty if unset
      * @param maxParkNanos longest sleep in nanoseconds, set by the user; empty if unset
@@ -111,9 +111,9 @@ public enum IdleProfile {
     }
 
     /**
-     * Returns a strategy for one of a rank's threads if ranks outnumber the cores. The strategy yields at once. After a
-     * long yield, the thread parks for a while instead of yielding. During a yield, Linux may give the core to a
-     * computing thread, such as a compiler, for milliseconds.
+     * Returns a strategy for one of a rank's threads if ranks outnumber the cores. The strategy yields without spinning
+     * first. After a long yield, the thread parks for a while instead of yielding. During a yield, Linux may give the
+     * core to a computing thread, such as a compiler, for milliseconds.
      */
     public static IdleStrategy rankWithoutCore(long longestNanos, Sleeper sleeper) {
         return new TimedIdleStrategy(new TimedIdleStrategy.Scheduler() {
@@ -133,13 +133,13 @@ public enum IdleProfile {
      * some 50 µs.
      *
      * <p>
-     * With a clock, the strategy spins only while no other thread needs the core. A yield that returns at once shows
-     * that no other thread needs the core. During a longer yield, another thread ran. The strategy then does not spin
-     * the next time, and yields immediately.
+     * With a clock, the strategy spins only while no other thread needs the core. A yield that returns within
+     * {@link #SWITCHED_NANOS} shows that no other thread needs the core. During a longer yield, another thread ran. The
+     * strategy then does not spin the next time, and yields immediately.
      *
      * <p>
      * With a limit, the thread spins and yields only while it is one of the threads that may poll. Otherwise the thread
-     * sleeps at once.
+     * sleeps immediately.
      */
     public static final class Backoff implements IdleStrategy {
 
@@ -268,7 +268,7 @@ public enum IdleProfile {
 
         /**
          * Returns the duration of the sleep after the next pass without work, in nanoseconds; 0 if the thread does not
-         * sleep after it.
+         * sleep after that pass.
          */
         long sleepNanos() {
             return polls() ? 0 : parkNanos;
@@ -288,17 +288,18 @@ public enum IdleProfile {
      * <p>
      * A yield to threads that also yield returns within microseconds. A computing thread on the same core keeps the
      * core until the scheduler's next tick, some 4 ms later. The strategy therefore measures yields. After a long
-     * yield, short parks replace yields for a while, because a thread that a timer wakes gets its core back at once.
-     * (Linux 6.18, one core shared with a computing thread, time until the answer of a thread on another core: 2,000 us
-     * with yields, 33 us with short parks. Shared with a thread that also yields: 3.5 us with yields.) After each short
-     * park, the thread takes the core from the computing thread. After some short parks without work, the thread
-     * therefore parks for longer, up to a twentieth of its idle time.
+     * yield, short parks replace yields for a while, because Linux immediately returns the core to a thread that a
+     * timer wakes. A measurement on Linux 6.18 took the time until the answer of a thread on another core. On a core
+     * shared with a computing thread, the time was 2,000 us with yields and 33 us with short parks. On a core shared
+     * with a thread that also yields, the time was 3.5 us with yields. After each short park, the thread takes the core
+     * from the computing thread. After some short parks without work, the thread therefore parks for longer, up to a
+     * twentieth of its idle time.
      *
      * <p>
      * A spinning thread detects the loss of its core by a long time between two reads of the clock. Some programs'
      * threads also spin on all cores that they see, for example OpenMP's threads between two parallel regions. All
      * these threads then wait for the one thread of the program that shares a core with Millrace's spinning thread.
-     * Millrace's thread therefore yields at once for a while, before it tries to spin again.
+     * Millrace's thread therefore yields without spinning for a while, before it tries to spin again.
      *
      * <p>
      * The duration of a park increases with the idle time. The first operation after a pause is thus delayed by at most
@@ -308,7 +309,7 @@ public enum IdleProfile {
 
         /** Number of passes between two reads of the clock while the thread spins or yields; a power of two. */
         static final int CLOCK_INTERVAL = 64;
-        /** Duration of a yield, in nanoseconds, above which a computing thread had the core meanwhile. */
+        /** Maximum duration of a yield, in nanoseconds, if no computing thread had the core during the yield. */
         static final long LONG_YIELD_NANOS = 200_000;
         /**
          * Time between two reads of the clock while the thread spins, in nanoseconds. If more time passes, another
@@ -328,7 +329,8 @@ public enum IdleProfile {
          */
         static final long AVOIDANCE_OF_ONE_NANOS = 2_000_000;
         /**
-         * Minimum time between two long yields, in nanoseconds, with which each of them counts as a single long yield.
+         * Minimum time from the end of a period of avoidance to the next long yield, in nanoseconds. After this time,
+         * that yield counts as a single long yield.
          */
         static final long ALONE_NANOS = 100_000_000;
 
@@ -348,8 +350,8 @@ public enum IdleProfile {
         /** Number of short parks without work before longer parks. Together they take some 400 microseconds. */
         static final int SHORT_PARKS = 16;
         /**
-         * Quotient of the idle time and the duration of a park. Each park costs 20 us of a core on a virtual machine,
-         * for its timer and the pass with cold caches.
+         * Quotient of the idle time and the duration of a park. On a virtual machine, each park costs 20 us of a core,
+         * for the timer and for the pass with cold caches.
          */
         private static final int PARK_DIVISOR = 20;
 
@@ -414,9 +416,9 @@ public enum IdleProfile {
         private long avoidanceNanos;
 
         /**
-         * Whether the idle thread parks after each pass without work. Also true between two parks. Otherwise a wake
-         * between two parks would be noticed only after the next park. Written by the idle thread, read by the threads
-         * that wake the idle thread.
+         * Whether the idle thread parks after each pass without work. The value is also true between two parks.
+         * Otherwise the idle thread would notice a wake between two parks only after the next park. The idle thread
+         * writes this field, and the threads that wake the idle thread read it.
          */
         private volatile boolean parks;
         /**

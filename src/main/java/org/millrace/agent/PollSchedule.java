@@ -6,9 +6,9 @@ import java.util.List;
 
 /**
  * Selects the connections of an agent that a pass polls. Every pass polls the busy connections. A connection without
- * work for many polls is idle. Idle connections are polled one after the other, all of them within {@value #IDLE_CYCLE}
- * passes. A poll can be a system call, and a step of a busy connection must not wait for the polls of hundreds of other
- * connections.
+ * work for many polls is idle. Idle connections are polled one after the other. Within {@value #IDLE_CYCLE} passes,
+ * every idle connection is polled. A poll can be a system call, and a step of a busy connection must not wait for the
+ * polls of hundreds of other connections.
  *
  * <p>
  * While no connection has work, every pass polls all connections. The additional polls delay no connection, and a sleep
@@ -94,7 +94,7 @@ public final class PollSchedule<T> {
             return false;
         }
         // The busy connection with the highest index takes the place of a removed busy connection. The connection with
-        // the highest index of all takes the place that is empty afterwards. A pass begins at the highest index, so it
+        // the highest index of all connections then takes the empty place. A pass begins at the highest index, so it
         // has already polled the moved busy connection.
         toIdle(at);
         connections[Math.max(at, busy)] = connections[--size];
@@ -122,7 +122,8 @@ public final class PollSchedule<T> {
 
     /**
      * Makes the next pass poll all connections, because the thread has slept since the last pass, or is about to sleep.
-     * A thread that sleeps has time to poll all of them. Some idle connections would otherwise wait for many sleeps.
+     * A thread that sleeps has time to poll all connections. Some idle connections would otherwise wait for many
+     * sleeps.
      */
     public void pollAll() {
         quietPasses = QUIET_PASSES;

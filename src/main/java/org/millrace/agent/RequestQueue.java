@@ -52,7 +52,7 @@ public final class RequestQueue {
         return 1;
     }
 
-    /** Attempts all requests that are not answered, after a pass. */
+    /** Attempts all unanswered requests. Called after a pass. */
     public void answer() {
         if (!pending.isEmpty()) {
             pending.removeIf(Request::attempt);
@@ -89,8 +89,8 @@ public final class RequestQueue {
         }
 
         /**
-         * Returns whether the request was carried out, and not given up. To be called after {@link #await} has returned
-         * true.
+         * Returns true if the request was carried out, and false if it was given up. To be called after {@link #await}
+         * has returned true.
          */
         public final boolean isFulfilled() {
             return fulfilled;
@@ -100,7 +100,7 @@ public final class RequestQueue {
          * Waits for the answer, even if the waiting thread is interrupted, because that thread is about to free memory
          * that the agent uses. The interrupt status is restored afterwards.
          *
-         * @return false if the time was over first: the memory must not be freed
+         * @return false if the time ended first; the caller must then not free the memory
          */
         public final boolean await(Duration time) {
             long deadline = System.nanoTime() + time.toNanos();

@@ -12,17 +12,17 @@ public interface Sleeper {
     };
 
     /**
-     * Sleeps for a time in nanoseconds, or until another thread or process wakes the thread. A sleeper that is woken
-     * through shared memory first only announces the sleep in that memory, and returns false. The thread must then make
-     * another pass before it calls this method again.
+     * Sleeps for a time in nanoseconds, or until another thread or process wakes the thread. Some sleepers are woken
+     * through shared memory. The first call of such a sleeper announces the sleep in that memory, and returns false
+     * without a sleep. The thread must then make another pass before it calls this method again.
      *
-     * @return false if it only announced the sleep
+     * @return false if this call announced the sleep and did not sleep
      */
     boolean sleep(long nanos);
 
     /** Withdraws the announcement of a sleep, because the thread has work or makes no more passes. */
     default void awake() {
-        // By default, a sleep is not announced.
+        // Does nothing by default, because most sleepers do not announce a sleep.
     }
 
     /** Wakes the thread. Callable from any thread. */

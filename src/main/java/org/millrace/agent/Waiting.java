@@ -14,7 +14,7 @@ public final class Waiting {
      * Waits until a thread has ended, even if the waiting thread is interrupted. The waiting thread is about to free
      * memory that the other thread uses. The interrupt status is restored afterwards.
      *
-     * @return false if the time was over first: the memory must not be freed
+     * @return false if the time ended first; the caller must then not free the memory
      */
     public static boolean untilEnded(Thread thread, Duration time) {
         long end = System.nanoTime() + time.toNanos();
@@ -41,7 +41,7 @@ public final class Waiting {
     public static void pause(long nanos) {
         boolean interrupted = Thread.interrupted();
         if (interrupted) {
-            LockSupport.parkNanos(1); // uses up the interrupt's permit, so that the next park does not end at once
+            LockSupport.parkNanos(1); // uses up the interrupt's permit, which would end the next park immediately
         }
         LockSupport.parkNanos(nanos);
         if (interrupted) {

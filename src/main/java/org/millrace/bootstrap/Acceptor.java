@@ -64,7 +64,7 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
     private static final int HOLD_FACTOR = 10;
     /**
      * Time during which rank 0 still accepts connections when it leaves a group that failed before all ranks arrived.
-     * Ranks that connect in this time receive the reason of the failure at once.
+     * Ranks that connect in this time immediately receive the reason of the failure.
      */
     private static final Duration LATECOMERS = Duration.ofSeconds(1);
     /**
@@ -80,7 +80,7 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
     private final Host host;
     private final Admission.Accept accept;
     private final SelectionKey key;
-    /** Accepted clients that are not, or not yet, members of the group. */
+    /** Accepted clients that are not members of the group. A client may become a member later. */
     private final Admission<AcceptedConnection> unproven = new Admission<>(MAX_UNPROVEN, this);
     /**
      * Addresses from which this round of the control thread's loop has already read TLS handshake data. See
@@ -244,7 +244,10 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
         return unproven.all().stream().filter(peer -> peer.stage == Stage.HELD);
     }
 
-    /** Returns the held ranks to pass to {@link #admit} now: the hold time is over, or the group has failed. */
+    /**
+     * Returns the held ranks to pass to {@link #admit} now. These are the ranks with an ended hold time, or all held
+     * ranks if the group has failed.
+     */
     List<AcceptedConnection> due() {
         return held().filter(peer -> peer.handshake.expired() || group.failure() != null).toList();
     }
@@ -313,7 +316,7 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
      */
     void stopAccepting() throws IOException {
         for (int waiting = 0; waiting < Rendezvous.BACKLOG && accept(); waiting += Admission.MAX_ACCEPTED) {
-            // The loop's condition does the work: it accepts further connections that already wait.
+            // The loop's condition accepts the connections that already wait.
         }
         ended();
         // The socket of a registered channel is closed only when the selector removes the channel's key.
@@ -354,8 +357,8 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
     long nanosToNextTick() {
         long nanos =
                 unproven.all().stream().mapToLong(peer -> peer.handshake.remainingNanos()).min().orElse(Long.MAX_VALUE);
-        // With an interest of 0, rank 0 pauses and accepts no client (see accept). The next tick is due at the end of
-        // the pause. If the pause has just ended, the tick is due at once.
+        // If the key's interest is 0, rank 0 pauses and accepts no client (see accept). The next tick is due at the end
+        // of the pause. If the pause has just ended, the tick is due now.
         if (key.isValid() && key.interestOps() == 0) {
             nanos = Math.min(nanos, unproven.pauseNanos());
         }

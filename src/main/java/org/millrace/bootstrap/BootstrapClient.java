@@ -82,7 +82,7 @@ final class BootstrapClient {
      * Time limit of the first attempt. Rank 0 answers within milliseconds, unless another process listens at the
      * address or rank 0 gets no core. A client cannot distinguish these cases. Each attempt without an answer therefore
      * doubles the time limit of the next attempt. Shorter limits would only cause more work for a slow rank 0. If rank
-     * 0 is known to listen at the address, one attempt has all the time.
+     * 0 is known to listen at the address, one attempt may take all the remaining time.
      */
     private static final Duration ATTEMPT = Duration.ofSeconds(2);
     /**
@@ -176,7 +176,7 @@ final class BootstrapClient {
                     patience = patience.multipliedBy(2);
                 }
                 // The deadline may cut the last attempt short. The error of the shortened attempt is less informative
-                // than the error of the attempt before, so the earlier error is kept.
+                // than the error of the previous attempt, so the earlier error is kept.
                 if (why == null || !deadline.expired()) {
                     why = e;
                 }

@@ -73,8 +73,8 @@ final class ControlConnection {
     private @Nullable StreamRecovery recovery;
     private Reconnector.@Nullable Outage outage;
     /**
-     * Whether the connection cannot carry messages now. It has no stream, or the peer has not yet sent the number of
-     * received frames on the new stream.
+     * Whether the connection cannot carry messages now. The connection then has no stream, or the peer has not yet sent
+     * the number of received frames on the new stream.
      */
     private boolean isLost;
     private final ByteBuffer resumedFrom = ByteBuffer.allocate(Long.BYTES);
@@ -267,8 +267,8 @@ final class ControlConnection {
     }
 
     /**
-     * Counts a received frame. After enough frames or bytes, sends an acknowledgement, so that the peer need not keep
-     * its frames.
+     * Counts a received frame. After enough frames or bytes, sends an acknowledgement, so that the peer can drop the
+     * acknowledged frames.
      *
      * @param bytes length of the frame's body
      */
@@ -283,7 +283,7 @@ final class ControlConnection {
     }
 
     /**
-     * Queues a frame. It is written when the selector reports the channel as writable. Does nothing after
+     * Queues a frame. The frame is written when the selector reports the channel as writable. Does nothing after
      * {@link #finish()} or {@link #close()}.
      */
     void send(ByteBuffer frame) {

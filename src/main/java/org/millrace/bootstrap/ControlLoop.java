@@ -24,7 +24,10 @@ import org.millrace.net.socket.SocketOptions;
 abstract class ControlLoop {
 
     private static final Logger LOG = LogManager.getLogger(ControlLoop.class);
-    /** Time to wait for the end of the control thread after the forced stop. It blocks only in its selector. */
+    /**
+     * Time to wait for the end of the control thread after the forced stop. The control thread blocks only in its
+     * selector.
+     */
     private static final Duration FORCED_END = Duration.ofSeconds(5);
 
     final GroupState group;
@@ -83,7 +86,7 @@ abstract class ControlLoop {
         }
     }
 
-    /** Leaves the group like {@link #leave(Duration)}, and returns at once. */
+    /** Leaves the group like {@link #leave(Duration)}, and returns immediately. */
     final void leaveLater(Duration patience) {
         request(() -> {
             if (forced == null) {
@@ -182,8 +185,8 @@ abstract class ControlLoop {
     abstract boolean finished();
 
     /**
-     * Releases the other resources of the subclass when the thread ends, also after a forced stop. After this call, the
-     * thread closes all channels.
+     * Releases the resources of the subclass when the thread ends, also after a forced stop. After this call, the
+     * thread closes all channels that are still registered with the selector.
      */
     void ended() {}
 }

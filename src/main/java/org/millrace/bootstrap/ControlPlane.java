@@ -44,7 +44,7 @@ public final class ControlPlane implements AutoCloseable {
 
     /**
      * Maximum time that a leaving rank waits until the other ranks have read its shutdown message. The other ranks read
-     * the message at once, unless a signal has stopped their process.
+     * the message immediately, unless a signal has stopped their process.
      */
     private static final Duration SHUTDOWN = Duration.ofSeconds(2);
 
@@ -54,10 +54,11 @@ public final class ControlPlane implements AutoCloseable {
     private final JoinOptions options;
     /** Rendezvous of the group, as in the traces of all its ranks. */
     private String where = "";
-    /** Origin of this group if a {@link Recovery} has made it; null for any other group. */
+    /** Origin of this group if a {@link Recovery} has made the group; null for any other group. */
     private Recovery.@Nullable Descent descent;
     /**
-     * Completion of this group if a {@link Recovery} has made it; null afterwards and for any other group.
+     * Completion of this group if a {@link Recovery} has made the group. Null after the completion, and for any other
+     * group.
      */
     private @Nullable Completion completion;
     private final AtomicBoolean inCollective = new AtomicBoolean();
@@ -69,7 +70,7 @@ public final class ControlPlane implements AutoCloseable {
     /**
      * Completion of a group by a {@link Recovery}.
      *
-     * @param deadline deadline of the collective calls until then
+     * @param deadline deadline of all collective calls before the completion
      * @param decision decides with all members that the group is complete; throws if it is not
      */
     record Completion(Deadline deadline, Runnable decision) {
@@ -140,8 +141,8 @@ public final class ControlPlane implements AutoCloseable {
     }
 
     /**
-     * Shows in the process's trace that this rank sets up its communicator. The trace also shows the ranks that its
-     * collective calls wait for. The entry ends when the returned object is closed.
+     * Shows in the process's trace that this rank sets up its communicator. The trace also shows the ranks that this
+     * rank's collective calls wait for. The entry ends when the returned object is closed.
      */
     public JoinTrace traceSetUp() {
         JoinTrace setUp = loop == null ? JoinTrace.NONE : JoinTrace.open(rank(), size(), where);
@@ -298,7 +299,7 @@ public final class ControlPlane implements AutoCloseable {
 
     /**
      * Ends the set-up of this group: returns when all ranks have called this method. Collective. In a recovery, the
-     * members decide together that the group is complete. If a member is missing, this method throws on all of them.
+     * members decide together that the group is complete. If a member is missing, this method throws on all members.
      */
     public void complete() {
         Completion by = completion;
@@ -398,7 +399,7 @@ public final class ControlPlane implements AutoCloseable {
         }
     }
 
-    /** Waits until a condition has a result, and returns the result; null if the deadline passes before. */
+    /** Waits until a condition has a result, and returns the result; null if the deadline passes first. */
     <T> @Nullable T await(Supplier<@Nullable T> condition, Deadline deadline) {
         return group.await(condition, deadline);
     }
@@ -408,7 +409,7 @@ public final class ControlPlane implements AutoCloseable {
         return group.isGone(rank);
     }
 
-    /** Leaves at once. Messages that are still to be sent may be lost, and other ranks may count this rank as lost. */
+    /** Leaves immediately. Unsent messages may be lost, and other ranks may count this rank as lost. */
     void drop() {
         group.close();
         if (loop != null) {
@@ -441,8 +442,8 @@ public final class ControlPlane implements AutoCloseable {
     }
 
     /**
-     * Leaves the group like {@link #close}, and returns at once. The control thread ends soon afterwards. If the
-     * process ends before, messages may be lost.
+     * Leaves the group like {@link #close}, and returns immediately. The control thread ends soon afterwards. If the
+     * process ends earlier, messages may be lost.
      */
     public void closeLater() {
         closeLater(SHUTDOWN);

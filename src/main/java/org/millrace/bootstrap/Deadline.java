@@ -43,7 +43,7 @@ record Deadline(Duration allowed, long endNanos, String setting) {
     }
 
     /**
-     * Returns the earlier of two deadlines: this deadline, and one with the duration {@code shorter} that starts now.
+     * Returns the earlier of two deadlines: this deadline, and a deadline after the duration {@code shorter} from now.
      */
     Deadline orIn(Duration shorter) {
         Deadline other = in(shorter);

@@ -7,13 +7,13 @@ import org.millrace.bootstrap.Recovery.Mail;
  * Decision of a {@link Recovery}.
  *
  * @param kind    {@link Mail#AGREE} or {@link Mail#SHRINK}
- * @param flag    agreed value. In a decision about the members, whether they have completed the group that the decision
- *                before has made of them
+ * @param flag    agreed value. In a decision about the members, whether the members have completed the group of the
+ *                previous decision
  * @param call    number of the call of {@link Recovery#agree} since the last decision; 0 in a decision about the
  *                members
  * @param members members of the next group, as numbered in the first group (see {@link Recovery.Descent})
- * @param meeting invitation to the next group, with its secret. The first member sends it to the other members only.
- *                Empty in proposals and in a {@link DecisionPlace}, which an excluded rank can read
+ * @param meeting invitation to the next group, with its secret. The first member sends the invitation only to the other
+ *                members. Empty in proposals and in a {@link DecisionPlace}, which an excluded rank can read
  */
 record Decision(Mail kind, boolean flag, int call, BitSet members, byte[] meeting) {
 
@@ -43,7 +43,7 @@ record Decision(Mail kind, boolean flag, int call, BitSet members, byte[] meetin
      * Request of a rank for a decision.
      *
      * @param flag     value of the caller of {@link Recovery#agree}. In a decision about the members, whether this rank
-     *                 has completed its part of the group that the decision before has made
+     *                 has completed its part of the group of the previous decision
      * @param call     number of this call of {@link Recovery#agree} since the last decision; 0 in a decision about the
      *                 members
      * @param ballot   rank of the coordinator whose proposal the requesting rank has accepted; -1 if none

@@ -57,7 +57,8 @@ record DecisionPlace(Path directory, String group) {
 
     /**
      * Checks that this user can create and link files in a directory, and that no other user can delete these files.
-     * Checks the private subdirectory if it exists. If it does not exist and other users could create it, creates it.
+     * Also checks the private subdirectory if it exists, or if other users could create it. In the second case, this
+     * method creates a missing subdirectory.
      */
     private static void check(Path directory) throws IOException {
         int owner = (int) Files.getAttribute(directory, "unix:uid");
@@ -102,7 +103,7 @@ record DecisionPlace(Path directory, String group) {
             Path decision = file(number);
             try {
                 Files.write(own, proposal);
-                // A link is created with its content at once, and never replaces a file.
+                // The creation of the link and of its content is one step, and never replaces a file.
                 Files.createLink(decision, own);
                 return proposal;
             } catch (FileAlreadyExistsException decided) {

@@ -88,8 +88,8 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
     }
 
     /**
-     * Returns whether another group uses a rendezvous file. A killed process may have left the file behind. After such
-     * an end, no process that knows the file's secret listens at the address in the file.
+     * Returns whether another group uses a rendezvous file. A killed process may have left the file behind. In this
+     * case no process that knows the file's secret listens at the address in the file.
      */
     private boolean isInUse(RendezvousFile found, RankIdentity self, int size) throws IOException {
         try (Selector selector = Selector.open()) {
@@ -145,7 +145,8 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
     }
 
     /**
-     * Content of the file that rank 0 writes for the others. It is text with one {@code name=value} per line.
+     * Content of the file that rank 0 writes for the other ranks. The content is text with one {@code name=value} per
+     * line.
      *
      * @param secret random hexadecimal text; a rank that knows this text has shown that it can read the file
      * @param owner  identity of rank 0
@@ -171,7 +172,7 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
             return read(path, User.ID);
         }
 
-        /** Returns the content of the file, if the file belongs to the given user or to root. */
+        /** Returns the content of the file. Throws if the file belongs neither to the given user nor to root. */
         static Optional<RendezvousFile> read(Path path, int user) throws IOException {
             byte[] bytes;
             try {

@@ -87,8 +87,8 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
     }
 
     /**
-     * Adopts a failure that another rank has reported, or a suspected failure after its waiting time. Returns whether
-     * there is a failure now that was not known before. To be called after each event, and after the time that
+     * Adopts a failure that another rank has reported, or a suspected failure after its waiting time. Returns true if
+     * the failure became known during this call. To be called after each event, and after the time that
      * {@link #nanosToWatch} returns.
      */
     public final boolean watch() {
@@ -117,7 +117,7 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
         try {
             control.barrier(deadline);
         } catch (OperationInterruptedException interrupted) {
-            throw interrupted; // no failure: the other ranks can complete this barrier, so their next calls match
+            throw interrupted; // not a failure: the others can complete this barrier, so the next calls match
         } catch (MillraceException missing) {
             watch(); // A failure that another rank has reported has precedence over the missing rank.
             fail(missing);

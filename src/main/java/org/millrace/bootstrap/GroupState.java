@@ -28,7 +28,7 @@ import org.millrace.trace.JoinTrace;
  *
  * <p>
  * One lock guards all fields except the failure. The failure is a volatile field, because callers poll
- * {@link #failure()}. It is written under the lock.
+ * {@link #failure()}. Threads write this field under the lock.
  */
 final class GroupState {
 
@@ -97,8 +97,8 @@ final class GroupState {
     }
 
     /**
-     * Sets the listener and calls it once. Each later message or failure calls the listener again, so that it misses no
-     * event.
+     * Sets the listener and calls it once. Each later message or failure calls the listener again, so that the listener
+     * misses no event.
      */
     void onEvent(Runnable listener) {
         onEvent = listener;
@@ -123,8 +123,8 @@ final class GroupState {
     }
 
     /**
-     * Sets the trace of this rank's set-up. First the trace shows this rank as missing: until its next collective call,
-     * the other ranks' calls wait for it.
+     * Sets the trace of this rank's set-up. At first the trace shows this rank as missing, because the other ranks'
+     * calls wait for this rank's next collective call.
      */
     void trace(JoinTrace setUp) {
         trace = setUp;
@@ -372,7 +372,7 @@ final class GroupState {
         }
     }
 
-    /** Waits until a condition has a result, and returns the result; null if the deadline passes before. */
+    /** Waits until a condition has a result, and returns the result; null if the deadline passes first. */
     <T> @Nullable T await(Supplier<@Nullable T> condition, Deadline deadline) {
         lock.lock();
         try {
@@ -482,7 +482,7 @@ final class GroupState {
         }
 
         /**
-         * Returns the data of a complete call, by rank. The data of a later call may then be stored in the same place.
+         * Returns the data of a complete call, by rank. Clears the slot of the call, which a later call then uses.
          */
         Contribution[] take(long sequence) {
             Contribution[] parts = slot(sequence).clone();

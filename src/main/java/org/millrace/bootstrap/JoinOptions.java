@@ -14,7 +14,8 @@ import org.millrace.net.socket.SocketOptions;
 /**
  * Options of a rank for joining a group.
  *
- * @param deadline       time to wait for the other ranks, when joining and again in each collective call
+ * @param deadline       time to wait for the other ranks in the join; each later collective call may take the same time
+ *                       again
  * @param secret         text that each rank must know to be admitted, or null. If it is null, a group at {@code file:}
  *                       admits each process that can read the file, and a group at {@code tcp:} admits any process
  * @param secretRequired whether a group at {@code tcp:} without TLS must have a secret; if not, a missing secret only

@@ -8,8 +8,8 @@ import org.millrace.AbortedException;
 
 /**
  * Counts the operations that a rank has launched. A rank that closes sends its counts to the other ranks. If another
- * rank has launched an operation that the closed rank has not launched, the other rank fails at once. Such an operation
- * can never complete.
+ * rank has launched an operation that the closed rank has not launched, the other rank fails immediately. Such an
+ * operation can never complete.
  */
 public final class LaunchCounts {
 
@@ -41,8 +41,8 @@ public final class LaunchCounts {
     private volatile boolean closing;
 
     /**
-     * @param failure failure of the communicator; set when a rank closes and has not launched an operation that this
-     *                rank has launched
+     * @param failure first failure of the communicator. This object reports a failure when a rank closes and has not
+     *                launched an operation that this rank has launched
      */
     public LaunchCounts(ControlPlane control, GroupFailure failure) {
         this.control = control;

@@ -7,7 +7,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import org.millrace.net.connection.PeerText;
 
-/** Names of this machine. Ranks compare them to find out whether they share a machine. */
+/** Names of this machine. Ranks compare these names to find out whether they share a machine. */
 public final class Machine {
 
     private static final Path KERNEL = Path.of("/proc/sys/kernel");

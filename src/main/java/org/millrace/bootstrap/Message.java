@@ -36,8 +36,8 @@ sealed interface Message {
     }
 
     /**
-     * Data that one rank contributes to a collective call. Sequence numbers begin at 0 and increase by 1, equally on
-     * all ranks.
+     * Data that one rank contributes to a collective call. On each rank, the sequence numbers begin at 0 and increase
+     * by 1.
      */
     record Contribution(int rank, long sequence, Call collective, byte[] data) implements Message {
     }

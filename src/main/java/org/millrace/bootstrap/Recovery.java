@@ -36,28 +36,29 @@ import org.millrace.net.connection.ListeningPorts;
  * process, so a stopped rank is not gone, and the others wait for it until their deadline.
  *
  * <p>
- * <b>Messages.</b> The lowest rank that is not gone coordinates. It is rank 0 of a control plane of its own, which
- * continues without lost members. A rank that loses its coordinator asks the next coordinator, and never returns to a
- * lower rank. So a coordinator has members with higher ranks only.
+ * <b>Messages.</b> The lowest rank that is not gone coordinates. The coordinator is rank 0 of a separate control plane,
+ * which continues without lost members. A rank that loses its coordinator asks the next coordinator, and never returns
+ * to a lower rank. All members of a coordinator therefore have higher ranks.
  *
  * <pre>
  *   member                                coordinator
  *     Request {flag, accepted proposal}    ─▶  one from each rank that is not gone, until the deadline
  *     ◀─  Waiting                              at intervals, so that the member waits longer than the coordinator
- *     ◀─  Proposal {decision}                  only without a place: an accepted proposal, or else its own
+ *     ◀─  Proposal {decision}                  only without a place: an accepted or a new proposal
  *     Acceptance                           ─▶  from a majority of the group
  *     ◀─  Decision {decision}                  or Failed, if agree fails at the coordinator
  * </pre>
  *
- * <b>Uniqueness.</b> With a {@link DecisionPlace}, the first proposal there is the decision. Without one, the
- * coordinators are the ballots of a Paxos agreement: a majority of the group must answer the coordinator, which adopts
- * the accepted proposal of the highest coordinator, and a majority must accept the proposal.
+ * <b>Uniqueness.</b> With a {@link DecisionPlace}, the first proposal there is the decision. Without a decision place,
+ * the ranks make a Paxos agreement, and each coordinator is a ballot. A majority of the group must send requests to the
+ * coordinator. If the requests contain accepted proposals, the coordinator adopts the proposal of the highest earlier
+ * coordinator. A majority of the group must then accept the coordinator's proposal.
  *
  * <p>
  * <b>Completion.</b> Once a member has completed its part of a new group, it asks for the next decision of the old
- * group. If all members have completed their parts, this decision states that the group is complete. Otherwise it has
- * the remaining members of a next group. So either all living members get the same new group, or none of them does. The
- * decisions of a complete group have higher numbers than those of the group before.
+ * group. If all members have completed their parts, this decision states that the group is complete. Otherwise the
+ * decision has the members of a next group. Therefore either all living members get the same new group, or no member
+ * gets it. The decisions of a complete group have higher numbers than the decisions of the previous group.
  *
  * <p>
  * One thread at a time calls {@link #shrink} and {@link #agree}. {@link #close} ends the calls of other threads.
@@ -126,21 +127,21 @@ public final class Recovery implements AutoCloseable {
     private int number;
     /** Number of calls of {@link #agree} since the last decision. */
     private int calls;
-    /** Decision about the completion of a group that is not complete; null if {@link #shrink} has to ask for one. */
+    /**
+     * Decision about the completion of a group that is not complete; null if {@link #shrink} has to ask for a decision.
+     */
     private @Nullable Decision outcome;
     /**
-     * Decision about the members of the next group, if {@link #agree} has received one; null otherwise. The next call
-     * of {@link #shrink} uses it.
+     * Decision about the members of the next group, if {@link #agree} has received such a decision; otherwise null. The
+     * next call of {@link #shrink} uses this decision.
      */
     private byte @Nullable [] kept;
     /** Most recent decision, kept for ranks that have missed it; null before the first decision. */
     private byte @Nullable [] last;
     private int coordinator;
-    /**
-     * Rank of the coordinator whose proposal for the next decision this rank has accepted; -1 if none. The next field
-     * is this proposal.
-     */
+    /** Rank of the coordinator whose proposal for the next decision this rank has accepted; -1 if none. */
     private int ballot = -1;
+    /** Proposal that this rank has accepted for the next decision; empty if none. */
     private byte[] accepted = NOTHING;
     /** Listener of the next group; null unless this rank is the first rank of the next group. */
     private @Nullable ServerSocketChannel next;
@@ -201,12 +202,13 @@ public final class Recovery implements AutoCloseable {
     }
 
     /**
-     * Makes a new group of the living ranks. Collective for them. Called once.
+     * Makes a new group of the living ranks. All living ranks call this method, once on each rank.
      *
-     * @param allowed  maximum time to wait for the ranks that are not gone. The completion of the new group then has
-     *                 the same time again, but at least {@link #MIN_WAIT}. Each further wait takes at most half of this
-     *                 time, or {@link #MIN_WAIT} if that is longer. After a coordinator was late, or with less than
-     *                 half of the living ranks, the next wait takes at most this time again
+     * @param allowed  maximum time to wait for the ranks that are not gone. The completion of the new group may then
+     *                 take the same time again, or {@link #MIN_WAIT} if the time is shorter. Each further wait takes at
+     *                 most half of the time, or {@link #MIN_WAIT} if that is longer. In two cases, the next wait may
+     *                 take the whole time again: a coordinator was late, or fewer than half of the living ranks have
+     *                 asked this rank
      * @param begun    value of {@link System#nanoTime()} from which the time counts
      * @param assemble completes this rank's part of the new group, and calls {@link ControlPlane#complete} as the last
      *                 step that may fail. If a member fails, the remaining ranks decide again
@@ -257,7 +259,8 @@ public final class Recovery implements AutoCloseable {
     /**
      * Decides with the other members whether the new group is complete.
      *
-     * @throws CommunicatorException if it is not, and the decision has the members of the next group
+     * @throws CommunicatorException if the new group is not complete; the decision then has the members of the next
+     *                               group
      */
     private void complete(ControlPlane made, List<Integer> ranks, Deadline deadline) {
         try {
@@ -267,8 +270,9 @@ public final class Recovery implements AutoCloseable {
             if (closed) {
                 throw e;
             }
-            // The living ranks are no majority of the old group. The others may have completed the new group, and only
-            // its majority can continue. So this rank must remain in it.
+            // The living ranks are less than a majority of the old group. The other ranks may have completed the new
+            // group, and only a majority of the new group can continue. This rank must therefore remain in the new
+            // group.
             return;
         }
         if (outcome.kind() != Mail.SHRINK || !outcome.flag()) {
@@ -294,12 +298,12 @@ public final class Recovery implements AutoCloseable {
     }
 
     /**
-     * Returns whether all living ranks have passed true, with the same result on each. Collective for them. Waits at
-     * most for the deadline of the join.
+     * Returns whether all living ranks have passed true. All living ranks call this method and get the same result.
+     * Waits at most for the deadline of the join.
      *
      * @throws DeadlineException if a living rank does not call this method in time
-     * @throws ExcludedException if other ranks continue without this rank, or if the living ranks are no majority and
-     *                           share no place to decide
+     * @throws ExcludedException if other ranks continue without this rank, or if the living ranks are less than a
+     *                           majority and do not share a decision place
      * @throws MismatchException if other ranks have called shrink. The next call of shrink joins them
      */
     public boolean agree(boolean value) {
@@ -310,8 +314,8 @@ public final class Recovery implements AutoCloseable {
             if (decision.call() >= call) {
                 return decision.flag();
             }
-            // The others have decided about an earlier call of this rank, which failed. Their next call is its present
-            // call.
+            // The decision is about an earlier call of this rank, which failed. The other ranks' next call is this
+            // rank's present call.
         }
     }
 
@@ -324,7 +328,7 @@ public final class Recovery implements AutoCloseable {
                 if (wait.expired()) {
                     late.set(coordinator);
                     // The coordinator was late. Perhaps another rank called shrink or agree shortly before this rank's
-                    // deadline. That rank asks this rank only now. So the wait for requests gets a new deadline.
+                    // deadline. That rank asks this rank only now. The wait for requests therefore gets a new deadline.
                     deadline = Deadline.in(atLeastMinimum(deadline.allowed())).of(deadline.setting());
                 }
                 leaveCoordinator();
@@ -397,7 +401,7 @@ public final class Recovery implements AutoCloseable {
 
     /**
      * Asks the coordinator for the decision. Returns null if the coordinator is gone. If the coordinator is late,
-     * {@link #shrink} continues without it (null), and {@link #agree} fails.
+     * returns null for {@link #shrink}, and throws for {@link #agree}.
      */
     private byte @Nullable [] ask(Mail kind, boolean flag, Deadline deadline) {
         try {
@@ -445,7 +449,7 @@ public final class Recovery implements AutoCloseable {
 
     /**
      * Returns the exception for a failure that the coordinator has reported. {@code late} is the absent rank; -1 if the
-     * living ranks are no majority.
+     * living ranks are less than a majority.
      */
     private CommunicatorException failed(int late) {
         String what = "rank " + self + ": the agreement failed at rank " + coordinator + ": ";
@@ -476,7 +480,8 @@ public final class Recovery implements AutoCloseable {
         }
         living.or(late);
         if (place != null && 2 * present.cardinality() < living.cardinality()) {
-            // The other ranks may decide at another coordinator. As the majority, they have the same time again.
+            // Most living ranks have not asked this rank, and may decide at another coordinator. This wait gives these
+            // ranks the same time again.
             await(at, kind.tag(number), living, requests, Deadline.in(atLeastMinimum(deadline.allowed())));
             present = present(at, living, requests);
         }
@@ -485,7 +490,8 @@ public final class Recovery implements AutoCloseable {
                 .max(Comparator.comparingInt(Request::ballot))
                 .orElseThrow();
         BitSet of = present.stream().map(rank -> origins[rank]).collect(BitSet::new, BitSet::set, BitSet::or);
-        // The flags count only if they are of the same call of agree, or if all members have completed their group.
+        // The flags count only if all requests are for the same call of agree, or, in shrink, if all members have
+        // asked.
         boolean counts = kind == Mail.SHRINK ? present.equals(members)
                 : present.stream().map(rank -> requests[rank].call()).distinct().count() == 1;
         int call = present.stream().map(rank -> requests[rank].call()).max().orElseThrow();
@@ -513,8 +519,8 @@ public final class Recovery implements AutoCloseable {
 
     /**
      * Waits until all living ranks are present, until there is a decision, or until the deadline. Removes ranks that no
-     * longer listen from {@code living}. A rank that has left this coordinator may decide at another one, so it counts
-     * as living.
+     * longer listen from {@code living}. A rank that has left this coordinator may decide at another coordinator, so it
+     * counts as living.
      */
     private void await(ControlPlane at, long tag, BitSet living, Request[] requests, Deadline deadline) {
         int pause = MIN_PAUSE_MILLIS;
@@ -572,7 +578,10 @@ public final class Recovery implements AutoCloseable {
         return decision.encode();
     }
 
-    /** Lets a majority of the group accept a proposal, which then is the decision. */
+    /**
+     * Asks the present members to accept a proposal. The proposal is the decision if a majority of the group accepts
+     * it.
+     */
     private byte[] vote(@Nullable ControlPlane at, BitSet present, byte[] proposal, Deadline deadline) {
         BitSet votes = new BitSet();
         votes.set(self);
@@ -670,7 +679,7 @@ public final class Recovery implements AutoCloseable {
         if (at != null && at.rank() > 0) {
             at.drop();
         } else if (at != null) {
-            at.close(); // first delivers the decision
+            at.close(); // close() delivers the decision before it ends the connections
         }
         close(next);
         close(listener);

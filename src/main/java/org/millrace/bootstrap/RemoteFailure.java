@@ -15,8 +15,8 @@ import org.millrace.PeerLostException;
  * @param peer      rank that is involved in the failure, as the failed rank reports;
  *                  {@link CommunicatorException#NO_RANK} if none
  * @param operation operation in progress; empty if no operation was in progress
- * @param message   description of the failure. Rank 0 adds the rank with its process and host for the other ranks; for
- *                  instance {@code rank 3 (pid 123 on node7) is gone: Connection reset}
+ * @param message   description of the failure. For the other ranks, rank 0 adds the failed rank, its process and its
+ *                  host to the description, for instance {@code rank 3 (pid 123 on node7) is gone: Connection reset}
  */
 public record RemoteFailure(int rank, Kind kind, int peer, String operation, String message) {
 

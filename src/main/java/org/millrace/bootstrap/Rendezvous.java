@@ -70,7 +70,7 @@ sealed interface Rendezvous permits FileRendezvous, TcpRendezvous, Split.SplitRe
     }
 
     /**
-     * Bound listener at which rank 0 waits for the others.
+     * Bound listener at which rank 0 waits for the other ranks.
      *
      * @param address  address of this machine at which other ranks reach it
      * @param tls      identity of rank 0 under TLS; null without TLS

@@ -32,8 +32,8 @@
  * compare their runs ({@code MILLRACE_RUN_ID}) before the proof, and the rank of the other run is refused. Without
  * {@code MILLRACE_RUN_ID}, rank 0 compares the start times of processes on one machine. A rank that started before rank
  * 0 is admitted only after a delay of at most a second. If two processes claim one rank number, a process that started
- * after rank 0 has priority, and otherwise the start nearest to rank 0 decides. A rank that has met a rank 0 of its run
- * does not join a group of another rank 0 later.
+ * after rank 0 has priority, and otherwise the process that started nearest to rank 0. A rank that has met a rank 0 of
+ * its run does not join a group of another rank 0 later.
  *
  * <p>
  * An interrupted network between two hosts ends the stream of a connection. Rank r then makes a new stream with
@@ -48,8 +48,8 @@
  *
  * <p>
  * Each frame begins with {@code int magic, int length of the body, byte type}, big-endian. A client that does not begin
- * with the magic is not a rank. Rank 0 drops it, and the group is not affected. The proofs show that both sides know
- * the secret. After the proofs, {@value org.millrace.bootstrap.FrameSeal#BYTES} bytes of authentication code
+ * with the magic is not a rank. Rank 0 drops such a client, and the group is not affected. The proofs show that both
+ * sides know the secret. After the proofs, {@value org.millrace.bootstrap.FrameSeal#BYTES} bytes of authentication code
  * ({@link org.millrace.bootstrap.FrameSeal}) follow each frame. An attacker that can alter the traffic and does not
  * know the secret can therefore only end a connection. With {@code MILLRACE_TLS=1}, the whole protocol runs under TLS,
  * and an attacker cannot read it either.

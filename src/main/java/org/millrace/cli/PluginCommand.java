@@ -115,8 +115,8 @@ final class PluginCommand extends CommandGroup {
     }
 
     /**
-     * Installs the command {@code millrace} in the directory of the jar. Its files are {@code bin/millrace}, and the
-     * completion and the manual page in {@code share} beside {@code bin}, where shells and man find them.
+     * Installs the command {@code millrace} in the directory of the jar. The files are {@code bin/millrace}, and the
+     * completion and the manual page in {@code share} beside {@code bin}. Shells and man look for these files there.
      */
     static final class Launcher {
 

@@ -29,7 +29,7 @@ final class UsageErrors {
 
     private UsageErrors() {}
 
-    /** Writes to standard error the message and the command line that prints the help. Returns the exit status. */
+    /** Writes the message and the command line of the help to standard error. Returns the exit status. */
     static int report(ParameterException failure, String[] arguments) {
         CommandLine commandLine = failure.getCommandLine();
         PrintWriter err = commandLine.getErr();
@@ -70,7 +70,7 @@ final class UsageErrors {
 
     /**
      * Returns a message in which the name of a setting is replaced by the option of the command line that sets it. The
-     * description of the option states which setting this is, and {@link #SETTING} finds the name in the description.
+     * description of the option contains the name of the setting, and {@link #SETTING} finds this name.
      */
     static String byOptions(String message, ParseResult parsed) {
         String text = message;

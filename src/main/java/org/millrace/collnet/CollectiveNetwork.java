@@ -12,7 +12,7 @@ import org.millrace.net.MemoryRegion;
  */
 public interface CollectiveNetwork extends AutoCloseable {
 
-    /** Return value of a method that makes requests if the request cannot begin now. */
+    /** Return value of a method that makes a request. It means that the request cannot begin now. */
     int NO_REQUEST = -1;
     /** Return value of {@link #test} for a request that is not done. */
     long PENDING = -1;

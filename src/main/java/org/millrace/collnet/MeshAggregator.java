@@ -12,17 +12,17 @@ import org.millrace.net.Network;
 import org.millrace.net.PeerClosedException;
 
 /**
- * One thread's part of a {@link MeshNetwork}. A piece is a range of a request's data that one aggregator processes at
- * once. The aggregator processes its pieces of each request in the order of their offsets, and has up to
+ * One thread's part of a {@link MeshNetwork}. A piece is a range of a request's data that one aggregator processes as a
+ * unit. The aggregator processes its pieces of each request in the order of their offsets, and has up to
  * {@value #PIECES} of them in flight. No method blocks. A peer may be slow, or may have made fewer requests so far.
  * Such a peer delays only the pieces that need a frame from it.
  *
  * <p>
- * The aggregator has {@value #PIECES} places, which are {@link MeshPiece} objects that hold the state of a piece. A
- * piece gets the place of an older piece, {@value #PIECES} before it, when the older piece is done. A frame is accepted
- * when its piece has a place, even if the piece has not begun. On each connection, the frames of older pieces come
- * first. All frames that older pieces need from a rank therefore arrive before a frame that waits for a place. The
- * waiting frame thus always gets a place.
+ * The aggregator has {@value #PIECES} places, which are {@link MeshPiece} objects that hold the state of a piece. Two
+ * pieces whose numbers differ by {@value #PIECES} use the same place. The newer piece gets the place when the older
+ * piece is done. A frame is accepted when its piece has a place, even if the piece has not begun. On each connection,
+ * the frames of older pieces come first. All frames that older pieces need from a rank therefore arrive before a frame
+ * that waits for a place. The waiting frame thus always gets a place.
  */
 final class MeshAggregator implements Agent {
 
@@ -195,7 +195,7 @@ final class MeshAggregator implements Agent {
 
     /**
      * Accepts a peer's frame, and selects the memory for its payload. Returns false if the frame belongs to a later
-     * piece, and the place of that piece is still used by an older piece.
+     * piece, and an older piece still uses the place of the later piece.
      */
     private boolean accept(int peer, FrameReceiver receiver, FrameHeader received) {
         long number = MeshFrame.sequence(received);

@@ -48,9 +48,9 @@ public final class MeshNetwork implements CollectiveNetwork {
             new ElementKernel[DataType.values().length][ReduceOp.BuiltIn.values().length];
     private final MeshRequest[] requests = new MeshRequest[REQUESTS];
     /**
-     * Number of requests that were made. {@link #reported} is the number of requests with a reported completion. The
-     * release of {@code requested} comes after the writes of a request's fields. This release pairs with the acquire of
-     * an aggregator, which precedes the aggregator's reads of the fields.
+     * Number of requests that were made. {@link #reported} is the number of requests with a reported completion. This
+     * rank writes a request's fields and then increments {@code requested} with release. An aggregator reads
+     * {@code requested} with acquire and then reads the fields. The release pairs with this acquire.
      */
     private final AtomicLong requested = new AtomicLong();
     private final AtomicLong reported = new AtomicLong();
@@ -146,7 +146,10 @@ public final class MeshNetwork implements CollectiveNetwork {
         }
     }
 
-    /** Returns the next request object, with its memory set; null if its previous request is still in use. */
+    /**
+     * Returns the object for the next request, and sets its memory. Returns null if the object still serves an earlier
+     * request.
+     */
     private @Nullable MeshRequest next(MemoryRegion send, long sendOffset, MemoryRegion receive, long receiveOffset) {
         failIfLost();
         MeshRequest request = requests[(int) (requested.getPlain() % REQUESTS)];
@@ -211,9 +214,7 @@ public final class MeshNetwork implements CollectiveNetwork {
         }
     }
 
-    /**
-     * {@return true while the completion of any request was not reported yet} Callable from any thread.
-     */
+    /** {@return whether the completion of any request was not reported yet} Callable from any thread. */
     public boolean isBusy() {
         return reported.getAcquire() != requested.getAcquire();
     }

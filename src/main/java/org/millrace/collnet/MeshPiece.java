@@ -37,8 +37,8 @@ final class MeshPiece {
     /** Header words and payload length of the contributions that arrived before the piece was begun, by rank. */
     private final long[][] early;
     /**
-     * For each rank: number of frames that were offered to the rank, counted up to the last frame of this piece; 0 if
-     * no frame of this piece was offered.
+     * For each rank: number of the last frame of this piece that was offered to the rank. All frames that the
+     * aggregator offered to the rank are numbered from 1. The value is 0 if no frame of this piece was offered.
      */
     final long[] offeredUpTo;
 
@@ -139,8 +139,8 @@ final class MeshPiece {
     }
 
     /**
-     * Returns the length of a rank's range. The rank's result has the same length. In a gather, the rank's contribution
-     * has this length.
+     * Returns the length of a rank's range. The rank's result, or in a gather the rank's contribution, has the same
+     * length.
      */
     long rangeBytes(int of) {
         return rangeEnd(of) - rangeBegin(of);
@@ -161,8 +161,8 @@ final class MeshPiece {
     }
 
     /**
-     * Returns the offset of a rank's result, in the request's receive memory. In a gather, the offset belongs to the
-     * rank's contribution.
+     * Returns the offset of a rank's result in the request's receive memory. In a gather, returns the offset of the
+     * rank's contribution in this memory.
      */
     long resultOffset(int of) {
         return request.function == Function.REDUCE_SCATTER ? request.receiveOffset + ownPartOffset()
@@ -247,7 +247,10 @@ final class MeshPiece {
         return !begun || !gathers();
     }
 
-    /** Returns the offset in scratch memory of a contribution that was checked, or that is early and fits. */
+    /**
+     * Returns the offset of a contribution in scratch memory. The contribution must have been checked. An early
+     * contribution must fit into scratch memory.
+     */
     long scratchPlace(FrameHeader header) {
         return scratchBase + header.word(MeshFrame.SCRATCH_OFFSET);
     }
@@ -293,8 +296,8 @@ final class MeshPiece {
 
     /**
      * Reduces in the order of ranks, so that all ranks get the same bits if each of them reduces everything.
-     * Intermediate results overwrite a contribution that is no longer needed. They are not stored in the request's
-     * receive memory. That memory may also be the send memory, which is read until the end.
+     * Intermediate results overwrite a contribution that is no longer needed. Intermediate results are not stored in
+     * the request's receive memory. The receive memory may also be the send memory, which is read until the end.
      */
     private void reduce() {
         long count = rangeBytes(rank) / request.type.bytes();

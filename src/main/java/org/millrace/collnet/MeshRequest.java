@@ -30,12 +30,18 @@ final class MeshRequest {
     }
 
     private static final int ALIGNMENT = 64;
-    /** Minimum size of a piece in bytes, because a shorter piece does not justify another thread. */
+    /**
+     * Minimum size of a piece in bytes. The work of another thread for a shorter piece would cost more time than it
+     * saves.
+     */
     private static final long MIN_PIECE_BYTES = 32 << 10;
 
     /** Number of aggregators that have not processed the request yet. */
     private final AtomicInteger remaining = new AtomicInteger();
-    /** Whether the completion of the request was not yet reported to the user. Used only by the requesting thread. */
+    /**
+     * Whether this object serves a request whose completion was not yet reported to the user. Used only by the
+     * requesting thread.
+     */
     boolean inUse;
 
     @Nullable

@@ -27,7 +27,7 @@ import org.millrace.config.Settings.Kernels;
 public final class Configuration {
 
     private static final String UNKNOWN = "unknown setting: ";
-    /** Text that begins with a number in a format of C's {@code strtoll} with base 0. */
+    /** Text that begins with a number. The number has a format that C's {@code strtoll} reads with base 0. */
     private static final Pattern NUMBER =
             Pattern.compile("\\s*([+-]?(?:0[xX]\\p{XDigit}+|0[0-7]*|[1-9][0-9]*)).*", Pattern.DOTALL);
     /** Maximum number of TCP streams of a connection, more than any network card or operating system needs. */
@@ -239,7 +239,7 @@ public final class Configuration {
      *
      * @param setting  setting to read
      * @param instead  the replacement
-     * @param words    effect of the replacement, in words that complete a sentence that begins with "Here "
+     * @param words    description of the replacement's effect. It completes a sentence that begins with "Here ".
      * @param complain receives a text that reports the unusable value and the effect of the replacement
      * @param <T>      type of the setting's values
      */
@@ -264,7 +264,7 @@ public final class Configuration {
     }
 
     /**
-     * {@return whether a setting was set; otherwise its value is the default}
+     * {@return whether a setting was set} If the setting was not set, its value is the default.
      *
      * @param setting one of {@link Settings}
      */
@@ -329,11 +329,11 @@ public final class Configuration {
         }
     }
 
-    // Methods for values that more than one name determines.
+    // Methods for values that several names determine.
 
     /**
      * {@return the identity of the run, from {@link Settings#RUN_ID} or a variable of the launcher; empty without both}
-     * The text "none" is torchrun's default for every run, and so is no identity.
+     * The text "none" does not identify a run, because torchrun uses it by default for every run.
      */
     public String runId() {
         return ifSet(Settings.RUN_ID).orElseGet(() -> Settings.RUN_ID.aliases()
@@ -395,8 +395,9 @@ public final class Configuration {
     }
 
     /**
-     * {@return the number of TCP streams of a connection under libnccl: {@link Settings#SOCKET_STREAMS}, or if it is
-     * not set, the product of NCCL's two variables}
+     * {@return the number of TCP streams of a connection under libnccl} The number is the value of
+     * {@link Settings#SOCKET_STREAMS}. If this setting is not set, the number is the product of NCCL's two variables,
+     * limited to 1 to 16.
      */
     public int streamsUnderNccl() {
         return get(Settings.SOCKET_STREAMS).orElseGet(() -> Math

@@ -75,8 +75,8 @@ public record Setting<T>(Settings.Part part, String name, ValueType<T> type, T d
         String format(T value);
 
         /**
-         * {@return a description of the allowed texts, in words that complete a sentence that begins with "allowed: ",
-         * for instance {@code "a whole number from 1 to 64"}}
+         * {@return a description of the allowed texts, which follows the text "allowed: " in a message, for instance
+         * {@code "a whole number from 1 to 64"}}
          */
         String allowed();
     }

@@ -32,7 +32,7 @@ import org.millrace.config.Setting.ValueType;
  * The table of all settings, ordered by part. The page settings.md and the output of {@code millrace doctor} are
  * generated from the table. A setting has NCCL's name where NCCL has a setting for the same purpose.
  */
-@SuppressWarnings("doclint:missing") // the description of each setting is its documentation
+@SuppressWarnings("doclint:missing") // The description in each setting documents the setting.
 public final class Settings {
 
     /** The parts of Millrace that settings belong to. */
@@ -309,8 +309,8 @@ public final class Settings {
 
     public static final Setting<Optional<Integer>> THREADS = optional(Part.THREADS, "MILLRACE_THREADS",
             integers(1, 256), "maximum number of polling threads of a rank; unset: derived from its number of cores");
-    // The default number of passes takes a few milliseconds. Earlier sleeps would not pay off, because a sleep takes at
-    // least 60 us.
+    // The default number of passes takes a few milliseconds. An earlier sleep would cost more time than it saves,
+    // because a sleep takes at least 60 us.
     public static final Setting<Integer> IDLE_THRESHOLD =
             setting(Part.THREADS, "NCCL_PROXY_IDLE_THRESHOLD", integers(0, Integer.MAX_VALUE), 20_000,
                     "number of passes without work until a polling thread sleeps between passes; 0: it never"
@@ -524,8 +524,8 @@ public final class Settings {
     }
 
     /**
-     * Subjects of messages, with the names that NCCL uses in {@code NCCL_DEBUG_SUBSYS}. The command line logs messages
-     * about some of them only.
+     * Subjects of messages, with the names that NCCL uses in {@code NCCL_DEBUG_SUBSYS}. On the command line, Millrace
+     * logs messages about some of these subjects, but not about the others.
      */
     @SuppressWarnings("doclint:missing") // NCCL's documentation describes the constants
     public enum LogSubsystem {

@@ -140,7 +140,7 @@ public final class ValueTypes {
      * {@return a type with a few words, each of which stands for a value}
      *
      * @param meanings the values by their words
-     * @param allowed  the words, as text that completes "allowed: "
+     * @param allowed  description of the words, which follows the text "allowed: " in a message
      * @param <T>      type of a value in the program
      */
     public static <T> ValueType<T> values(Map<String, T> meanings, String allowed) {
@@ -160,7 +160,7 @@ public final class ValueTypes {
     /**
      * {@return the type of any text}
      *
-     * @param meaning meaning of the text, in words that complete "allowed: "
+     * @param meaning meaning of the text, which follows the text "allowed: " in a message
      */
     public static ValueType<String> text(String meaning) {
         return new Parsed<>(Function.identity(), Function.identity(), meaning);
@@ -195,7 +195,8 @@ public final class ValueTypes {
     }
 
     /**
-     * {@return the type of an optional value; the code that reads an absent value determines its meaning}
+     * {@return the type of an optional value} The code that reads the setting determines the meaning of an absent
+     * value.
      *
      * @param type type of a value that is present
      * @param <T>  type of that value in the program

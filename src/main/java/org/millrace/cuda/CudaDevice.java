@@ -72,10 +72,7 @@ public record CudaDevice(CudaRuntime runtime, int index) {
         }
     }
 
-    /**
-     * {@return whether this device can reach the memory of another device, and so whether {@link #enablePeerAccess}
-     * will work}
-     */
+    /** {@return whether this device can reach the memory of another device} If not, {@link #enablePeerAccess} fails. */
     public boolean canAccessPeer(CudaDevice peer) {
         return runtime.intOf(CudaFunction.DEVICE_CAN_ACCESS_PEER,
                 out -> cudart_h.cudaDeviceCanAccessPeer(out, index, peer.index)) != 0;
@@ -108,7 +105,7 @@ public record CudaDevice(CudaRuntime runtime, int index) {
      * device. All other methods of this package use the device of their object and do not need this call.
      *
      * @return object that makes the previous device current again when it is closed on the same thread
-     * @throws IllegalStateException on a virtual thread, because CUDA's current device belongs to its carrier
+     * @throws IllegalStateException on a virtual thread, because CUDA sets the current device for the thread's carrier
      */
     public CurrentDevice makeCurrent() {
         return new CurrentDevice(runtime, index);
@@ -129,8 +126,8 @@ public record CudaDevice(CudaRuntime runtime, int index) {
     }
 
     /**
-     * {@return the numbers of the lowest and of the highest priority for streams of this device, in this order; a
-     * higher priority is a lower number}
+     * {@return the number of the lowest priority and the number of the highest priority for streams of this device, in
+     * this order} A higher priority has a lower number.
      */
     public int[] streamPriorities() {
         try (CurrentDevice _ = makeCurrent(); Arena arena = Arena.ofConfined()) {
@@ -163,8 +160,8 @@ public record CudaDevice(CudaRuntime runtime, int index) {
      * <p>
      * The structure grows with every release. The structure of every release begins with {@code char name[256]},
      * {@code uuid[16]}, {@code luid[8]}, {@code unsigned luidDeviceNodeMask}, {@code size_t totalGlobalMem} (source:
-     * driver_types.h of CUDA 10 to 13). So only this beginning is read. The buffer for the structure is larger than the
-     * structure in each of the releases.
+     * driver_types.h of CUDA 10 to 13). Therefore only this beginning is read. The buffer for the structure is larger
+     * than the structure in each of the releases.
      */
     record Properties(String name, long memory) {
 

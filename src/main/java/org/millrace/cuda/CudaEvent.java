@@ -81,8 +81,8 @@ public final class CudaEvent implements Event {
     }
 
     /**
-     * {@return the time from an earlier mark to this mark, in milliseconds with a resolution of about half a
-     * microsecond; streams must have reached both marks, and both events must be {@linkplain #timing timing} events}
+     * {@return the time from an earlier mark to this mark, in milliseconds} The resolution is about half a microsecond.
+     * Streams must have reached both marks. Both events must be {@linkplain #timing timing} events.
      */
     public float millisSince(CudaEvent earlier) {
         MemorySegment end = handle.enter();

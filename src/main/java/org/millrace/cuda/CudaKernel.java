@@ -45,8 +45,8 @@ public final class CudaKernel {
     }
 
     /**
-     * {@return the number of blocks of this kernel that fit on one multiprocessor of the current device at once; 0 if
-     * none fits}
+     * {@return the number of blocks of this kernel that can run on one multiprocessor of the current device at the same
+     * time; 0 if none fits}
      *
      * @param threads     number of threads of a block
      * @param sharedBytes dynamic shared memory of a block, in bytes

@@ -235,8 +235,8 @@ public final class CudaRuntime {
     /**
      * CUDA's information about an address.
      *
-     * @param device   device that the memory belongs to, or through which it was pinned; −2 if CUDA does not know the
-     *                 memory
+     * @param device   device that owns the memory, or device through which the memory was pinned; −2 if CUDA does not
+     *                 know the memory
      * @param onDevice address of the memory for that device; 0 if the device cannot access it
      * @param onHost   address of the memory for the host; 0 if the host cannot access it
      */

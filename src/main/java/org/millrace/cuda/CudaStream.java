@@ -70,8 +70,8 @@ public final class CudaStream implements DeviceStream {
     }
 
     /**
-     * {@return the stream's {@code cudaStream_t}, in a handle that native calls of other libraries, too, must enter and
-     * exit}
+     * {@return the handle of the stream's {@code cudaStream_t}} Every native call that uses the stream must enter and
+     * exit the handle. This rule also applies to calls of other libraries.
      */
     public NativeHandle handle() {
         return handle;

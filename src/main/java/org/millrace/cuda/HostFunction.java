@@ -42,8 +42,8 @@ public final class HostFunction implements AutoCloseable {
     }
 
     /**
-     * {@return a function that closes itself at its first call; it must not be enqueued in a stream that is being
-     * captured}
+     * {@return a function that closes itself at its first call} The function must not be enqueued in a stream that is
+     * being captured.
      */
     public static HostFunction once(Runnable body) {
         return new HostFunction(body, true);

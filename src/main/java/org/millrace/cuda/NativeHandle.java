@@ -18,9 +18,9 @@ import org.millrace.foreign.Words;
  *
  * <p>
  * Each native call is enclosed by {@link #enter()} and {@link #exit()}. {@link #close()} forbids further calls. If no
- * call is in progress, {@code close} releases the object at once. Otherwise the last call in progress releases the
- * object when it ends. So closing never blocks, and a call on a closed object causes an exception instead of a crash.
- * {@code enter} and {@code exit} cost one atomic instruction each and allocate nothing.
+ * call is in progress, {@code close} releases the object immediately. Otherwise the last call in progress releases the
+ * object when it ends. Closing therefore never blocks, and a call on a closed object causes an exception instead of a
+ * crash. {@code enter} and {@code exit} cost one atomic instruction each and allocate nothing.
  */
 public final class NativeHandle {
 
@@ -58,11 +58,11 @@ public final class NativeHandle {
     }
 
     /**
-     * {@return a handle for an object that the library may still have to create; the handle can be entered after the
-     * library has written the object's address}
+     * {@return a handle for an object that the library creates now or later} Calls can enter the handle after the
+     * library has written the object's address.
      *
-     * @param slot    location where the library stores the address; contains null until then; must stay valid as long
-     *                as the library may write to it
+     * @param slot    location where the library stores the address. It contains null until then. It must stay valid as
+     *                long as the library may write to it.
      * @param release function that releases the object; called at most once, and only if the library has written an
      *                address
      */
@@ -113,8 +113,8 @@ public final class NativeHandle {
     }
 
     /**
-     * Returns the address that {@link #enter()} returned. It is valid only between {@code enter} and {@link #exit()}.
-     * Null if no {@code enter} has read an address yet.
+     * Returns the address that {@link #enter()} returned. The address is valid only between {@code enter} and
+     * {@link #exit()}. Returns null if no {@code enter} has read an address yet.
      */
     public @Nullable MemorySegment address() {
         return address;
@@ -134,7 +134,7 @@ public final class NativeHandle {
 
     /**
      * Forbids further calls, and waits for the calls in progress until a deadline. Then releases the object, even if a
-     * call is stuck. Used for operations that exist to end stuck calls.
+     * call is stuck. Used for operations whose purpose is to end stuck calls.
      *
      * @param nanos maximum time to wait, in nanoseconds
      */

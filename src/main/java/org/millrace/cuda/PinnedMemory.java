@@ -6,8 +6,8 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.ffi.cudart.cudart_h;
 
 /**
- * Page-locked host memory. The GPU's copies access it directly. If it is {@linkplain Flag#MAPPED mapped}, kernels can
- * also read and write it in place.
+ * Page-locked host memory. The GPU's copies access it directly. If the memory is {@linkplain Flag#MAPPED mapped},
+ * kernels can also read and write the memory in place.
  *
  * <p>
  * The memory is freed when the arena of its allocation is closed. Memory that a thread polls should belong to the

@@ -20,7 +20,7 @@ interface Block {
 
     /**
      * Prepares the block to do its work again, from the first slice. The block reserves its next place among the blocks
-     * that use its connections, as a new block would.
+     * that use its connections, in the same way as a new block.
      */
     default void rewind() {
         throw new UnsupportedOperationException(getClass().getSimpleName() + " runs once");

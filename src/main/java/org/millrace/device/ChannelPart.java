@@ -2,11 +2,11 @@ package org.millrace.device;
 
 /**
  * The share of an operation's elements that one channel processes. The channel processes its share in rounds. In each
- * round it moves one chunk of each part of the operation. An all-reduce around a ring has one part for each rank, and
- * most other operations have a single part. The chunks of the last round are as small as possible.
+ * round, the channel moves one chunk of each part of the operation. An all-reduce around a ring has one part for each
+ * rank, and most other operations have a single part. The chunks of the last round are as small as possible.
  *
  * @param first     index of the share's first element in the operation
- * @param elements  number of elements of the share; if it is 0, there is one round of empty chunks
+ * @param elements  number of elements of the share. A share without elements has one round of empty chunks.
  * @param fullChunk number of elements of a chunk that fills its slots
  * @param alignment number of elements in 16 bytes; the number of elements of each chunk is a multiple of this number
  */

@@ -2,8 +2,8 @@ package org.millrace.device;
 
 /**
  * The work of one block of an operation, as a sequence of {@linkplain Primitives primitives}. The sequence consists of
- * rounds that are all alike. A schedule does not depend on the protocol or on memory. It stores its position, so only
- * one block at a time can run an instance.
+ * rounds with the same primitives. A schedule does not depend on the protocol or on memory. A schedule stores its
+ * position, so only one block at a time can run an instance.
  */
 public abstract class ChunkSchedule {
 
@@ -128,7 +128,8 @@ public abstract class ChunkSchedule {
      * </pre>
      *
      * @param begin whether the flow begins at this rank, with elements of its input
-     * @param keep  whether this rank must store the elements in its output, which does not contain them yet
+     * @param keep  whether this rank must store the elements in its output. False if the output already contains the
+     *              elements.
      * @param sends whether this rank sends the elements to a following rank
      */
     static ChunkSchedule spread(ChannelPart share, boolean begin, boolean keep, boolean sends) {

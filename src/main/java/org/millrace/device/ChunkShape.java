@@ -20,8 +20,8 @@ public record ChunkShape(int chunkSteps, int sliceSteps, Protocol protocol, long
     /**
      * Shape for operations around a ring where all ranks send at the same time. While one slice is on the network, the
      * rank works on the next slice. NCCL's kernels use two slices of two steps for all-reduce, all-gather and
-     * reduce-scatter. Here a slice is one step. A core that fills 128 KiB then still finds the data in its cache when
-     * it processes the data further.
+     * reduce-scatter. Millrace uses slices of one step. A core that has filled a slice of 128 KiB still finds the data
+     * in its cache when it processes the data further.
      */
     public static final ChunkShape FOUR_SLICES = new ChunkShape(4, 1, Protocol.SIMPLE, 0);
 

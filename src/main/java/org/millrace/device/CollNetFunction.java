@@ -97,10 +97,10 @@ final class CollNetFunction extends CollectiveFunction {
     }
 
     /**
-     * An all-reduce through a collective network that connects one rank of each host, the leader
-     * ({@code NCCL_ALGO_COLLNET_CHAIN}). The ranks of a host add up their elements along a chain that ends at the
-     * leader. The network adds the sums of all hosts. The result then returns along the chain. Each rank forwards each
-     * chunk as soon as it has arrived.
+     * An all-reduce through a collective network that connects the leaders of the hosts
+     * ({@code NCCL_ALGO_COLLNET_CHAIN}). Each host has one rank as its leader. The ranks of a host add up their
+     * elements along a chain that ends at the leader. The network adds the sums of all hosts. The result then returns
+     * along the chain. Each rank forwards each chunk as soon as it has arrived.
      *
      * <pre>
      *   rank 3 ▶ rank 2 ▶ rank 1 ▶ rank 0, the leader ▶ network

@@ -121,7 +121,7 @@ public abstract class CollectiveFunction implements FunctionTable.DeviceFunction
                 FunctionNumber.type(number).bytes(), said > 0 ? said : shape.chunkBytes(communicator.layout()));
     }
 
-    /** Algorithms for the operations. A name is NCCL's if NCCL has a name for the algorithm. */
+    /** Algorithms for the operations. If NCCL has a name for an algorithm, the constant has this name. */
     public enum Algorithm {
         /** Elements travel around the rings of the channels. This algorithm has the highest bandwidth. */
         RING,

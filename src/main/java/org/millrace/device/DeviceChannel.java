@@ -19,8 +19,8 @@ public final class DeviceChannel {
 
     private static final int INDICES = 2;
     /**
-     * Number of collective networks: one network connects all ranks, and another one connects one rank of each host.
-     * Their peer numbers follow the number of the last rank.
+     * Number of collective networks. One network connects all ranks, and the other network connects one rank of each
+     * host. The peer numbers of the networks follow the number of the last rank.
      */
     private static final int NETWORKS = 2;
 

@@ -38,7 +38,7 @@ public final class DeviceCommunicator {
     /**
      * Creates a communicator without any work so far.
      *
-     * @param arena         lifetime of the memory; must not be closed before the last kernel has left the device
+     * @param arena         lifetime of the memory; the arena is closed after the last kernel has left the device
      * @param nodes         for each rank, the number of its machine; machines are numbered from 0 in the order of their
      *                      lowest ranks
      * @param transferChunk size of a chunk of sends and receives, in bytes

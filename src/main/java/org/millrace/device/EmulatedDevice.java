@@ -54,8 +54,9 @@ public final class EmulatedDevice implements Device, StagingDevice, Agent {
      */
     private volatile Resident[] residents = {};
     /**
-     * Thread that currently runs the streams; null if no thread does. A thread reads the field only to find out whether
-     * it runs the streams itself. No ordering is needed, because a thread always sees its own last store to the field.
+     * Thread that currently runs the streams; null if no thread runs them. Each thread reads the field for a single
+     * purpose: to find out whether it runs the streams itself. No ordering is needed, because a thread always sees its
+     * own last store to the field.
      */
     private @Nullable Thread running;
     private volatile long functionSince;
@@ -435,8 +436,9 @@ public final class EmulatedDevice implements Device, StagingDevice, Agent {
     }
 
     /**
-     * Runs those tasks of the streams that need not wait. All other tasks fail, because no thread will run them. Tasks
-     * that are added later fail, too. A thread that waits for such a task would otherwise wait forever.
+     * Runs those tasks of the streams that need not wait. All other tasks fail, because no thread will run them later.
+     * Tasks that are added after this call fail, too. Without the failure, a thread that waits for such a task would
+     * wait forever.
      */
     @Override
     public void onClose() {

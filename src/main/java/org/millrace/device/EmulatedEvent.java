@@ -182,8 +182,8 @@ final class EmulatedEvent implements Event {
 
         /**
          * Marks the recording as reached and wakes all waiting threads and devices. A waiting thread or device first
-         * adds itself and then reads {@code done}. This method first stores {@code done} and then reads the lists. So
-         * at least one of the two sides sees the other side's store (Dekker).
+         * adds itself and then reads {@code done}. This method first stores {@code done} and then reads the lists.
+         * Therefore at least one of the two sides sees the other side's store (Dekker).
          */
         private void reach() {
             done = true;

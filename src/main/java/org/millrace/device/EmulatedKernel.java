@@ -22,7 +22,10 @@ public final class EmulatedKernel implements StreamTask {
     private static final VarHandle LAST_MOVED = Words.field(MethodHandles.lookup(), "lastMoved", long.class);
 
     private final Object name;
-    /** Empty after the kernel has left, because the host keeps the kernel, and the blocks refer to the operands. */
+    /**
+     * Blocks of the kernel; empty after the kernel has left. The host keeps this object, and the blocks would keep the
+     * operands in memory.
+     */
     private Block[] blocks;
     private final Supplier<? extends Throwable> abort;
     private final Consumer<? super Throwable> onFailure;
@@ -173,7 +176,7 @@ public final class EmulatedKernel implements StreamTask {
     /**
      * Returns the time when the blocks began or when a block last made progress. A caller can see from a changed value
      * that the kernel makes progress. If end times are recorded, the value of a complete kernel is its end time.
-     * Callable from any thread (opaque access).
+     * Callable from any thread. The access is opaque: it orders no other access.
      */
     public long lastMoved() {
         return (long) LAST_MOVED.getOpaque(this);

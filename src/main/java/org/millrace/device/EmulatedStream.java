@@ -215,7 +215,7 @@ public final class EmulatedStream implements DeviceStream {
      */
     public void closeWhenDone() {
         if (capture != null) {
-            // A captured stream contains only captured operations, so it can be closed at once.
+            // A captured stream contains only captured operations, so it can be closed immediately.
             device.unregister(this);
             return;
         }

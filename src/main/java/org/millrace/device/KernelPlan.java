@@ -144,7 +144,10 @@ public final class KernelPlan implements AutoCloseable {
         }
     }
 
-    /** Returns whether {@link #free} would free nothing, because the plan never had memory or has already freed it. */
+    /**
+     * Returns whether the plan has no memory that {@link #free} must free. Either the plan never had memory, or the
+     * memory is already freed.
+     */
     public boolean isFree() {
         return own == null || !own.scope().isAlive();
     }

@@ -42,7 +42,10 @@ interface LineFormat {
      */
     long postedBytes(long slotBytes, long lineBytes, long step);
 
-    /** Returns whether the protocol also posts a step by advancing tail. */
+    /**
+     * Returns whether the device advances tail when it posts a step. If not, only the flags of the lines announce the
+     * step.
+     */
     boolean movesTail();
 
     /**

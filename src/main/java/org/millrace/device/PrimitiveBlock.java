@@ -107,8 +107,8 @@ final class PrimitiveBlock implements Block {
     }
 
     /**
-     * Advances to the next primitive, or to the end of the block. Returns false if the block cannot end yet: peers or
-     * proxies still read this rank's data.
+     * Advances to the next primitive, or to the end of the block. Returns false if the block cannot end yet, because
+     * peers or proxies still read this rank's data.
      */
     private boolean advance() {
         if (!passed && schedule.next()) {

@@ -25,8 +25,8 @@ abstract class Primitives {
     final int elementBytes;
 
     /**
-     * Kind of the current primitive: a combination of the constants above. Unused by implementations that run several
-     * primitives at once.
+     * Kind of the current primitive: a combination of the constants above. Implementations that run several primitives
+     * at the same time do not use this field.
      */
     int kind;
     int receives;

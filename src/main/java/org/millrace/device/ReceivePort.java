@@ -56,8 +56,8 @@ public final class ReceivePort extends Port {
     }
 
     /**
-     * Returns whether all lines of the next step have arrived, which only the flags show. If the step has no lines,
-     * returns true at once, so this end may be ahead of the sender.
+     * Returns whether all lines of the next step have arrived. Only the flags show this. If the step has no lines,
+     * returns true immediately. This end may therefore be ahead of the sender.
      */
     public boolean hasLines(Protocol protocol, long bytes) {
         return protocol == Protocol.LL ? flags.llReady(step, bytes) : flags.ll128Ready(step, bytes);
@@ -129,8 +129,8 @@ public final class ReceivePort extends Port {
     }
 
     /**
-     * Gathers the slices of one connection. A list describes the pieces of a slice. This object copies them from the
-     * bounce buffer to the slot, as the warps of one block do. Used only by one block at a time.
+     * Gathers the slices of one connection. A list describes the pieces of a slice. This object copies the pieces from
+     * the bounce buffer to the slot, as the warps of one block do. Used only by one block at a time.
      */
     static final class SliceGather {
 

@@ -33,8 +33,8 @@ public final class SendPort extends Port {
 
     /**
      * Returns whether the slots of the next steps are free ({@code waitPeer}). The acquire of head pairs with the
-     * proxy's release of head. The proxy has then sent the previous content of the slots. If the slots belong to a
-     * pool, their location is also visible.
+     * proxy's release of head. If the result is true, the proxy has sent the previous content of the slots. If the
+     * slots belong to a pool, this thread also sees the location of the slots.
      */
     public boolean hasRoom(int steps) {
         long needed = step + steps;
@@ -72,8 +72,8 @@ public final class SendPort extends Port {
     }
 
     /**
-     * Records that the data of the next step lies in its slot. Needed because the {@code connFifo} entry may still
-     * point to the data of an earlier step.
+     * Records that the data of the next step lies in the step's slot. This call is necessary, because the
+     * {@code connFifo} entry may still point to the data of an earlier step.
      */
     public void keepInSlot() {
         if (direct != null) {
@@ -91,9 +91,9 @@ public final class SendPort extends Port {
     }
 
     /**
-     * Returns whether the proxy has read all posted steps. After the proxy has read a step, it stores
-     * {@link org.millrace.abi.RecvMem#EMPTY} in the step's size with release. This method's acquire of size pairs with
-     * that release.
+     * Returns whether the proxy has read all posted steps. A proxy that has read a step stores
+     * {@link org.millrace.abi.RecvMem#EMPTY} in the size of the step with release. This release pairs with the acquire
+     * of the size in this method.
      */
     public boolean allSent() {
         for (int slot = 0; slot < ConnectionLayout.SLOTS; slot++) {

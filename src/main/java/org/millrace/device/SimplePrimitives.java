@@ -26,7 +26,8 @@ final class SimplePrimitives extends Primitives {
     private final int sliceSteps;
     private final Slices slices;
     /**
-     * For each sending connection: whether the peer's device can read this rank's input directly; empty if no peer can.
+     * For each sending connection: whether the peer's device can read this rank's input directly. The array is empty if
+     * no peer's device can read it.
      */
     private final boolean[] inputRead;
     private final boolean[] outputRead;

@@ -23,8 +23,8 @@ import org.millrace.operation.Completions;
 final class TaskQueue {
 
     /**
-     * Number of queued tasks above which the program's thread may help to run the stream. With so many tasks, the
-     * thread that usually runs the stream has enough work.
+     * If the queue has more tasks than this number, the program's thread may help to run the stream. The thread that
+     * usually runs the stream then has enough work.
      */
     private static final int FAR_BEHIND = 16;
     private static final Waiter[] NO_WAITERS = {};
@@ -34,8 +34,8 @@ final class TaskQueue {
      */
     static final int MAX_TASKS = 16_384;
     /**
-     * Number of tasks at which a thread that waits for room continues: half of the maximum, so that the thread is not
-     * woken after each task.
+     * A thread that waits for room continues when only this number of tasks is left in the queue. The number is half of
+     * the maximum, so that the thread is not woken after each task.
      */
     private static final int ROOM = MAX_TASKS / 2;
 
@@ -247,7 +247,7 @@ final class TaskQueue {
         failure = thrown;
     }
 
-    /** Throws the failure of the stream, if there was one. Each failure is thrown once. */
+    /** If the stream has failed, throws the failure. Each failure is thrown once. */
     void throwFailure() {
         Throwable thrown = failure;
         if (thrown != null) {

@@ -14,9 +14,9 @@ import org.millrace.device.ChunkShape.Slices;
  * <p>
  * Several slices are in flight, at most as many as the connection's slots hold ({@link #WINDOW} steps). The device
  * offers the destinations of all these slices to the receiving proxy in advance, so that several frames can arrive at
- * once. Elements that this rank passes on are sent from the output. If the output is also the input (in place),
- * arriving elements do not overwrite elements that must still be sent. The combined elements for a place of the output
- * arrive only after the rank's own elements have traveled around the whole ring.
+ * the same time. Elements that this rank passes on are sent from the output. If the output is also the input (in
+ * place), arriving elements do not overwrite elements that must still be sent. The combined elements for a place of the
+ * output arrive only after the rank's own elements have traveled around the whole ring.
  *
  * <p>
  * The kernel ends only when the proxies have sent everything, because the user may reuse the memory after the kernel's
@@ -147,7 +147,7 @@ final class UserMemoryPrimitives extends Primitives {
         return destination.address() + destinationAt;
     }
 
-    /** Returns the first connection that the oldest slice waits for; null if it need not wait. */
+    /** Returns the first connection that the oldest slice waits for; null if this slice need not wait. */
     private @Nullable Port awaited() {
         int kind = kinds[ConnectionLayout.slot(done)];
         return notReady((kind & RECEIVE) != 0 ? 1 : 0, (kind & SEND) != 0 ? to.length : 0, sliceSteps);

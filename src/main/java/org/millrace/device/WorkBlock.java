@@ -11,8 +11,8 @@ import org.millrace.abi.kernel.WorkType;
 /**
  * A block of a kernel. It reads its work from the kernel's arguments and serves one channel. The channel's collectives
  * run one after another. The channel's sends and receives all run at the same time, beside the collectives. On a GPU,
- * the warps of a block run one batch of sends and receives at a time. This class runs all batches at once, so a
- * transfer that waits for its peer delays no other transfer.
+ * the warps of a block run one batch of sends and receives at a time. This class runs all batches at the same time, so
+ * a transfer that waits for its peer delays no other transfer.
  *
  * <p>
  * If a plan runs more than once and its arguments do not change, each run uses the same blocks. A block then keeps the

@@ -66,8 +66,7 @@ public final class WorkLauncher implements AutoCloseable {
     private @Nullable Throwable reasonBeforeDrain;
     private boolean waiting;
     /**
-     * While a plan waits for room: the time when this wait began, or the latest time at which room was freed during
-     * this wait.
+     * Used while a plan waits for room. It is the time when the wait began, or the later time when room was last freed.
      */
     private long lastMovedNanos;
 
@@ -160,9 +159,9 @@ public final class WorkLauncher implements AutoCloseable {
     }
 
     /**
-     * Returns the exception for a launch after launching has stopped. A caller that was waiting for room gets the
-     * reason for which launching stopped, as recorded at that time. The abort flag does not show this reason, because
-     * the flag may be reset by now.
+     * Returns the exception for a launch after launching has stopped. If the communicator was aborted before launching
+     * stopped, a caller that was waiting for room gets the reason for the abort. The reason was recorded when launching
+     * stopped. The abort flag does not show this reason, because the flag may have been reset since then.
      */
     private MillraceException refusal(KernelPlan plan) {
         boolean waited = waiting;
@@ -244,8 +243,8 @@ public final class WorkLauncher implements AutoCloseable {
     }
 
     /**
-     * Returns whether the FIFO has room for a plan. The caller waits only if the FIFO is full, while earlier kernels
-     * run.
+     * Returns whether the FIFO has room for a plan. If the FIFO is full while earlier kernels run, the caller waits and
+     * calls this method again.
      *
      * @param givenBack whether room was freed just before this call
      */
@@ -281,8 +280,8 @@ public final class WorkLauncher implements AutoCloseable {
 
     /**
      * Stops launching, and waits until no kernel is on the device and the FIFO is empty. The wait is limited: a kernel
-     * leaves without a request when it stalls or when the communicator is aborted. A caller's wait for room is limited
-     * in the same way as the wait for the kernels.
+     * leaves when it stalls or when the communicator is aborted, even if no thread requests this. A caller's wait for
+     * room is limited for the same reasons.
      *
      * @return false if a kernel does not leave; the memory that it accesses must not be freed
      */

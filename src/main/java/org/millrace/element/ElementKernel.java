@@ -96,8 +96,8 @@ public record ElementKernel(int elementBytes, @Nullable Loop pre, Loop op, @Null
     }
 
     /**
-     * Returns whether {@link #copy} changes elements. An operation does so if it multiplies elements before it adds
-     * them. Otherwise callers may copy the bytes by any other means.
+     * Returns whether {@link #copy} changes elements. An operation changes elements if it multiplies them before it
+     * adds them. If {@link #copy} changes no elements, callers may copy the bytes in any other way.
      */
     public boolean hasPreOp() {
         return pre != null;
@@ -152,9 +152,9 @@ public record ElementKernel(int elementBytes, @Nullable Loop pre, Loop op, @Null
     }
 
     /**
-     * Runs a loop on copies of its operands in native memory of this thread. A loop that saw native memory and arrays
-     * of several types would become slower for all callers, because HotSpot could no longer compile it for one type.
-     * The copies stay in the first-level cache.
+     * Runs a loop on copies of its operands in native memory of this thread. If a loop received native memory and
+     * arrays of several types, HotSpot could no longer compile the loop for one type. The loop would then become slower
+     * for all callers. The copies stay in the first-level cache.
      */
     private record HeapLoop(Loop loop, int elementBytes) implements Loop {
 

@@ -79,8 +79,8 @@ public final class Elements {
         /**
          * Rounds the bits of a binary32 as {@link #ofFloat} does. The result is in the upper half; the lower half is
          * undefined. If the binary32 is a NaN, the lower half of its bits must be zero. The rounding then carries
-         * nothing into the upper half, and the result is a NaN. A converted bfloat16 that is a NaN, and the NaN of an
-         * invalid operation, have such a lower half.
+         * nothing into the upper half, and the result is a NaN. The lower half is zero in a NaN that was converted from
+         * bfloat16, and in the NaN of an invalid operation.
          */
         static int round(int bits) {
             return bits + 0x7fff + (bits >>> Short.SIZE & 1);
@@ -139,9 +139,10 @@ public final class Elements {
     }
 
     /**
-     * Rounding to odd: an inexact result becomes its neighbor with a last bit of one. A format with two bits less can
-     * neither represent that neighbor nor treat it as a tie. Rounding the result to nearest in such a format therefore
-     * equals rounding the exact value (Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums", 2008).
+     * Rounding to odd. It replaces an inexact result by that one of its two neighbors whose last bit is one. In a
+     * format with two bits less, this neighbor is neither a number nor a tie. Rounding this neighbor to nearest in such
+     * a format therefore equals rounding the exact value (Boldo and Melquiond, "Emulation of a FMA and correctly
+     * rounded sums", 2008).
      */
     static final class Rounding {
 
@@ -164,8 +165,8 @@ public final class Elements {
             float error = product - (sum - part) + (y - part);
             int tie = 1 << extraBits - 1;
             int extra = Float.floatToRawIntBits(sum) & 2 * tie - 1;
-            // All ones for a tie. Ties are common, inexact ties are rare. The processor therefore predicts the single
-            // branch below well.
+            // The value is all ones for a tie. Ties are common, but inexact ties are rare. The processor therefore
+            // usually predicts the only branch below correctly.
             int ifTie = (extra ^ tie) - 1 >> 31;
             if ((ifTie & Float.floatToRawIntBits(error) << 1) != 0 || Math.abs(sum) < least) {
                 return toOdd(sumToOdd((double) x * s, y));

@@ -305,8 +305,8 @@ final class Loops {
         /** {@code x / s}, rounded towards zero; {@code s} is a number of ranks. Integers only. */
         DIVIDE,
         /**
-         * {@code x}, or if {@code x} is a NaN, the NaN with all bits set except the sign. Only for floating-point types
-         * of 16 bits or more.
+         * {@code x}. If {@code x} is a NaN, the result is the NaN with all bits set except the sign. Only for
+         * floating-point types of 16 bits or more.
          */
         ONE_NAN
     }

@@ -32,8 +32,8 @@ public final class Operands {
     private final int ranks;
     private final Reach reach;
     /**
-     * Prefixes of messages about the send operand, by the operation's ordinal. The constructor creates them, because
-     * every check receives a prefix, and an operation must not create a string.
+     * Prefixes of messages about the send operand, by the operation's ordinal. The constructor creates the prefixes,
+     * because every check needs a prefix, and an operation must not create a string.
      */
     private final String[] sent;
     private final String[] received;
@@ -67,8 +67,8 @@ public final class Operands {
     /**
      * Checks the operands of a collective without a root.
      *
-     * @throws IllegalArgumentException if an operand cannot be used, or if the operands overlap in another way than in
-     *                                  an operation in place
+     * @throws IllegalArgumentException if an operand cannot be used, or if the operands overlap, except as in an
+     *                                  operation in place
      */
     public void check(Operation operation, MemorySegment send, MemorySegment receive, long count, DataType type) {
         checkCount(operation, count);
@@ -127,8 +127,8 @@ public final class Operands {
     }
 
     /**
-     * Refuses a count for which all ranks' elements of 8 bytes would exceed {@link Long#MAX_VALUE} bytes. A negative
-     * count is refused later, with the operand.
+     * Refuses a count whose magnitude is too large. For such a count, the elements of all ranks, with 8 bytes each,
+     * have more than {@link Long#MAX_VALUE} bytes. A later check of the operand refuses every other negative count.
      */
     private void checkCount(Operation operation, long count) {
         long most = Long.MAX_VALUE / Long.BYTES / ranks;

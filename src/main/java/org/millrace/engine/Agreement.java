@@ -28,8 +28,8 @@ record Agreement(int ranks, String host, int ranksOnThisHost, int[] nodes, int c
             Settings.P2P_LL_THRESHOLD.name(), Settings.GROUPED_CONNECTIONS.name());
 
     /**
-     * Sends this rank's host name and settings to all ranks, and receives the host names and settings of all ranks.
-     * Collective.
+     * Sends this rank's host name and settings to all ranks, and receives the host names and settings of all ranks. All
+     * ranks must call this method.
      */
     public static Agreement reach(ControlPlane control, Configuration configuration) {
         String hostName = configuration.get(Settings.HOST_ID).orElseGet(Machine::host);

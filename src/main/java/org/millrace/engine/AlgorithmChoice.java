@@ -63,7 +63,7 @@ record AlgorithmChoice(Map<String, Set<CollectiveFunction.Algorithm>> allowed) {
 
     /**
      * Returns a choice with rings only, for channels that share network connections. The channels of a tree cannot
-     * share them, because each channel's part of an operation runs separately.
+     * share network connections, because each channel's part of an operation runs separately.
      */
     private AlgorithmChoice ringsAlone() {
         if (!allowed.get(FUNCTION).contains(CollectiveFunction.Algorithm.RING)) {
@@ -113,10 +113,7 @@ record AlgorithmChoice(Map<String, Set<CollectiveFunction.Algorithm>> allowed) {
         return allowed.getOrDefault(operation.ncclName().toLowerCase(Locale.ROOT), Set.of());
     }
 
-    /**
-     * Returns whether the user's choice for an operation excludes ring and tree, so that only a network that reduces
-     * remains.
-     */
+    /** Returns whether the user's choice for an operation allows networks that reduce, but neither ring nor tree. */
     public boolean needsCollNet(Operation operation) {
         return (allows(operation, CollectiveFunction.Algorithm.COLLNET_DIRECT)
                 || allows(operation, CollectiveFunction.Algorithm.COLLNET_CHAIN))

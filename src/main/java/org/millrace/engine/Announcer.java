@@ -112,8 +112,8 @@ final class Announcer {
     }
 
     /**
-     * Adds the share of one connector. If its part equals the part of the previous share, both shares refer to one
-     * object. Each run then creates only one numbered copy for both shares.
+     * Adds the share of one connector. If the part of the new share equals the part of the previous share, both shares
+     * refer to one object. Each run then creates only one numbered copy for both shares.
      */
     private static void add(Connector<?> connector, ProxyOp part, List<Share> shares) {
         ProxyOp before = shares.isEmpty() ? null : shares.getLast().part();
@@ -176,8 +176,9 @@ final class Announcer {
 
     /**
      * Identity of one run of a plan's transfers. {@code send} is the ordinal of the send among all sends to the peer,
-     * from 0. {@code receive} is the ordinal of the receive among all receives from the peer, from 0. Each is
-     * {@link #NONE} if the run has no such transfer with another rank.
+     * from 0. {@code receive} is the ordinal of the receive among all receives from the peer, from 0. If the run has no
+     * send to another rank, {@code send} is {@link #NONE}. If the run has no receive from another rank, {@code receive}
+     * is {@link #NONE}.
      */
     record TransferId(PlannedTransfer planned, long send, long receive) implements Meeting {
 

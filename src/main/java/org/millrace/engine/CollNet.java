@@ -76,8 +76,7 @@ final class CollNet {
 
     /**
      * Adds the members of both networks to the connections as peer groups, and writes the numbers of these groups into
-     * the device's channels. Returns null if some rank does not offer the networks. The result is the same on all
-     * ranks.
+     * the device's channels. Returns null if any rank does not offer the networks. The result is the same on all ranks.
      *
      * @param nodes host of each rank, numbered from 0
      */
@@ -150,7 +149,7 @@ final class CollNet {
     }
 
     /**
-     * Returns the providers of other jars, ordered by name. A provider that cannot be loaded is left out, and this rank
+     * Returns the providers of other jars, ordered by name. A provider that cannot be loaded is ignored, and this rank
      * does not offer it to the other ranks.
      */
     private static List<CollectiveNetworkProvider> found() {

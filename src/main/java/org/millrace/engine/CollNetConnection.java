@@ -24,7 +24,7 @@ import org.millrace.transport.TransportEnd;
 
 /**
  * A rank's connection with a network that reduces, on one channel. It owns the resources that both of the rank's ends
- * share ({@code ncclCollNetSharedRes}): the network, slots to send from, slots to receive into, and a proxy for each
+ * share ({@code ncclCollNetSharedRes}): the network, slots for sent data, slots for received data, and a proxy for each
  * direction. The receiving end connects the rank with the network, and the sending end waits for this connection. Both
  * proxies run on one agent, and the agent's thread calls the proxies' methods. Operations are announced on the
  * program's threads, or on the thread that makes connections. All other methods are called on the thread that makes
@@ -258,7 +258,7 @@ final class CollNetConnection {
 
         /**
          * Returns the number of requests completed since the connection was made. Each request is one step, so the
-         * device may reuse the slots of as many steps.
+         * device may reuse the slots of this number of steps.
          */
         long done() {
             return done;

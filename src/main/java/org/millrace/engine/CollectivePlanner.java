@@ -30,7 +30,7 @@ final class CollectivePlanner {
     private final int ranks;
     private final EngineOptions options;
     private final Registrations registrations;
-    /** Networks that reduce; null if none is used. */
+    /** Collectives over networks that reduce data; null if the communicator uses no such network. */
     private final @Nullable CollNet collNet;
 
     public CollectivePlanner(DeviceCommunicator device, EngineOptions options, Registrations registrations,
@@ -58,7 +58,7 @@ final class CollectivePlanner {
         boolean reduces = operation.reduces();
         long bytes = asked.bytes();
         if (reduces) {
-            // Checks early that the operator is defined for the type: throws otherwise.
+            // Throws early if the operator is undefined for the type.
             ElementKernel.of(type, op, ranks);
         }
         CollectiveFunction.Algorithm algorithm = algorithm(operation, bytes, type, op);
@@ -129,8 +129,8 @@ final class CollectivePlanner {
             int before = task.from().length == 0 ? Registrations.NO_RANK : task.from()[0];
             int behind = task.to().length == 0 ? Registrations.NO_RANK : task.to()[0];
             if (channel > 0 && (before != from || behind != to)) {
-                // A region belongs to one peer. Rings with different neighbors would need several regions in each
-                // direction.
+                // A region belongs to one peer. If this rank has different neighbors in different rings, a direction
+                // would need several regions.
                 return UserRegions.NONE;
             }
             from = before;
@@ -164,7 +164,7 @@ final class CollectivePlanner {
          * Distributes a collective in contiguous shares of nearly equal size, each beginning at a multiple of 64 bytes.
          * No share is empty, unless the collective has no elements.
          *
-         * @param work receives the range of channels, which begins with 0, and the number of elements of each channel
+         * @param work receives the range of channels, from channel 0 on, and the number of elements of each channel
          */
         static void spread(CollectiveWork work, long count, int elementBytes, int parts, int channels) {
             long used = channels(count * elementBytes, parts, channels);

@@ -62,13 +62,13 @@ final class CommunicatorParts {
      * {@link #proxiesStand} requests the acknowledgement. Device's thread only.
      */
     private @Nullable Acknowledgement passed;
-    /** Networks that reduce; null if none is used. */
+    /** Collectives over networks that reduce data; null if the communicator uses no such network. */
     final @Nullable CollNet collNet;
 
     /**
      * Creates the parts. Collective: all ranks of the group must call this constructor.
      *
-     * @param control control plane, which begins to close with this object or if this constructor fails
+     * @param control control plane; begins to close when this object is closed, or if this constructor fails
      * @param shared  threads of the communicator whose split created this communicator; null if this communicator is
      *                not the result of a split
      */
@@ -76,7 +76,8 @@ final class CommunicatorParts {
         this.control = control;
         this.configuration = configuration;
         try {
-            // The arena is closed after the threads have stopped, because kernels read work by its address.
+            // The arena is closed after the threads have stopped, because kernels access the work in the arena by
+            // address.
             Arena arena = resources.add(Arena.ofShared());
             Agreement agreement = Agreement.reach(control, configuration);
             Recording.open(configuration, LOG::warn);
@@ -201,9 +202,7 @@ final class CommunicatorParts {
         }
     }
 
-    /**
-     * Stops the making of connections, and stops the proxies. Returns false if a thread does not acknowledge its stop.
-     */
+    /** Stops making connections, and stops the proxies. Returns false if a thread does not acknowledge its stop. */
     private boolean stopProxies(Duration patience) {
         if (!connectors.stop(EngineThreads.ACKNOWLEDGE_DEADLINE)) {
             return false;
@@ -212,8 +211,8 @@ final class CommunicatorParts {
     }
 
     /**
-     * Releases everything. Called once, when no kernel is on the device. Does not wait for the end of the control
-     * plane, which takes two seconds if a rank is stopped.
+     * Releases everything. Called once, when no kernel is on the device. Does not wait until the control plane has
+     * ended. That end takes two seconds if a signal has stopped another rank's process.
      */
     void tearDown() {
         Duration most = options.stallDeadline().compareTo(options.closeDeadline()) < 0 ? options.stallDeadline()

@@ -12,9 +12,8 @@ import org.millrace.device.DeviceEndpoint;
 import org.millrace.proxy.spi.ProxyOp;
 
 /**
- * One direction of one channel to one peer ({@code ncclConnector}), connected or being connected. Operations may use a
- * connector before it is connected. Until then, kernels wait on the device, and announced operations wait in a queue of
- * the connector.
+ * One direction of one channel to one peer ({@code ncclConnector}). Operations may use a connector before it is
+ * connected. Until then, kernels wait on the device, and announced operations wait in a queue of the connector.
  *
  * @param <P> type of the device's end
  */
@@ -47,7 +46,7 @@ final class Connector<P> {
     /** Connection attempt in progress. Service's thread only. */
     private @Nullable PendingConnection pending;
     private @Nullable TransportConnection connection;
-    /** Number of sends or receives issued so far. Accessed by the thread that issues operations only. */
+    /** Number of sends or receives issued so far. Only the thread that issues operations accesses this field. */
     private long transfers;
     /** Newest announced operation; null if none. Written by the thread that issues operations. */
     private @Nullable ProxyOp last;
@@ -119,9 +118,9 @@ final class Connector<P> {
     }
 
     /**
-     * Advances the connection attempt without blocking. Returns the connection if this call completes it, and null
-     * otherwise. Before the return, the completing call announces to the connection all operations that were announced
-     * to this connector earlier. The device may begin to use the connection only after these announcements.
+     * Advances the connection attempt without blocking. Returns the connection if this call completes the connection,
+     * and null otherwise. Before the completing call returns, it passes to the connection all operations that were
+     * announced to this connector earlier. The device must not use the connection before that.
      *
      * @throws MillraceException if the connection cannot be made
      */
@@ -165,7 +164,7 @@ final class Connector<P> {
         return System.nanoTime() - (met ? metNanos : deadlines.begun) > allowed.toNanos();
     }
 
-    /** Returns the limit that has passed and the name of its setting. */
+    /** Returns the time limit that has passed, with the name of the limit's setting, for messages. */
     String overdueSetting() {
         boolean late = state != State.CONNECTING && deadlines.arrival != deadlines.connect;
         return late ? deadlines.arrival.toMillis() + " ms (MILLRACE_LATE_DEADLINE)"
@@ -181,8 +180,8 @@ final class Connector<P> {
      * Peer and time limits of a connection.
      *
      * @param begun   time of the request for the connection
-     * @param arrival time limit for the peer to begin the connection, too, counted from {@code begun}
-     * @param connect time limit for both ends to connect, counted from the moment when the peer has begun
+     * @param arrival maximum time, counted from {@code begun}, until the peer also begins the connection
+     * @param connect maximum time, counted from the moment when the peer has begun, until both ends are connected
      */
     record Deadlines(int peer, long begun, Duration arrival, Duration connect) {
     }

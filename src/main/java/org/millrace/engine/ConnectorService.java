@@ -15,9 +15,9 @@ import org.millrace.agent.RequestQueue;
  * continue to run while this thread makes connections.
  *
  * <p>
- * The thread sleeps until another thread wakes it with a request, and leaves its core to the program. A peer's message
- * about a connection also wakes it. While connections are being made, the thread also polls them. It sleeps between two
- * polls, and the sleeps become longer while no connection makes progress.
+ * The thread sleeps until another thread wakes it with a request. During the sleep, the program can use the core. A
+ * peer's message about a connection also wakes it. While connections are being made, the thread also polls these
+ * connections. The thread sleeps between two polls, and the sleeps become longer while no connection makes progress.
  */
 final class ConnectorService implements AutoCloseable {
 

@@ -54,7 +54,7 @@ final class Connectors {
     private final DirectTraces direct;
     private final Map<Key, Connector<SendPort>> sends = new ConcurrentHashMap<>();
     private final Map<Key, Connector<ReceivePort>> receives = new ConcurrentHashMap<>();
-    /** Receive connectors of collectives. Each collective uses all of them. */
+    /** Receive connectors of collectives. Each collective is announced to all of them. */
     private final List<Connector<ReceivePort>> collectiveReceives = new CopyOnWriteArrayList<>();
     private final ConcurrentLinkedQueue<Connector<?>> asked = new ConcurrentLinkedQueue<>();
     private final AtomicInteger missing = new AtomicInteger();
@@ -65,8 +65,9 @@ final class Connectors {
 
     /**
      * @param connections creates the ends; null if there is only one rank
-     * @param failure     receives connection failures; watched on the service's thread
-     * @param counter     receives each connection that is made, with 1, and each that is closed, with -1
+     * @param failure     receives connection failures; the service's thread polls it for failures of other ranks
+     * @param counter     called with 1 for each connection that was made, and with -1 for each connection that was
+     *                    closed
      * @param turnedAway  returns the number of clients that this rank's listener has refused
      * @param direct      records the progress of connections without proxies
      */
@@ -302,12 +303,15 @@ final class Connectors {
 
     // Methods for closing the communicator.
 
-    /** Makes no more connections. Returns false if the service's thread does not acknowledge. May be called twice. */
+    /**
+     * Stops making connections. Returns false if the service's thread does not acknowledge in time. May be called
+     * twice.
+     */
     boolean stop(Duration patience) {
         return service.remove(this).await(patience);
     }
 
-    /** Returns the proxies of all connections made. To be called after {@link #stop}. */
+    /** Returns the proxies of all connections that were made. Must be called after {@link #stop}. */
     List<ProxyConnection> proxies() {
         return made.stream().flatMap(connection -> connection.proxies().stream()).toList();
     }

@@ -48,7 +48,8 @@ import org.millrace.operation.UserTrace;
 
 /**
  * Communicator on the emulated device, as the program calls it. It checks each operation, passes it to a planner, and
- * queues the planned operation. Kernels and proxies are Millrace's own. The network is any of {@code org.millrace.net}.
+ * queues the planned operation. Millrace implements the kernels and the proxies. The data can pass through any network
+ * of {@code org.millrace.net}.
  */
 final class EngineCommunicator implements Communicator, CallerCheck.Checked {
 
@@ -404,8 +405,8 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
                         control.close();
                         throw new MillraceException(guard.label("shrink: the release failed: " + thrown), thrown);
                     }
-                    // The new communicator gets new threads (null). With the old threads it would also use the old
-                    // memory, which excluded ranks can still read.
+                    // The argument null requests new threads for the new communicator. With the old threads, it would
+                    // also use the old memory, which excluded ranks can still read.
                     return EngineProvider.assemble(control, parts.configuration, null);
                 });
             } finally {
@@ -469,8 +470,9 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
     }
 
     /**
-     * Launches operations at once, or leaves the launch to the thread's open group of operations. If an operation
-     * throws, the operations issued before it are launched nevertheless, because the other ranks rely on them.
+     * Launches operations immediately. If the thread has an open group of operations, the end of the group launches
+     * them instead. If an operation throws, the operations issued before it are launched nevertheless, because the
+     * other ranks rely on them.
      */
     private void issue(Runnable operations) {
         callers.run(() -> issueOne(operations));

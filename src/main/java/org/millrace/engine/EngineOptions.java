@@ -25,14 +25,15 @@ import org.millrace.engine.NetTransport.Unpacking;
  * @param ownSleepNanos     time that the device's thread sleeps while a waiting thread of the program runs the device,
  *                          in nanoseconds. The device's thread then has no separate core. 0 if waiting threads do not
  *                          run the device
- * @param idle              creates the idle strategy of one polling thread from the sleeper that the strategy uses
+ * @param idle              function that creates the idle strategy of one polling thread; the argument is the sleeper
+ *                          for the strategy
  * @param hasCore           whether a polling thread may poll for long before it sleeps; false if there are more ranks
  *                          than cores
- * @param silentSleepNanos  longest sleep of a polling thread, if some awaited event does not wake the thread
+ * @param silentSleepNanos  longest sleep of a polling thread if it must also detect events that wake no thread
  * @param wokenSleepNanos   longest sleep of a polling thread that every event wakes
  * @param stallDeadline     maximum time of an operation without any progress
- * @param lateDeadline      maximum time that a rank that is alive may be late for an operation
- * @param closeDeadline     maximum time that a rank waits when it leaves
+ * @param lateDeadline      maximum time by which a live rank may be late for an operation
+ * @param closeDeadline     maximum time that a closing rank waits for the other ranks
  * @param firstStep         initial value of the connections' step counters
  * @param workFifoBytes     size in bytes of the FIFO for work that does not fit into a kernel's arguments
  * @param workArgumentBytes maximum size of a kernel's arguments in bytes
@@ -83,7 +84,7 @@ record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepN
      */
     private static final long OWN_SLEEP_NANOS = 400_000;
 
-    /** Decides the options that the user left open, from the agreement of the ranks. */
+    /** Returns the options. Values that the user did not set follow from the agreement of the ranks. */
     public static EngineOptions decide(Configuration configuration, Agreement agreement) {
         int cores = Runtime.getRuntime().availableProcessors();
         int coresPerRank = Math.max(1, cores / agreement.ranksOnThisHost());
@@ -120,8 +121,8 @@ record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepN
     }
 
     /**
-     * Returns the function that creates the idle strategies of the polling threads. If the user sets a number of
-     * passes, the strategy uses this number.
+     * Returns the function that creates the idle strategies of the polling threads. If the user has set a number of
+     * passes, a thread spins or yields for this number of passes before it sleeps.
      *
      * @param most maximum number of passes that a thread may spin; 0 if there are more ranks than cores
      */
@@ -172,10 +173,11 @@ record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepN
      * Options of memory shared between ranks of one host, and of transports of other jars.
      *
      * @param others         whether transports of other jars precede Millrace's own ({@code NCCL_MY_TRANSPORT_ENABLE})
-     * @param refusal        reason why ranks must not share memory, as text: a setting requires that each step is a
-     *                       frame of a network. Empty if ranks may share memory
+     * @param refusal        text of the reason why ranks must not share memory; empty if ranks may share memory. The
+     *                       reason is a setting that requires a network frame for each step
      * @param p2pDisabled    value of {@code NCCL_P2P_DISABLE}
-     * @param p2pCopies      whether the sender's proxy copies over P2P, instead of its device
+     * @param p2pCopies      whether the sender's proxy copies the data over P2P; otherwise the sender's device writes
+     *                       the data
      * @param shmDisabled    value of {@code NCCL_SHM_DISABLE}
      * @param senderCopies   whether the sender's proxy copies over SHM
      * @param receiverCopies whether the receiver's proxy copies over SHM
@@ -225,9 +227,9 @@ record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepN
         private static final long SHARED_CHUNK_BYTES = 128 << 10;
 
         /**
-         * Number of ranks above which slots are shared, unless the user decides. With more ranks than this, shared
-         * slots also take less time, because they stay in the cache. For chunks of less than a few KiB, shared slots
-         * save no time. {@code PoolBench} measures the time; performance.md has figures.
+         * Maximum number of ranks without shared slots, if the user does not decide. With more ranks, shared slots also
+         * take less time, because they stay in the cache. For chunks of less than a few KiB, shared slots save no time.
+         * {@code PoolBench} measures the time; performance.md has figures.
          */
         private static final int SHARING_PEERS = 16;
 

@@ -71,7 +71,7 @@ public final class EngineProvider implements CommunicatorProvider {
         try {
             EngineCommunicator communicator = new EngineCommunicator(parts);
             parts.connectors.await();
-            control.complete(); // a rank must not begin, or even end, before its neighbors are connected
+            control.complete(); // a rank must neither begin nor end before its neighbors are connected
             parts.begin();
             return communicator;
         } catch (RuntimeException | Error thrown) {

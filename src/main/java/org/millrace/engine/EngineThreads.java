@@ -126,8 +126,9 @@ final class EngineThreads implements AutoCloseable {
     }
 
     /**
-     * Counts a connection that was made, before a kernel uses it ({@code change} is 1), or one that was closed (-1). If
-     * the peer of a connection does not wake this rank, a thread must poll the connection.
+     * Adds {@code change} to the counts of connections: 1 for a connection that was made, and -1 for a connection that
+     * was closed. A new connection must be counted before a kernel uses it. If the peer of a connection does not wake
+     * this rank, a thread must poll the connection.
      */
     void count(TransportConnection connection, int change) {
         boolean proxied = !connection.proxies().isEmpty();

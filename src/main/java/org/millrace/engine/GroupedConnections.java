@@ -20,7 +20,7 @@ import org.millrace.transport.EndRequest;
 /**
  * Network connections that several channels share. Each network connection carries the collectives of up to
  * {@value SharedSender#MEMBERS} channels between two ranks, in one direction. Sharing reduces the number of connections
- * that are open and polled. The first of these channels that requests its connection starts the network connection.
+ * that are open and polled. The first request for a connection of one of these channels starts the network connection.
  */
 final class GroupedConnections {
 

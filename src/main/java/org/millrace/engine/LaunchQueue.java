@@ -28,7 +28,7 @@ import org.millrace.operation.OperationGroup;
 /**
  * Queue of the operations that are launched when the outermost group of operations ends. Collectives run first, in the
  * order of their calls. Transfers (sends and receives) follow, in the order of {@link TransferSchedule}. Without a
- * group, operations are launched at once.
+ * group, each operation is launched immediately.
  */
 final class LaunchQueue implements OperationGroup.Part {
 
@@ -55,8 +55,8 @@ final class LaunchQueue implements OperationGroup.Part {
     private @Nullable GroupLaunch prepared;
 
     /**
-     * @param argumentBytes maximum size of a kernel's arguments in bytes, exceeded only if the channels' batches need
-     *                      more
+     * @param argumentBytes maximum size of a kernel's arguments in bytes; ignored if it is too small for one batch of
+     *                      each channel
      * @param check         throws if the communicator has failed or is closed; the launch is then refused
      * @param registrations registered memory; a plan is valid only for the memory registered when it was made
      */
@@ -134,8 +134,9 @@ final class LaunchQueue implements OperationGroup.Part {
             once.collective(planned.work(), planned.function(), planned, asked.send(), asked.receive());
             kernel = new PlannedKernel(who, once.finish(communicator.address(), false), List.of(planned));
             if (!HeapAddress.isOf(asked.send()) && !HeapAddress.isOf(asked.receive())) {
-                // A kernel with an operand on the heap is not kept. Its range of addresses is not used again, and the
-                // kernel would keep the program's array reachable.
+                // A kernel with an operand on the heap is not kept, for two reasons. Each operation has new addresses
+                // for such an operand, so no later operation would equal this operation. The kept kernel would also
+                // keep the program's array reachable.
                 recent.keep(asked, kernel);
             }
         }
@@ -373,11 +374,11 @@ final class LaunchQueue implements OperationGroup.Part {
 
     /**
      * Kernels of the newest operations, to be launched again if the program repeats an operation. Small operations are
-     * kept because the planning of a small operation takes longer than its run. Large collectives are kept as well.
-     * Without its kept kernel, a large collective after small ones would run planning code that is not yet compiled.
-     * For example, a collective of 256 KiB after smaller ones took 150 us instead of 40 us between two processes. Kept
-     * kernels reference their operands. Operands in memory that the garbage collector manages therefore stay allocated
-     * for a few operations longer. Used by one thread at a time.
+     * kept because the planning of a small operation takes longer than its run. Large collectives are kept as well. If
+     * a large collective followed small collectives and were not kept, its planning would run code that is not yet
+     * compiled. For example, a collective of 256 KiB after smaller collectives took 150 us instead of 40 us between two
+     * processes. Kept kernels reference their operands. Operands in memory that the garbage collector manages therefore
+     * stay allocated for a few operations longer. Used by one thread at a time.
      */
     static final class RecentKernels {
 
@@ -431,7 +432,7 @@ final class LaunchQueue implements OperationGroup.Part {
     /**
      * Launch of one communicator's kernels at the end of a group of operations, on one stream. This stream waits for
      * the earlier work of all streams that the operations name. The named streams then wait for this stream. If the
-     * group contains other communicators, this stream is none of the named streams, but a separate stream. On a named
+     * group contains other communicators, this stream is a separate stream and not one of the named streams. On a named
      * stream, one communicator's kernels would wait for another communicator's kernels. On a peer with the opposite
      * order of the communicators, the kernels would wait in the opposite order: a deadlock.
      */
@@ -451,8 +452,8 @@ final class LaunchQueue implements OperationGroup.Part {
          *
          * @param used     streams that the operations name, at least one
          * @param alone    whether the group contains no other communicator
-         * @param captured check that throws an exception if a captured kernel can no longer be launched; null if the
-         *                 streams are not being captured
+         * @param captured check before each launch of a captured kernel, which throws if the launch is no longer
+         *                 possible; null if the streams are not being captured
          */
         GroupLaunch(EmulatedDevice device, PlanLauncher launcher, List<PlannedKernel> plans, List<DeviceStream> used,
                 boolean alone, @Nullable Runnable captured) {

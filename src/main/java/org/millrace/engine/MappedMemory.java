@@ -9,7 +9,7 @@ import org.millrace.net.shm.SharedMemory;
 /** Memory that two processes of one host share. One process creates it, and the other maps it. */
 record MappedMemory(SharedMemory memory) implements CommonMemory {
 
-    /** Source of memory that no process can truncate: sealed files without a name in a directory. */
+    /** Source of memory that no process can truncate: sealed files that have no name in any directory. */
     static final CommonMemory.Source SEALED =
             new CommonMemory.Source(bytes -> new MappedMemory(SharedMemory.createSealed(bytes)),
                     (handle, bytes) -> open(Path.of(""), handle, bytes), true);

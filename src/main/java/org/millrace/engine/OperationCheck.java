@@ -11,14 +11,17 @@ import org.millrace.proxy.spi.ProxyOp;
 
 /**
  * Detects that the two ranks of a direct connection, which has no frames, run different operations. Both sides announce
- * each operation. The later side compares its operation with the record of the earlier side. The check runs once for
- * each operation and not for each step.
+ * each operation. The side that announces later compares its operation with the record of the other side. The check
+ * runs once for each operation and not for each step.
  *
  * <pre>
- *   0        RECORDS                   RECORDS + 1      2 * (RECORDS + 1)   records
- *   | the sender's: record n of its n-th operation, modulo | one without part | the receiver's |
+ *   offset, in records
+ *   0                    operations of the sender with data on this connection: operation n is in record n % RECORDS
+ *   RECORDS              newest operation of the sender without data on this connection ("one without part")
+ *   RECORDS + 1          records of the receiver, in the same layout
+ *   2 * (RECORDS + 1)    end
  *
- *   record:   number from 1, or -1 while it is written | opCount | signature | count   8 bytes each
+ *   record: number of the operation, from 1, or -1 during a write | opCount | signature | count   (8 bytes each)
  * </pre>
  *
  * <p>
@@ -113,16 +116,15 @@ final class OperationCheck {
 
     private void write(long at, long number, ProxyOp op) {
         LONG.setOpaque(mine, at + NUMBER, BEING_WRITTEN);
-        // A reader that has read one of the new fields below does not read the old number afterwards. Pairs with the
-        // load fence in read().
+        // If a reader reads the new value of a field that is stored below, the reader does not read the old number
+        // afterwards. Pairs with the load fence in read().
         VarHandle.storeStoreFence();
         LONG.setOpaque(mine, at + OP_COUNT, op.opCount());
         LONG.setOpaque(mine, at + SIGNATURE, op.signature());
         LONG.setOpaque(mine, at + COUNT, op.count());
         LONG.setRelease(mine, at + NUMBER, number);
-        // Pairs with the full fence that the other side executes at this place of its own announcement. If both sides
-        // announce at the same time, at
-        // least one of them sees the other side's record.
+        // Pairs with the full fence that the other side executes at the same place of its announcement. If both sides
+        // announce at the same time, at least one of them sees the other side's record.
         VarHandle.fullFence();
     }
 

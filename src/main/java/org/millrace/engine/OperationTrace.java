@@ -189,7 +189,7 @@ final class OperationTrace implements AutoCloseable {
             process.unwatch(watcher);
         }
         if (trace != null && trace.isRecorded()) {
-            look(); // records the kernels that have ended since the previous look
+            look(); // records the kernels that have ended since the last call
         }
     }
 }

@@ -24,7 +24,7 @@ sealed interface PlannedOperation {
     /**
      * Share of a connection in an operation.
      *
-     * @param part operation to announce, with the number 0, which each run replaces with its own number
+     * @param part operation to announce. Its number is 0; each run announces a copy with the number of the run
      */
     record Share(Connector<?> connector, ProxyOp part) {
     }
@@ -33,8 +33,8 @@ sealed interface PlannedOperation {
     sealed interface Request {
 
         /**
-         * Returns whether another request would be planned in the same way as this request, with operands in the same
-         * memory.
+         * Returns whether another request is the same operation, with operands in the same memory. The plan of one of
+         * the two requests can then serve both.
          */
         boolean isLike(Request other);
 

@@ -15,7 +15,7 @@ import org.millrace.net.MemoryRegion;
 /** Registered user memory. Decides whether an operation uses memory in place (mode PTR). */
 final class Registrations implements AutoCloseable {
 
-    /** Value instead of a peer's rank if an operation has no peer in a direction. */
+    /** Replaces the peer's rank for a direction in which an operation has no peer. */
     public static final int NO_RANK = -1;
 
     /**

@@ -33,7 +33,7 @@ import org.millrace.transport.TransportEnd;
  *   the receiver copies                          common memory ▶ proxy ▶ its own ▶ receiving device
  * </pre>
  *
- * Where no proxy copies, the sending device may also refer the receiving device to data in the user's memory
+ * If no proxy copies, the sending device may also refer the receiving device to data in the user's memory
  * ({@link DirectMemory}). The receiving device must be able to access this memory. The memory is therefore in the
  * receiver's process, or in the sender's heap, a range of shared memory that the receiver maps.
  *
@@ -250,8 +250,8 @@ final class SharedMemoryEnd implements TransportEnd {
         byte[] handle();
 
         /**
-         * Returns an array, indexed by slot, of the segments of user memory that the receiver reads. The sender stores
-         * these segments in the array. Null if the ends belong to two processes.
+         * Returns an array with one element for each slot. The sender stores the segment of user memory that the
+         * receiver reads for this slot. Returns null if the ends belong to two processes.
          */
         default @Nullable MemorySegment @Nullable [] pointed() {
             return null;

@@ -53,12 +53,13 @@ final class Topology {
      * then shifts the numbers by one rank.
      *
      * <pre>
-     *   8 ranks, tree 0    0───────────4                a number's parent: its lowest set bit cleared, the next one set,
-     *                            2───────────6          or not set if there is no such rank
-     *                         1     3     5     7       tree 1: counted from the other end (even), or one further on (odd)
+     *   8 ranks, tree 0    0───────────4                The parent of number n: clear the lowest set bit of n, and set
+     *                            2───────────6          the next higher bit if a rank has the resulting number.
+     *                         1     3     5     7       Tree 1: rank r has number ranks - 1 - r if ranks is even,
+     *                                                   otherwise number r - 1, and rank 0 has number ranks - 1.
      *
      *   on one host        0─────┬─────┐
-     *                      1     2     3                tree 1: counted from the other end
+     *                      1     2     3                Tree 1: rank r has number ranks - 1 - r.
      *                    4 5 6   7
      * </pre>
      *

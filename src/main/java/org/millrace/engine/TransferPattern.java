@@ -16,7 +16,9 @@ record TransferPattern(int rank, int ranks, Sink sink) {
         void add(boolean sends, MemorySegment buffer, long count, DataType type, int peer);
     }
 
-    /** Sends one part of each rank's elements to each rank. */
+    /**
+     * Exchanges elements between all ranks: part {@code j} of rank {@code i} becomes part {@code i} of rank {@code j}.
+     */
     public void allToAll(MemorySegment send, MemorySegment receive, long count, DataType type) {
         for (int distance = 0; distance < ranks && count > 0; distance++) {
             int to = (rank + distance) % ranks;
@@ -36,7 +38,7 @@ record TransferPattern(int rank, int ranks, Sink sink) {
         }
     }
 
-    /** Sends one part of the root's elements to each rank. */
+    /** Sends part {@code i} of the root's elements to rank {@code i}, for all ranks. */
     public void scatter(MemorySegment send, MemorySegment receive, long count, DataType type, int root) {
         for (int to = 0; rank == root && to < ranks && count > 0; to++) {
             sink.add(true, part(send, to, count, type), count, type, to);

@@ -21,7 +21,8 @@ import org.millrace.transport.TransportEnd;
 
 /**
  * Makes the connections of one rank of one communicator. Each connection uses the first transport that supports it.
- * Both ranks must request the connection, each at any time. No connection waits for another connection.
+ * Both ranks must request the connection; they need not do so at the same time. No connection waits for another
+ * connection.
  *
  * <p>
  * Channel and index identify a connection. Index 0 is for collectives, and index 1 is for sends and receives, as in
@@ -220,8 +221,8 @@ final class TransportConnections implements AutoCloseable {
     record TransportChoice(Transport transport, List<String> refusals) {
 
         /**
-         * Chooses the first transport that can connect the ranks. Both ranks choose alike, because each rank knows both
-         * offers.
+         * Chooses the first transport that can connect the ranks. Both ranks choose the same transport, because each
+         * rank knows both offers.
          *
          * @throws MillraceException if no transport can connect the ranks; the message states the reason for each
          *                           transport

@@ -19,8 +19,8 @@ import org.millrace.transport.PeerInfo;
 import org.millrace.transport.Transport;
 
 /**
- * Creates the transports in order of preference: first transports of other jars (service providers), and then P2P, SHM
- * and NET, as in NCCL.
+ * Creates the transports in the order of preference, as in NCCL: the transports of other jars (service providers), then
+ * P2P, SHM and NET.
  */
 final class Transports {
 

@@ -58,7 +58,7 @@ public record FileName(long id, ProcessIdentity owner, String kind) {
     }
 
     /**
-     * Parses a name; returns null if it is not a name of this format. A name that this method accepts contains no
+     * Parses a name; returns null if the name does not have this format. A name that this method accepts contains no
      * slash.
      */
     public static @Nullable FileName parse(String name) {

@@ -17,8 +17,8 @@ import org.jspecify.annotations.Nullable;
  * @param pid        number of the process
  * @param startTicks start time of the process in clock ticks since the host booted ({@code /proc/pid/stat}, field 22).
  *                   It is 0 if the process saw no {@code /proc} of its own PID namespace
- * @param namespace  PID namespace in which {@code pid} is valid, because each container on a host can have its own; 0
- *                   if the process saw no {@code /proc} of its own PID namespace
+ * @param namespace  PID namespace in which {@code pid} is valid, because containers on one host can have different PID
+ *                   namespaces. It is 0 if the process saw no {@code /proc} of its own PID namespace
  */
 public record ProcessIdentity(long pid, long startTicks, long namespace) {
 

@@ -14,7 +14,7 @@ import org.apache.logging.log4j.Logger;
 /**
  * Deletes files that would otherwise stay forever. These are the files that this process still has when it ends, and
  * files of killed processes. This process may end by SIGTERM, or by an exit that closes nothing. It may also end by
- * Ctrl-C, which a terminal sends to all processes of a run at once.
+ * Ctrl-C, which a terminal sends to all processes of a run at the same time.
  */
 public final class StaleFiles {
 

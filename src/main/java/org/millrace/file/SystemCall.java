@@ -6,7 +6,7 @@ import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 import org.millrace.foreign.CFunction;
 
-/** Linux system calls by their numbers, all linked through the C library's {@code syscall}. */
+/** Linux system calls, each made by its number through the C library's function {@code syscall}. */
 public final class SystemCall {
 
     public static final int MEMFD_CREATE = 0;

@@ -16,7 +16,7 @@ import org.millrace.foreign.CFunction;
  */
 public final class User {
 
-    /** Value of {@link #ID} if the user is unknown. The system assigns it to no user. */
+    /** Value of {@link #ID} if the user is unknown. The system assigns this number to no user. */
     public static final int UNKNOWN = -1;
 
     /** Number of this process's effective user. */
@@ -29,8 +29,8 @@ public final class User {
     private User() {}
 
     /**
-     * Determines the effective user by the C library, or, without native access, by the content of
-     * {@code /proc/self/status}. The owner of that file may be another user: it is root if the process must not be
+     * Returns the effective user from the C library. Without native access, reads the user from the content of {@code
+     * /proc/self/status}. The owner of that file is not sufficient: root owns the file if the process must not be
      * dumped.
      */
     static int effective(boolean nativeAccess) {
@@ -56,7 +56,10 @@ public final class User {
                 .orElse(UNKNOWN);
     }
 
-    /** Returns the number of the user who owns a file; null if the file system has no such numbers. Follows no link. */
+    /**
+     * Returns the number of the user who owns a file; null if the file system has no such numbers. If the file is a
+     * symbolic link, returns the owner of the link.
+     */
     public static @Nullable Integer ownerOf(Path file) throws IOException {
         try {
             return (Integer) Files.getAttribute(file, "unix:" + UID, LinkOption.NOFOLLOW_LINKS);

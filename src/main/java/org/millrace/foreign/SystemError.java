@@ -7,8 +7,9 @@ import java.nio.charset.StandardCharsets;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Error of Linux for which the JDK has no exception class of its own. The JDK passes on only the text of the C library,
- * in the language of the process. So an exception is compared with the C library's text for the error number.
+ * Error of Linux for which the JDK has no separate exception class. The message of the JDK's exception contains the
+ * text of the C library, in the language of the process, but not the error number. The message is therefore compared
+ * with the C library's text for the error number.
  */
 public enum SystemError {
     BROKEN_PIPE(32, "Broken pipe"),
@@ -23,7 +24,7 @@ public enum SystemError {
                 : english;
     }
 
-    @SuppressWarnings("restricted") // safe: the C library ends the text with a zero
+    @SuppressWarnings("restricted") // safe: the C library ends the text with a zero byte
     private static String decode(long address) {
         byte[] bytes = MemorySegment.ofAddress(address)
                 .reinterpret(Integer.MAX_VALUE)

@@ -7,16 +7,17 @@ import java.lang.invoke.VarHandle;
 import java.util.Objects;
 
 /**
- * The accesses of all descriptors of structs. An access has two arguments: a segment, and an offset in bytes. One
- * constant handle therefore serves all fields of a type. Memory that threads poll is accessed by its address, as an
- * offset in {@link #MEMORY}. The owner of such memory stops the threads before it frees the memory.
+ * Handles and addresses for access to memory with the layout of C structs. A call of a handle takes two coordinates: a
+ * segment, and an offset in bytes. One constant handle therefore serves all fields of a type. Memory that threads poll
+ * is accessed by its address, as an offset in {@link #MEMORY}. The owner of such memory stops the threads before it
+ * frees the memory.
  */
 public final class Words {
     public static final VarHandle INT = ValueLayout.JAVA_INT.varHandle();
     public static final VarHandle LONG = ValueLayout.JAVA_LONG.varHandle();
     /**
-     * Plain accesses without the check of the alignment that each access by {@link #LONG} makes. Used for many words in
-     * a row, whose alignment was checked once. A fence orders them.
+     * Handle for plain accesses, without the alignment check that {@link #LONG} makes in each access. Used for many
+     * words in sequence, after one check of their alignment. The caller orders these accesses by a fence.
      */
     public static final VarHandle PLAIN_LONG = ValueLayout.JAVA_LONG_UNALIGNED.varHandle();
 
@@ -65,8 +66,8 @@ public final class Words {
     }
 
     /**
-     * Checks once that a range of a segment can be read, and returns the address of the range. The method does not
-     * check the alignment, because each access checks it at no cost.
+     * Checks once that a range of a segment can be read, and returns the address of the range. Does not check the
+     * alignment, because each access checks the alignment at no cost.
      *
      * @param name name of the data in messages
      * @throws IllegalArgumentException  if the segment is a Java array, which has no address

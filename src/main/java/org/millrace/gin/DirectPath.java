@@ -5,10 +5,10 @@ import org.millrace.abi.gin.GinOp;
 import org.millrace.gin.OutboundFrames.OutboundFrame;
 
 /**
- * Makes puts to, and gets from, those windows of the peer that this rank's device can access directly. This rank's
- * device copies the bytes, and the peer does nothing. Each copy has an entry in {@link OutboundFrames}. The entry keeps
- * its position in that queue until the copy is complete. A frame is sent for the entry only if the copy's descriptor
- * has a signal that this rank cannot increase directly in the peer's memory.
+ * Path for puts and gets if this rank's device can directly access the peer's window. The device copies the bytes, and
+ * the peer does nothing. Each copy has an entry in {@link OutboundFrames}. The entry keeps its position in that queue
+ * until the copy is complete. A frame is sent for the entry only if the copy's descriptor has a signal that this rank
+ * cannot increase directly in the peer's memory.
  */
 final class DirectPath extends Path {
 

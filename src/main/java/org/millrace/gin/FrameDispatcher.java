@@ -47,7 +47,7 @@ final class FrameDispatcher {
         frames = new InboundFrames(rank.options().depth());
     }
 
-    /** Allows the peer, from now on, to stage payloads in a ring. */
+    /** Allows the peer to stage payloads in a ring from now on. */
     void stage(StagingRing.Reader reader) {
         ring = reader;
     }
@@ -83,8 +83,8 @@ final class FrameDispatcher {
     }
 
     /**
-     * Checks a frame, begins its effects, and accepts its payload. Returns false if the frame must wait and be admitted
-     * again later.
+     * Checks a frame, begins its effects, and accepts its payload. Returns false if the frame must wait; the caller
+     * then calls this method again later.
      */
     private boolean admit(FrameHeader header) {
         InboundFrame frame = frames.next();
@@ -128,8 +128,8 @@ final class FrameDispatcher {
     }
 
     /**
-     * Begins to write the bytes of a frame to a window: as its payload, or from the staging ring. Returns false if the
-     * window's memory cannot begin another transfer now.
+     * Begins to write the bytes of a frame to a window. The bytes are the frame's payload, or are in the staging ring.
+     * Returns false if the window's memory cannot begin another transfer now.
      */
     private boolean place(FrameHeader header, InboundFrame frame, Window target, long offset, long bytes) {
         StagingRing.Reader reader = ring;

@@ -28,8 +28,8 @@ final class GetAnswers {
     }
 
     /**
-     * Adds outbound frames with the next bytes of the answers, until no entry of {@code frames} or no staging space is
-     * free. Returns the number of added frames.
+     * Adds outbound frames with the next bytes of the answers. Stops when the answers are complete, {@code frames} is
+     * full, or no staging space is free. Returns the number of added frames.
      */
     int send(OutboundFrames frames, FramePath path) {
         int work = 0;

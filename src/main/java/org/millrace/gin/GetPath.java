@@ -24,7 +24,7 @@ final class GetPath extends Path {
         long offset;
         long missing;
 
-        /** Records that the next bytes of the answer have a destination in the target window. */
+        /** Records that the next {@code bytes} bytes of the answer have a destination in the target window. */
         void advance(long bytes) {
             offset += bytes;
             missing -= bytes;

@@ -18,8 +18,8 @@ import org.millrace.foreign.Words;
 public final class GinAgent implements Agent {
 
     /**
-     * Time that a waiting thread adds to its own patience, because the agent answers only between two passes. After
-     * this time the agent counts as blocked.
+     * Time that a waiting thread adds to its patience, because the agent answers only between two passes. After this
+     * time the agent counts as blocked.
      */
     private static final Duration ANSWER = Duration.ofSeconds(10);
 
@@ -135,10 +135,10 @@ public final class GinAgent implements Agent {
     }
 
     /**
-     * Stops serving a communicator and closes its connections, after the operations in flight are complete or after the
-     * patience. When this method returns, the agent's thread and the network no longer access the communicator's
-     * windows and contexts. After a failure the agent closes the connections itself, but may still serve the contexts,
-     * to release waiting kernels. Only this method ends that service.
+     * Stops serving a communicator and closes its connections. First waits until the operations in flight are complete,
+     * at most for the patience. When this method returns, the agent's thread and the network no longer access the
+     * communicator's windows and contexts. After a failure the agent closes the connections itself, but may still serve
+     * the contexts, to release waiting kernels. Only this method ends that service.
      *
      * @param patience maximum time to wait for the operations in flight
      * @return whether all operations in flight completed
@@ -166,8 +166,8 @@ public final class GinAgent implements Agent {
     }
 
     /**
-     * Waits until a condition is true. The agent's thread evaluates the condition after its passes. Returns false after
-     * the patience, or if the communicator is disconnected before the condition is true.
+     * Waits until a condition is true. The agent's thread evaluates the condition after its passes. Returns false if
+     * the condition is not true within the patience, or if the communicator is disconnected first.
      */
     boolean await(GinCommunicator communicator, BooleanSupplier condition, Duration patience) {
         RequestQueue.Request request = requests.ask(new Wait(communicator, condition, () -> {}, patience));

@@ -5,7 +5,7 @@ import org.millrace.net.check.FrameCheck;
 
 /**
  * The check of the payloads of puts between two ranks. Answers to gets are not checked, because other ranks may write
- * the source of a get meanwhile.
+ * the source of a get during the transfer.
  */
 final class GinCheck extends FrameCheck {
 

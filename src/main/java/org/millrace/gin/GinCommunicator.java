@@ -31,7 +31,8 @@ public final class GinCommunicator {
          * @param what description of the stall and of the oldest operation in flight
          */
         default void stalled(String what) {
-            // Does nothing by default. Threads that wait for an operation detect the stall by their own deadlines.
+            // This default method does nothing, because threads that wait for an operation detect the stall by their
+            // deadlines.
         }
 
         /**
@@ -141,9 +142,9 @@ public final class GinCommunicator {
     }
 
     /**
-     * Returns the lowest context number that begins a range of free numbers.
+     * Returns the first number of the lowest range of free context numbers.
      *
-     * @param count length of the range
+     * @param count length of the range: number of contexts that the caller will add
      */
     public int freeContexts(int count) {
         return rank.contexts().free(count);
@@ -170,8 +171,8 @@ public final class GinCommunicator {
     }
 
     /**
-     * Allows a peer, from now on, to stage the bytes that it sends to this rank in shared memory. Must be called before
-     * the peer calls {@link #stageOut}.
+     * Allows a peer to use shared memory from now on, as a staging ring for the bytes that the peer sends to this rank.
+     * Must be called before the peer calls {@link #stageOut}.
      *
      * @param ring ring in the shared memory. The memory must stay mapped until the agent no longer serves the
      *             communicator
@@ -181,7 +182,7 @@ public final class GinCommunicator {
     }
 
     /**
-     * Stages the bytes that this rank sends to a peer in shared memory, from now on.
+     * Uses shared memory from now on, as a staging ring for the bytes that this rank sends to a peer.
      *
      * @param ring ring in the shared memory. The memory must stay mapped until the agent no longer serves the
      *             communicator
@@ -200,8 +201,9 @@ public final class GinCommunicator {
     }
 
     /**
-     * Publishes progress to the peers on this host, from now on: for each peer, the number of its frames that this rank
-     * has settled. Must be called before the peers learn of the memory.
+     * Publishes progress to the peers on this host from now on. The progress is, for each peer, the number of the
+     * peer's frames that this rank has settled. Must be called before a peer receives the information that it needs to
+     * map the memory.
      *
      * @param memory memory that the peers map
      */
@@ -330,7 +332,7 @@ public final class GinCommunicator {
         return work;
     }
 
-    /** Returns whether no operation to or from any peer is in flight. Agent's thread only. */
+    /** Returns false while an operation to or from a peer is in flight, otherwise true. Agent's thread only. */
     public boolean isDrained() {
         for (GinPeer peer : peers) {
             if (!peer.isDrained()) {

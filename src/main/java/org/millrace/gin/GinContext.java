@@ -9,8 +9,8 @@ import org.millrace.gin.SignalMemory.PeerSignals;
 
 /**
  * One context: a queue for each peer, counters and signals. The agent reads the queues and updates the counters and
- * signals. The code that gives the context to a kernel allocates the memory. The CPU must be able to access all of it.
- * The memory must belong to a scope that stays open until the context is closed.
+ * signals. The code that gives the context to a kernel also allocates the memory of these parts. The CPU must be able
+ * to access all of this memory. The memory must belong to a scope that stays open until the context is closed.
  */
 public final class GinContext {
 

@@ -9,8 +9,8 @@ import org.millrace.trace.ProcessTrace.GinTrace;
 import org.millrace.trace.ProcessTrace;
 
 /**
- * The contexts of one rank of a communicator by number. Also publishes this rank's progress: for each peer, the number
- * of the peer's frames that are settled.
+ * The contexts of one rank of a communicator, indexed by number. Also publishes this rank's progress: for each peer,
+ * the number of the peer's frames that are settled.
  */
 final class GinContexts {
 
@@ -43,9 +43,9 @@ final class GinContexts {
     }
 
     /**
-     * Returns the lowest context number that begins a range of free numbers.
+     * Returns the first number of the lowest range of free context numbers.
      *
-     * @param count length of the range
+     * @param count length of the range: number of contexts that the caller will add
      */
     public int free(int count) {
         @Nullable

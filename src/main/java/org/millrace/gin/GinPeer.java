@@ -36,14 +36,14 @@ abstract class GinPeer {
      * Returns the GIN path of a descriptor; null if the descriptor needs no operation at the peer. Called once for each
      * descriptor.
      *
-     * @param drain queue whose current descriptor it is
+     * @param drain queue of the descriptor; the descriptor is the current descriptor of this queue
      */
     abstract @Nullable Path choose(QueueDrain drain);
 
     /** Publishes to the peer how many of its frames are settled. Does nothing if the peer sends no frames. */
     public abstract void publishSettled();
 
-    /** Returns whether no descriptor and no frame to or from this peer is in flight or waits. */
+    /** Returns false while a descriptor or a frame to or from this peer waits or is in flight, otherwise true. */
     public abstract boolean isDrained();
 
     /**

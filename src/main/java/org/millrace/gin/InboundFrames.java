@@ -35,7 +35,7 @@ final class InboundFrames {
         return added == settled;
     }
 
-    /** Returns the object for the frame that the next call of {@link #add} adds, cleared. */
+    /** Clears and returns the object for the frame that the next call of {@link #add} adds. */
     InboundFrame next() {
         InboundFrame next = at(added);
         next.clear();
@@ -109,8 +109,8 @@ final class InboundFrames {
     }
 
     /**
-     * Abandons all frames, because the connection is closed. Includes frame objects that were not added: a failure may
-     * have occurred after the start of a transfer and before {@link #add}.
+     * Abandons all frames, because the connection is closed. Also abandons frame objects that were not added, because a
+     * failure may have occurred between the start of a transfer and {@link #add}.
      */
     void abandon() {
         for (InboundFrame frame : ring) {
@@ -137,7 +137,7 @@ final class InboundFrames {
         private long signalOffset;
         /** Whether an add to a window is the frame's only effect. */
         private boolean adds;
-        /** If this frame completes a descriptor when the frame is settled: the descriptor's queue; otherwise null. */
+        /** Queue of the descriptor that is complete when this frame is settled; null if there is no such descriptor. */
         private @Nullable PeerQueue queue;
         private int index;
         /**

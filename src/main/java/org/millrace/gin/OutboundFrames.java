@@ -7,9 +7,9 @@ import org.millrace.net.FrameSender;
 
 /**
  * The entries in flight to one peer, oldest first. An entry is a frame, or a copy that takes the position of a frame.
- * Entries are offered to the network in this order, however long each takes to become readable. An entry without data
- * for the peer is completed without a frame. The same applies to an entry with only a signal that this rank can
- * increase directly in the peer's memory.
+ * Entries are offered to the network in this order, even if a later entry becomes readable first. An entry without data
+ * for the peer is completed without a frame. An entry with only a signal also needs no frame if this rank can increase
+ * the signal directly in the peer's memory.
  */
 final class OutboundFrames {
 
@@ -57,7 +57,7 @@ final class OutboundFrames {
         return added > Math.max(sent, 1);
     }
 
-    /** Returns the object for the entry that the next call of {@link #add} adds, cleared. */
+    /** Clears and returns the object for the entry that the next call of {@link #add} adds. */
     OutboundFrame next() {
         OutboundFrame next = at(added);
         next.clear();
@@ -107,7 +107,7 @@ final class OutboundFrames {
             publish(); // Flushes and full queues need not wait for the sender's writes.
             work += sender.progress();
         } finally {
-            // Also runs if sender.progress() throws, because the sender may have sent frames before.
+            // Also runs if sender.progress() throws, because the sender may have sent frames before the exception.
             work += complete();
         }
         return work;
@@ -160,8 +160,8 @@ final class OutboundFrames {
     }
 
     /**
-     * Abandons all entries, because the connection is closed. Includes objects that were not added: a failure may have
-     * occurred after the start of a transfer and before {@link #add}.
+     * Abandons all entries, because the connection is closed. Also abandons objects that were not added, because a
+     * failure may have occurred between the start of a transfer and {@link #add}.
      */
     void abandon() {
         for (OutboundFrame frame : ring) {
@@ -203,13 +203,13 @@ final class OutboundFrames {
          */
         private long number;
         /**
-         * Order between the paths of the entry's queue, if a frame would transfer at most a signal; null if the frame
-         * transfers bytes and must be sent.
+         * Order between the paths of the entry's queue; null if the entry needs a frame because the frame transfers
+         * bytes. If not null, a frame would transfer at most a signal.
          */
         private @Nullable PathOrder order;
         /**
-         * If this entry completes a descriptor when the entry no longer needs the source: the descriptor's queue;
-         * otherwise null.
+         * Queue of the descriptor that is complete when this entry no longer needs the source; null if there is no such
+         * descriptor.
          */
         private @Nullable PeerQueue queue;
         private int index;
@@ -254,8 +254,8 @@ final class OutboundFrames {
         }
 
         /**
-         * Returns whether the entry needs no frame. If a signal is its only content, tries to increase the signal
-         * directly in the peer's memory.
+         * Returns whether the entry needs no frame. If a signal is the entry's only content, tries to increase the
+         * signal directly in the peer's memory.
          *
          * @param frames number of frames that were offered before this entry
          */
@@ -306,7 +306,10 @@ final class OutboundFrames {
             }
         }
 
-        /** Returns the queue of the descriptor that this entry completes, once; null if it completes none. */
+        /**
+         * Returns the queue of the descriptor that this entry completes, and forgets the queue. Returns null if the
+         * entry completes no descriptor.
+         */
         private @Nullable PeerQueue takeCompleted() {
             PeerQueue of = queue;
             queue = null;

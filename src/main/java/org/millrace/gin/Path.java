@@ -15,8 +15,8 @@ abstract class Path {
     }
 
     /**
-     * Moves the current descriptor of a queue, part by part, until the descriptor is finished or no part can be moved
-     * now. In the second case the next call continues with the next part. Returns the number of moved parts.
+     * Moves parts of a queue's current descriptor, until the descriptor is finished or the next part cannot be moved
+     * now. The next call then continues with that part. Returns the number of moved parts.
      */
     final int move(QueueDrain drain) {
         int parts = 0;
@@ -42,7 +42,10 @@ abstract class Path {
         return source(drain, descriptor, descriptor.size);
     }
 
-    /** Returns the window of a descriptor's source, after a check that the window contains a number of bytes there. */
+    /**
+     * Returns the window of a descriptor's source. Checks that the window contains {@code bytes} bytes from the source
+     * on.
+     */
     final Window source(QueueDrain drain, GinDescriptor descriptor, long bytes) {
         return window(drain, drain.source(), descriptor.sourceHandle, descriptor.sourceOffset, bytes);
     }

@@ -10,17 +10,17 @@ import org.millrace.net.FrameHeader;
  * keeps this order among its own operations. However, operations of different paths take effect at different times. A
  * frame takes effect when the peer settles it, that is, has completed the writes and the signal of the frame. A copy
  * may take effect as soon as it is begun. A signal that this rank increases directly in the peer's memory takes effect
- * at once. Three rules therefore apply between operations of different paths:
+ * immediately. Three rules therefore apply between operations of different paths:
  *
  * <pre>
  *   first        then         rule
  *   copy         frame        The copy has an entry in {@link OutboundFrames}, which sends no later frame before the
  *                             copy is complete.
- *   frame        copy         The copy begins after the peer has reported that the frame is settled. It does not wait for
- *                             a frame that writes other bytes. A small copy in a strict window, however, waits for
- *                             all frames that write bytes: {@link #isCopyInTurn}. If this rank cannot read the peer's
- *                             reports, the queue makes no copies after its first frame that writes to a window:
- *                             {@link #canCopy}.
+ *   frame        copy         The copy begins after the peer has reported that the frame is settled. A frame that
+ *                             writes other bytes does not delay the copy. A small copy in a strict window, however,
+ *                             waits for all frames that write bytes: {@link #isCopyInTurn}. If this rank cannot read
+ *                             the peer's reports, the queue makes no copies after its first frame that writes to a
+ *                             window: {@link #canCopy}.
  *   copy, frame  signal       If the peer has settled all frames that this rank has sent, this rank increases the
  *                             signal directly. Otherwise a frame contains the signal: {@link #signal}.
  * </pre>
@@ -139,18 +139,19 @@ final class PathOrder {
     }
 
     /**
-     * Returns whether this rank can detect when the queue's next copy may begin, now or later. Otherwise the bytes must
-     * be sent in frames.
+     * Returns whether this rank can detect that the queue's next copy may begin. Otherwise the bytes must be sent in
+     * frames.
      */
     boolean canCopy() {
         return writes.last == 0 && adds.last == 0 || near != null;
     }
 
     /**
-     * Returns whether a copy may begin that accesses the given bytes of the peer's window. It may begin if the earlier
-     * frames have taken effect or write other bytes.
+     * Returns whether a copy that accesses the given bytes of the peer's window may begin. The copy may begin if each
+     * earlier frame has taken effect or writes other bytes.
      *
-     * @param ordered whether the copy must wait for all earlier frames that write bytes, even other bytes than the copy
+     * @param ordered whether the copy must also wait for earlier frames that write other bytes. Frames that only add to
+     *                a signal are an exception
      */
     boolean isCopyInTurn(OutboundFrames frames, long window, long offset, long bytes, boolean ordered) {
         return (writes.areOver(frames) || !ordered && writes.areElsewhere(window, offset, bytes))

@@ -46,13 +46,13 @@ final class PeerConnection extends GinPeer {
         frames.add();
     }
 
-    /** Allows the peer, from now on, to stage the bytes that it sends in a ring. */
+    /** Allows the peer to use a staging ring from now on, for the bytes that the peer sends. */
     public void stageIn(StagingRing ring) {
         inbound.stage(new StagingRing.Reader(ring));
     }
 
     /**
-     * Stages the bytes that this rank sends to the peer in a ring, from now on. The peer must have called
+     * Uses a staging ring from now on, for the bytes that this rank sends to the peer. The peer must have called
      * {@link #stageIn} before.
      */
     public void stageOut(StagingRing ring) {

@@ -101,7 +101,7 @@ final class PeerQueue {
         return seen++;
     }
 
-    /** Completes a descriptor as {@link #count} does, and publishes this. */
+    /** Completes a descriptor as {@link #count} does, and publishes the completion. */
     public void complete(int index) {
         count(index);
         publish();
@@ -109,7 +109,7 @@ final class PeerQueue {
 
     /**
      * Records that a descriptor is complete, because its local memory is no longer needed. Increments the descriptor's
-     * counter. A call of {@link #publish} must follow, after this descriptor or after several.
+     * counter. The caller must call {@link #publish} afterwards; one call can publish several descriptors.
      */
     void count(int index) {
         int slot = index & mask;

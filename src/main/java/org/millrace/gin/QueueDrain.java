@@ -14,8 +14,8 @@ final class QueueDrain {
     /** Path of the current descriptor; null if no descriptor is current. */
     private @Nullable Path path;
     /**
-     * This rank's objects of the windows that the current descriptor names; null if there is no such window. Found
-     * again by each call of {@link #drain}, because a window may be closed between two passes.
+     * This rank's objects for the windows that the current descriptor names; null for a window that does not exist.
+     * Each call of {@link #drain} looks the windows up again, because a window may be closed between two passes.
      */
     private @Nullable Window source;
     private @Nullable Window target;

@@ -30,9 +30,9 @@ final class QueueWatch {
     private static final int SORTING = 256;
 
     /**
-     * Bounds of the number of parts that a pass moves from one queue. The maximum applies to a single busy queue. With
-     * many busy queues the number is small, so that parts of different queues alternate. Copies of different queues can
-     * overlap, whereas copies of one queue often must be made one after another.
+     * Bounds of the number of parts that a pass moves from one queue. The maximum applies if only one queue is busy.
+     * With more busy queues the number of parts decreases to the minimum, so that parts of different queues alternate.
+     * Copies of different queues can overlap, whereas copies of one queue often must be made one after another.
      */
     private static final int MAX_PARTS = 256;
     private static final int MIN_PARTS = 4;

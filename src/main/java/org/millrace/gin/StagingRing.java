@@ -49,8 +49,9 @@ public final class StagingRing {
     /**
      * Creates a view of a ring, for the sender or the receiver.
      *
-     * @param memory memory of {@link #bytes} bytes, of the global scope. Its first word is the initial position, for
-     *               example zero. Any value is possible if sender and receiver start with the same value.
+     * @param memory memory of the global scope, with {@link #bytes} bytes. The first word of the memory contains the
+     *               initial position, which can be any value, for example zero. Sender and receiver must see the same
+     *               initial value.
      * @param device address of the memory for this process's device; the address of the memory itself if the device is
      *               the host
      * @throws IllegalArgumentException if the memory does not have the size of a ring

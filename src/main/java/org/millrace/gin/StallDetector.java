@@ -29,7 +29,8 @@ final class StallDetector {
     }
 
     /**
-     * Ends a pass. Returns true if no pass has had work for the configured time, and at most once in that time.
+     * Ends a pass. Returns true if no pass has had work for the configured time. While there is no work, returns true
+     * at most once in each period of that length.
      *
      * @param work amount of work of the pass
      */

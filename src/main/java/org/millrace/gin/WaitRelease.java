@@ -2,8 +2,8 @@ package org.millrace.gin;
 
 /**
  * Ends the waits of kernels after their communicator has failed. A kernel may wait for a free slot in a queue, for a
- * flush, or for a signal. After a failure none of these waits ends by itself, and NCCL has no flag that a program's
- * kernel could poll. This class detects whether a kernel has posted descriptors that will not be carried out. After
+ * flush, or for a signal. After a failure, these waits would not end, and NCCL has no flag that a program's kernel
+ * could poll. This class detects whether a kernel has posted descriptors that will not be carried out. After
  * {@link #release} it ends the waits, as NCCL's abort flag ends the waits of NCCL's own kernels. A kernel's wait then
  * returns although its condition is not met.
  *

@@ -58,8 +58,8 @@ public final class Window {
     }
 
     /**
-     * Begins a transfer as {@link WindowMemory#openRead} does. This method and the following ones count the begun
-     * transfer as a use of the memory, until it ends.
+     * Begins a transfer as {@link WindowMemory#openRead} does. This method and the following methods count the begun
+     * transfer as a use of the memory until the transfer ends.
      */
     public boolean openRead(WindowTransfer transfer, long offset, long bytes) {
         return count(transfer, memory.openRead(transfer, offset, bytes));
@@ -113,7 +113,7 @@ public final class Window {
         open--;
     }
 
-    /** Returns whether no transfer uses the memory, and none is expected. Agent's thread only. */
+    /** Returns whether no transfer uses the memory, and no later transfer has a {@link #hold}. Agent's thread only. */
     public boolean isIdle() {
         return open == 0;
     }

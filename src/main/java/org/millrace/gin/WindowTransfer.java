@@ -92,7 +92,7 @@ public final class WindowTransfer {
 
     /**
      * Stores the bytes of an inline value at the location of the payload. A value of 4 or 8 bytes is stored in one
-     * access if its address is aligned, because kernels may poll it.
+     * access if its address is aligned, because kernels may poll the value.
      */
     public void storeInline(long value) {
         MemorySegment place = region.segment();

@@ -5,8 +5,9 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The windows of a communicator by handle. The first registered window has the handle 1, the next one 2. A handle is
- * never reused. The size of the table is proportional to the number of open windows.
+ * The windows of a communicator, found by their handles. The first registered window has the handle 1, and the second
+ * window has the handle 2. A handle is never reused. The size of the table is proportional to the number of open
+ * windows.
  */
 final class Windows {
 

@@ -59,8 +59,8 @@ final class GpuCommunicator implements Communicator, CallerCheck.Checked {
     private final LaunchCounts launched;
     /**
      * Whether {@link #launched} counts all operations. The value becomes false when the first plan is recorded, because
-     * the operations of a repeated graph are not counted. This rank then does not send its counts when it closes. Its
-     * own count, which is then too low, does not make this rank fail.
+     * the operations of a repeated graph are not counted. If the value is false, this rank does not send its counts
+     * when it closes. This rank's count is then too low, but the low count does not make this rank fail.
      */
     private volatile boolean counts = true;
     private final AtomicBoolean closed = new AtomicBoolean();
@@ -304,7 +304,7 @@ final class GpuCommunicator implements Communicator, CallerCheck.Checked {
     }
 
     /**
-     * Returns the first failure of the communicator, without a query of NCCL. {@link NcclWatch} polls NCCL's own error.
+     * Returns the first failure of the communicator, without querying NCCL. {@link NcclWatch} polls NCCL's own error.
      */
     @Override
     public Optional<MillraceException> asyncError() {
@@ -333,8 +333,8 @@ final class GpuCommunicator implements Communicator, CallerCheck.Checked {
                 failure.fail(new AbortedException(what, rank(), CommunicatorException.NO_RANK, null, null));
                 givenUp = new DeadlineException(what, rank(), CommunicatorException.NO_RANK, null, null);
             }
-            // This rank waits, so that all ranks leave together. If it left at once, slower peers could not distinguish
-            // it from a lost rank.
+            // This rank waits, so that all ranks leave together. If this rank left immediately, slower peers could not
+            // distinguish this rank from a lost rank.
             MillraceException alone = failure.get() != null ? null : member.control().leaveTogether(patience, begun);
             if (alone instanceof DeadlineException late) {
                 givenUp = late;

@@ -86,7 +86,7 @@ public final class BundledLibrary {
     }
 
     /**
-     * Passes a file that contains the library to a function of the caller. The function must load the library, because
+     * Calls a function of the caller with a file that contains the library. The function must load the library, because
      * this method may delete the file afterwards. A loaded library does not need its file.
      */
     public static <T> T load(Function<Path, T> loader) {

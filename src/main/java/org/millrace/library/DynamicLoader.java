@@ -15,7 +15,7 @@ import org.millrace.foreign.CFunction;
 public final class DynamicLoader {
 
     /**
-     * Flag that resolves every symbol at once, so that a missing dependency causes an error in {@link #open} instead of
+     * Flag that resolves every symbol immediately. A missing dependency then causes an error in {@link #open}, and not
      * a crash later.
      */
     private static final int RTLD_NOW = 2;

@@ -22,16 +22,16 @@ import org.millrace.config.Setting;
  * The generated classes hold one {@code static final} method handle per function. The compiler inlines only this kind
  * of handle (6 ns per call; 30 ns through a handle in a field). At the first call of a function, the generated class
  * looks up the function in the libraries of the class loader. Every candidate file is therefore first opened and
- * checked with {@code dlopen}, and an unusable one is closed again. Only the chosen file is passed to
- * {@link System#load}, which registers the library with the class loader. A class loader can thus have only one library
- * of a kind, and a request for a second one is an error. The library is never unloaded, because it has threads.
+ * checked with {@code dlopen}. An unusable file is closed again. Only the chosen file is passed to {@link System#load},
+ * which registers the library with the class loader. A class loader can therefore have only one library of each kind,
+ * and a request for a second library of this kind is an error. The library is never unloaded, because it has threads.
  */
 public final class NativeLibrary {
 
     private static final Map<String, NativeLibrary> LOADED = new HashMap<>();
 
     /**
-     * Thrown if no file of the requested library was found. (A broken file causes another exception.) The message
+     * Thrown if no file of the requested library was found. A broken file causes a different exception. The message
      * states the places that were searched.
      */
     static final class NotFoundException extends MillraceException {

@@ -356,8 +356,9 @@ public final class NcclCommunicator implements AutoCloseable {
      * Creates a reduction that sums the elements of all ranks after it has multiplied this rank's elements by a scalar.
      *
      * @param scalar   factor of this rank: memory with one element of the type
-     * @param onDevice true if the scalar is in device memory; operations read it while they run, so it must stay valid
-     *                 until they are complete. False if the scalar is in host memory; this call reads it.
+     * @param onDevice true if the scalar is in device memory. Operations read the scalar while they run, so the scalar
+     *                 must stay valid until these operations are complete. False if the scalar is in host memory; this
+     *                 call reads the scalar.
      */
     public NcclReduction scaledSum(MemorySegment scalar, DataType type, boolean onDevice) {
         return NcclReduction.of(this, scalar, type, onDevice);

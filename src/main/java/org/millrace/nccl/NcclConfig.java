@@ -28,8 +28,8 @@ public final class NcclConfig {
      */
     public enum Option {
         /**
-         * 1: a call returns after it is complete; 0: a call returns at once, and {@link NcclCommunicator#awaitReady}
-         * waits for its completion. Since NCCL 2.14.
+         * 1: a call returns after it is complete; 0: a call returns immediately, and
+         * {@link NcclCommunicator#awaitReady} waits for its completion. Since NCCL 2.14.
          */
         BLOCKING(21400),
         /** Number of thread blocks in a cluster, 0 to 8. Since NCCL 2.17. */
@@ -103,7 +103,7 @@ public final class NcclConfig {
     /**
      * {@return a copy with {@link Option#BLOCKING} set}
      *
-     * @param blocking false if calls return at once; {@link NcclCommunicator#awaitReady} then waits for their
+     * @param blocking false if calls return immediately; {@link NcclCommunicator#awaitReady} then waits for their
      *                 completion, with a deadline
      */
     public NcclConfig withBlocking(boolean blocking) {

@@ -6,8 +6,8 @@ import org.millrace.ffi.nccl.ncclSimInfo_t;
 import org.millrace.ffi.nccl.nccl_h;
 
 /**
- * A group of calls that NCCL issues as one. A thread that calls NCCL for several ranks needs a group, and so do sends
- * and receives that depend on each other. A group belongs to the thread that opened it. Groups can be nested. The end
+ * A group of calls that NCCL issues together. A group is necessary if a thread calls NCCL for several ranks, or if
+ * sends and receives depend on each other. A group belongs to the thread that opened it. Groups can be nested. The end
  * of the outermost group issues all calls.
  *
  * <p>

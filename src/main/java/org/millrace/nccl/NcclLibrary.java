@@ -177,7 +177,7 @@ public final class NcclLibrary {
 
     /**
      * Joins a communicator as a new rank, while the existing ranks call {@link NcclCommunicator#grow}. Several ranks
-     * can join at once. Requires NCCL 2.29.
+     * can join at the same time. Requires NCCL 2.29.
      *
      * @param id   id that one of the existing ranks created with {@link NcclCommunicator#newUniqueId}
      * @param size number of ranks of the new communicator
@@ -208,7 +208,7 @@ public final class NcclLibrary {
     }
 
     /**
-     * Creates a communicator with all its ranks in this process, one for each device.
+     * Creates a communicator with all its ranks in this process, one rank for each device.
      *
      * @return the ends of all ranks, in the order of the devices
      */
@@ -232,7 +232,7 @@ public final class NcclLibrary {
         }
     }
 
-    /** Opens a group. NCCL issues the calls of this thread as one when the group is closed. */
+    /** Opens a group. NCCL issues the group's calls of this thread together when the group is closed. */
     public NcclGroup group() {
         return new NcclGroup(this);
     }

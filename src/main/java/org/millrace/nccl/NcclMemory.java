@@ -17,7 +17,7 @@ public final class NcclMemory {
         /** Memory that NCCL can free and allocate again. */
         SUSPENDABLE,
         /**
-         * Not a size, but the state of the suspendable memory: 1 from {@link NcclMemory#suspend} until
+         * State of the suspendable memory instead of a size: 1 from {@link NcclMemory#suspend} until
          * {@link NcclMemory#resume}, otherwise 0.
          */
         SUSPENDED,

@@ -33,7 +33,7 @@ public enum NcclResult {
                     + " this communicator"),
     /** The call is not complete yet. This result is no error. */
     IN_PROGRESS("ncclInProgress", "Wait for the communicator before the next call on it"),
-    /** An event did not occur within NCCL's time limit; 2.30. */
+    /** An event did not occur within NCCL's time limit. Since NCCL 2.30. */
     TIMEOUT("ncclTimeout", "NCCL timed out: look for the rank that is missing or stalled, and abort this communicator");
 
     private static final NcclResult[] BY_CODE = values();

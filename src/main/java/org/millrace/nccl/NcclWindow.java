@@ -63,7 +63,8 @@ public final class NcclWindow implements AutoCloseable {
 
     /**
      * {@return the {@code ncclWindow_t} for kernels that use NCCL's device functions; 0 if NCCL has no windows on this
-     * machine. Also 0 until the registration is complete, in a group or with a non-blocking communicator}
+     * machine. In a group, or with a non-blocking communicator, the result is also 0 until the registration is
+     * complete}
      */
     public long address() {
         return slot.get(ValueLayout.ADDRESS, 0).address();

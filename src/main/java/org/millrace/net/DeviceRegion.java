@@ -5,8 +5,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Device memory that the processor neither reads nor writes, with the copies that move its content. A network transfers
- * payloads to and from it directly where {@link FrameSender#sendsFrom} and {@link FrameReceiver#isOnDevice} allow this.
- * Elsewhere payloads are staged in host memory ({@code org.millrace.net.connection}).
+ * payloads directly to and from this memory if {@link FrameSender#sendsFrom} and {@link FrameReceiver#isOnDevice} allow
+ * this. Otherwise payloads are staged in host memory ({@code org.millrace.net.connection}).
  *
  * <p>
  * The thread that serves the connection uses the region. Another thread calls {@link #close}, after the serving thread
@@ -59,7 +59,7 @@ public interface DeviceRegion extends MemoryRegion {
     record Ticket(int descriptor, long allocated, long offset) {
     }
 
-    /** Copies that a device executes in their order. Used by one thread at a time. */
+    /** Copies that a device executes in the order in which they begin. Used by one thread at a time. */
     interface Copies {
 
         /**

@@ -30,7 +30,8 @@ public interface FrameEnd extends AutoCloseable {
      * @param lostPeer description of the lost process: the result of {@link #peer} of the connection to that process
      */
     default void blame(String lostPeer) {
-        // By default, the peer learns only that this process ended the connection, and not which process was lost.
+        // This default method does nothing. The peer then learns that this process ended the connection, but not the
+        // name of the lost process.
     }
 
     /**

@@ -58,11 +58,11 @@ public interface FrameReceiver extends FrameEnd {
     long framesCompleted();
 
     /**
-     * {@return whether this receiver stores payloads of at most a given length in whole 8-byte words, in any order} The
-     * destination and the length of the payload must be multiples of 8. A thread that polls the destination then never
-     * sees half a word.
+     * {@return whether this receiver stores a payload of at most {@code bytes} bytes in whole 8-byte words} The order
+     * of the words is not specified. The destination and the length of the payload must be multiples of 8. A thread
+     * that polls the destination then never sees half a word.
      *
-     * @param bytes length of the longest payload that the caller needs stored in this way
+     * @param bytes length of the longest payload for which the caller needs this guarantee
      */
     default boolean storesWholeWords(long bytes) {
         return false;

@@ -52,7 +52,8 @@ public interface FrameSender extends FrameEnd {
      * @throws ConnectionException if the connection is lost
      */
     default void settle() {
-        // By default, a sender completes frames as soon as it can, for instance because it copies every payload.
+        // This default method does nothing. It is for a sender that completes frames as soon as it can, for instance
+        // because it copies every payload.
     }
 
     /**
@@ -78,7 +79,7 @@ public interface FrameSender extends FrameEnd {
         int rails();
 
         /**
-         * Resets the streams of one rail at once. The reset has the effect of a pulled cable or a failed card. The
+         * Resets all streams of one rail immediately. The reset has the effect of a pulled cable or a failed card. The
          * connection detects the loss when it next makes progress.
          *
          * @param rail 0 to {@code rails() - 1}; the call has no effect on a rail that is lost already, or if the

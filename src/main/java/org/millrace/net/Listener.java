@@ -52,10 +52,11 @@ public interface Listener extends AutoCloseable {
      * queue, peers wait behind clients that are not peers.
      */
     default void attend() {
-        // Most listeners are polled all the time, so they admit clients without this call.
+        // This default method does nothing, because most listeners are polled continuously and then admit clients
+        // without this call.
     }
 
-    /** {@return number of refused clients so far} Every refused client counts, even if it is no peer. */
+    /** {@return number of refused clients so far} Every refused client counts, even a client that is not a peer. */
     default long dropped() {
         return 0;
     }

@@ -1,6 +1,6 @@
 package org.millrace.net;
 
-/** The peer ended the connection because it had lost another process that its work depends on. */
+/** The peer ended the connection because the peer had lost another process, on which the peer's work depends. */
 public class LostPeerException extends ConnectionException {
 
     private static final long serialVersionUID = 1L;

@@ -21,7 +21,8 @@ public interface MemoryRegion extends AutoCloseable {
      * @param bytes  length of the payload
      */
     default void flush(long offset, long bytes) {
-        // By default, the memory is host memory: every reader, also a device, already sees the network's writes.
+        // This default method does nothing, because it is for host memory: every reader, including a device, already
+        // sees the network's writes.
     }
 
     /** Releases the network's resources for this memory. No frame in flight may use the memory. */

@@ -42,7 +42,7 @@ public final class HeapAddress {
 
     /**
      * {@return a new address range for memory on the heap} The memory stays reachable until {@link #release}, or as
-     * long as the range.
+     * long as the range is reachable.
      */
     @SuppressWarnings("restricted") // no access: the segment only represents addresses
     public static MemorySegment of(MemorySegment memory) {
@@ -74,8 +74,8 @@ public final class HeapAddress {
 
     /**
      * Releases the memory of a range after its operation, so that the collector can free the memory. Without the
-     * release, the memory would stay reachable until the collector's cleaner has handled the range, which can be too
-     * late for the next array of the program. Does nothing for other segments.
+     * release, the memory would stay reachable until the collector's cleaner has handled the range. That time can be
+     * too late for the next array of the program. Does nothing for other segments.
      */
     public static void release(@Nullable MemorySegment range) {
         if (isOf(range)) {

@@ -97,8 +97,8 @@ public final class OperationGroup {
      * thread's open group.
      *
      * @param owner  owner of the part that the operations belong to
-     * @param action receives the reason why that part could not be launched, or null. If several communicators share
-     *               the part, the operations of all of them fail
+     * @param action receives the reason why that part could not be launched; null if the part was launched. If several
+     *               communicators share the part, the operations of all of them fail
      */
     public static void afterwards(Object owner, Consumer<@Nullable Throwable> action) {
         OperationGroup group = OPEN.get();
@@ -169,7 +169,7 @@ public final class OperationGroup {
             if (left.isEmpty()) {
                 break;
             }
-            // While the thread's interrupt status is set, each call of parkNanos returns at once. The status is
+            // While the thread's interrupt status is set, each call of parkNanos returns immediately. The status is
             // therefore cleared here, and restored after the loop.
             interrupted |= Thread.interrupted();
             LockSupport.parkNanos(WAIT_NANOS);

@@ -32,7 +32,7 @@ final class GinTraining {
     private static final int TABLE_VERSION = 11;
     private static final long HANDLE_BYTES = 128;
 
-    /** Time limit of each wait. It is long, because the machine may be busy. */
+    /** Time limit of each wait. The limit is long, because the machine may be busy. */
     private static final Duration DEADLINE = Duration.ofSeconds(60);
 
     private static final Arena ARENA = Arena.global();

@@ -67,7 +67,7 @@ final class NetPlugin {
     /** Communicators that NCCL has begun to initialize, by their hash, until {@link #bootstrapped}. */
     private final Map<Long, JoinTrace> beginning = new ConcurrentHashMap<>();
 
-    /** Newest refusal that each library was warned of. Guarded by this object's lock. */
+    /** Newest refusal that was logged as a warning for each library. Guarded by this object's lock. */
     private final Map<CallingLibrary, String> warned = new HashMap<>();
 
     /** State of one NCCL library of this process while the library has communicators. */
@@ -217,7 +217,8 @@ final class NetPlugin {
      * Initializes a communicator.
      *
      * @param warnLevel number of the log level WARN in the calling NCCL
-     * @param library   address at which the calling NCCL is mapped; distinguishes the NCCLs of this process
+     * @param library   address at which the calling NCCL is mapped; the address distinguishes the NCCL libraries of
+     *                  this process
      * @param nccl      version and vendor of the calling NCCL
      */
     public void init(int version, long context, long communicator, long logger, int warnLevel, long library,
@@ -409,7 +410,8 @@ final class NetPlugin {
         Session in = listening.of.in;
         checkDeviceHandle(in, deviceHandle, onStack != 0);
         FrameReceiver receiver;
-        // Several threads of NCCL may call at once, so a lock guards the check and the change of `accepted`.
+        // Several threads of NCCL may call this method at the same time. A lock therefore guards the check and the
+        // change of `accepted`.
         synchronized (listening.accepted) {
             if (listening.accepted.get()) {
                 throw new IllegalArgumentException("a connection was accepted from this listener before ("
@@ -453,8 +455,8 @@ final class NetPlugin {
 
     /** Writes the handle of a connection at the address {@code connection}, or 0 if NCCL must call again. */
     private void finish(DataPath.@Nullable Connection made, long connection, long deviceHandle) {
-        // A null handle is not written: the address may belong to another structure, see {@link #checkDeviceHandle}.
-        // For kernels that unpack, the address holds the address of NCCL's own handle until the connection exists.
+        // A null handle is not written: the address may belong to another structure, see {@link #checkDeviceHandle}. If
+        // a kernel unpacks, the address contains the address of NCCL's own handle until the connection exists.
         if (deviceHandle != 0 && made != null && made.deviceHandle() != 0) {
             NativeMemory.putLong(deviceHandle, made.deviceHandle());
         }

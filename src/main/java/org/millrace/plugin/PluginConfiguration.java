@@ -108,9 +108,9 @@ public record PluginConfiguration(CallingLibrary nccl, boolean takeover, ProxyTh
 
     /**
      * Number of channels, and so of rings, that NCCL creates. The user's setting has priority. Without a setting NCCL
-     * would choose two, by the speed of a network card. One core can copy the data of two rings. With more rings, more
-     * threads can move the data of large operations, see {@code TunerChoices}. The number is equal on all ranks,
-     * because ranks with different numbers would wait for missing rings.
+     * would choose two channels, because it derives the number from the speed of a network card. One core can copy the
+     * data of two rings. With more rings, more threads can move the data of large operations, see {@code TunerChoices}.
+     * The number is equal on all ranks, because ranks with different numbers would wait for missing rings.
      */
     private static final String CHANNELS = "8";
     private static final List<String> CHANNEL_BOUNDS =
@@ -157,8 +157,8 @@ public record PluginConfiguration(CallingLibrary nccl, boolean takeover, ProxyTh
      *
      * @param nccl     the calling NCCL. If its memory layout is unknown, NCCL's proxy moves the data
      * @param settings the user's settings
-     * @throws ConfigurationException if a value is not usable, or if MILLRACE_TAKEOVER=1 or MILLRACE_UNPACK=1 is not
-     *                                possible with another setting
+     * @throws ConfigurationException if a value is not usable, or if the calling NCCL or another setting contradicts
+     *                                MILLRACE_TAKEOVER=1, MILLRACE_UNPACK=1 or MILLRACE_DEVICE_SLOTS=1
      */
     static PluginConfiguration of(CallingLibrary nccl, Configuration settings) {
         Map<String, String> toSet = new LinkedHashMap<>();
@@ -223,9 +223,9 @@ public record PluginConfiguration(CallingLibrary nccl, boolean takeover, ProxyTh
     }
 
     /**
-     * Returns the maximum number of buffers of one receive. It is 1 unless the user sets more, as in NCCL's own Socket
-     * network. A kernel that unpacks numbers the slices of its connection in sequence, and slices with different tags
-     * have no common sequence.
+     * Returns the maximum number of buffers of one receive. The number is the user's setting, or 1 without a setting,
+     * as in NCCL's own Socket network. The number is always 1 for kernels that unpack. Such a kernel numbers the slices
+     * of its connection in sequence, and slices with different tags have no common sequence.
      */
     private static int maxRecvs(Configuration settings, Kernels unpack) {
         return unpack != Kernels.NONE ? 1 : settings.ifSet(Settings.NET_MAX_RECVS).orElse(1);
@@ -282,7 +282,8 @@ public record PluginConfiguration(CallingLibrary nccl, boolean takeover, ProxyTh
      * Returns whether slots in GPU memory are faster than slots in host memory. They are faster if a GPU copies from
      * GPU to GPU, between processes of one host that use shared memory. Over TCP the data of GPU slots is staged in
      * host memory, which takes longer. Measured over TCP: an all-reduce of 2 MiB took 511 us with GPU slots and 243 us
-     * with host slots. An all-reduce of 128 MiB took 11.7 and 8.7 ms. All ranks must get the same result.
+     * with host slots. An all-reduce of 128 MiB took 11.7 ms with GPU slots and 8.7 ms with host slots. All ranks must
+     * get the same result.
      */
     private static boolean areWorthIt(Configuration settings) {
         String network = settings.text(Settings.NETWORK);

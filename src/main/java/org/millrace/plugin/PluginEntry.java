@@ -16,7 +16,7 @@ import org.millrace.plugin.takeover.DeviceSlots;
 import org.millrace.plugin.takeover.TakeoverPath;
 import org.millrace.plugin.takeover.TakeoverService;
 
-/** Entry point for the shim into a JVM that the shim started or found. Called once, by JNI. */
+/** Entry point for the shim into a JVM that the shim started or found. The shim calls this class once, by JNI. */
 final class PluginEntry {
 
     private PluginEntry() {}

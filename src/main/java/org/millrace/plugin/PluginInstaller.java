@@ -140,7 +140,7 @@ public final class PluginInstaller {
         }
     }
 
-    /** Deletes the startup caches, because they may belong to another jar or Java runtime and are then useless. */
+    /** Deletes the startup caches. A cache is useless if it belongs to another jar or Java runtime. */
     private static void deleteCaches(Path home) throws IOException {
         try (Stream<Path> files = Files.list(home)) {
             for (Path file : (Iterable<Path>) files.filter(StartupCache::isCache)::iterator) {

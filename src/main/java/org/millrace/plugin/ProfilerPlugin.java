@@ -68,9 +68,9 @@ final class ProfilerPlugin {
     }
 
     /**
-     * Records that NCCL launches an operation on a communicator that had none for a while. Wakes the threads that serve
-     * connections. For a collective, the tuner has already woken these threads. NCCL does not call the tuner for sends,
-     * receives and repeated launches of a graph.
+     * Records that NCCL launches an operation on a communicator after a pause between operations. Wakes the threads
+     * that serve connections. For a collective, the tuner has already woken these threads. NCCL does not call the tuner
+     * for sends, receives and repeated launches of a graph.
      */
     public void profilerPauseEnded(long operations) {
         Open communicator = open.get(operations);

@@ -198,7 +198,7 @@ public final class StartupCache {
         return NAMES.matcher(file.getFileName().toString()).matches();
     }
 
-    /** The plugin's library, which lists the options of the JVM that it starts. */
+    /** The plugin's library. The library lists the options of a JVM that it starts. */
     @SuppressWarnings("restricted") // only Millrace's own library is called
     private static final class Shim {
 

@@ -32,7 +32,7 @@ final class TrainingRun {
     private static final int TABLE_VERSION = 11;
     private static final int TAG = 7;
     private static final long COMMUNICATOR = 1;
-    /** Address of the calling NCCL library: none, because this program takes NCCL's role. */
+    /** Address that stands for no NCCL library, because this program takes NCCL's role. */
     private static final long LIBRARY = 0;
 
     /** Value that replaces a request after its completion. */
@@ -165,7 +165,7 @@ final class TrainingRun {
     }
 
     /**
-     * Returns whether a request is complete. The memory at {@code place} contains the request's handle; 0 if the
+     * Returns whether a request is complete. The memory at {@code place} contains the request's handle, or 0 if the
      * message could not begin.
      */
     private boolean isDone(long place) {

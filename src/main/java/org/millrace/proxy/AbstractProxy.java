@@ -16,9 +16,9 @@ import org.millrace.trace.ConnectionTrace;
  * <p>
  * After an abort of its communicator, a proxy does nothing until an agent removes the proxy. The kernels exit, so no
  * thread needs the data in slots and in the user's memory any longer. The proxy does not read or write this data,
- * receives no frames and changes no counter. Only a pass that already runs when the flag is raised may still access the
- * connection's memory and operands. The connection's memory exists until the proxy is removed. The user may reuse
- * operands when the kernel has exited and that pass has ended.
+ * receives no frames and changes no counter. A pass that already runs when the flag is raised may still access the
+ * connection's memory and operands. Later passes do not access them. The connection's memory exists until the proxy is
+ * removed. The user may reuse operands when the kernel has exited and that pass has ended.
  */
 public abstract class AbstractProxy implements ProxyConnection {
 

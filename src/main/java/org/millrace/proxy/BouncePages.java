@@ -6,8 +6,8 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.FrameReceiver.Pages;
 
 /**
- * Those pages of the bounce buffer that belong to one connection. Each of the connection's eight slots of protocol
- * Simple has its own pages, with room for the slot's bytes. The pages of a slot are free when the slot is free.
+ * The pages of the bounce buffer that belong to one connection. Each of the connection's eight slots of protocol Simple
+ * has its own pages, with room for the slot's bytes. The pages of a slot are free when the slot is free.
  */
 public final class BouncePages {
 
@@ -22,8 +22,8 @@ public final class BouncePages {
      *
      * @param bounce    bounce buffer of the process. The source offsets that a kernel reads are relative to its
      *                  beginning.
-     * @param offsets   offsets of the pages in the buffer, unsigned; {@link #needed} of them. If the network does not
-     *                  scatter, the pages must be consecutive.
+     * @param offsets   offsets of the {@link #needed} pages in the buffer, unsigned. If the network does not scatter,
+     *                  the pages must be consecutive.
      * @param slotBytes size of a slot of protocol Simple
      */
     public BouncePages(MemoryRegion bounce, int[] offsets, long slotBytes) {

@@ -162,8 +162,8 @@ public final class CopyProxy extends AbstractProxy {
         long completed();
 
         /**
-         * Copies by the proxy's thread. Each pass copies a bounded number of bytes, so that a large slot does not delay
-         * other connections.
+         * Copies that the proxy's thread makes. Each pass copies a bounded number of bytes, so that a large slot does
+         * not delay other connections.
          */
         final class InPieces implements SlotCopies {
 

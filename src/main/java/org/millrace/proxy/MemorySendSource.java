@@ -10,25 +10,25 @@ import org.millrace.proxy.spi.ConnectionName;
 import org.millrace.proxy.spi.ProxyException;
 
 /**
- * Source of steps to send that are found in the shared memory alone. A takeover uses this source, because an unmodified
- * libnccl announces no operations.
+ * Source of steps to send. It finds the steps in the shared memory alone. A takeover uses this source, because an
+ * unmodified libnccl announces no operations.
  *
  * <p>
  * The kind of a step s follows from its size in {@code connFifo}, if the size is not {@link RecvMem#EMPTY}. The first
  * rule that applies decides:
  * <ul>
  * <li>The step has no data if its size is 0. Its protocol is not known. For LL, the device posts neither lines nor a
- * change of tail for a step without data, so the step is sent at once. For Simple, the device moves tail afterwards,
- * and the new tail is then forwarded.
+ * change of tail for a step without data, so the step is sent immediately. For Simple, the device moves tail
+ * afterwards, and the new tail is then forwarded.
  * <li>It is an LL step if all its lines contain the flag of s. Only LL steps write the LL buffer, and no other LL step
  * has that flag.
  * <li>The step is not ready if tail has not passed it. Devices move tail after the data of Simple and LL128 steps.
  * <li>It is an LL128 step if its lines contain the flag of s, for the same reason as for LL.
  * <li>Otherwise it is a Simple step.
  * </ul>
- * A step that tail has passed may have the size {@code EMPTY}, for two reasons. A Simple slice of two steps has a size
- * only at its first step. Or the device skipped the step when it rounded up the first step of an operation. Such a step
- * is covered by the preceding frame, or by a frame without data.
+ * A step that tail has passed may have the size {@code EMPTY}, for two reasons. First, a Simple slice of two steps has
+ * a size only at its first step. Second, the device skipped the step when it rounded up the first step of an operation.
+ * The preceding frame, or a frame without data, covers such a step.
  *
  * <p>
  * After an abort of its communicator, a kernel stops waiting for credits and executes the rest of its operation. Such a

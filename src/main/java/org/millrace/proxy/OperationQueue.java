@@ -100,9 +100,9 @@ public final class OperationQueue {
     }
 
     /**
-     * Returns whether the queue contains steps of any operation before the given operation. Once the result is false,
-     * it stays false, provided that the engine announces each operation to all queues before it announces the next
-     * operation.
+     * Returns whether the queue contains steps of any operation before the given operation. The engine must announce
+     * each operation to all queues before it announces the next operation. Under this condition, the result stays false
+     * after it was false once.
      *
      * @param opCount number of the given operation
      */

@@ -131,7 +131,7 @@ public final class ProxyAgent implements Agent {
      * Stops serving connections when they are drained, or when none of them has made progress for some time.
      *
      * @param removed  connections that were added before; some of them may have failed since then
-     * @param patience time without progress after which data in flight is abandoned; zero to stop at once
+     * @param patience time without progress after which data in flight is abandoned; zero to stop immediately
      */
     public Acknowledgement remove(Collection<? extends ProxyConnection> removed, Duration patience) {
         return requests.ask(new Removal(List.copyOf(removed), patience.toNanos()));

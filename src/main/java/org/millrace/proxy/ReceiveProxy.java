@@ -118,7 +118,8 @@ public final class ReceiveProxy extends AbstractProxy {
                             + (covered - ConnectionLayout.SLOTS) + ": another writer changed the counter");
         }
         if (delivered != null) {
-            // After an abort a kernel runs on, so that its head may pass steps whose payloads are still arriving.
+            // After an abort a kernel continues to run. Its head may therefore pass steps with payloads that are still
+            // arriving.
             boolean ranOn = !window.isEmpty() && !Steps.reached(window.oldestStep(), head);
             delivered.consumed(ranOn ? window.oldestStep() : head);
         }

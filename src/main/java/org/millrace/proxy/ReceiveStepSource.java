@@ -27,7 +27,7 @@ public interface ReceiveStepSource {
     @Nullable
     MemoryRegion slotRegion();
 
-    /** {@return offset of that slot in {@link #slotRegion}, in bytes} */
+    /** {@return offset of the payload's slot in {@link #slotRegion}, in bytes} */
     long slotOffset();
 
     /** Records that the admitted frame is being received. The next expected step is the step after this frame. */
@@ -40,8 +40,8 @@ public interface ReceiveStepSource {
     void arrived();
 
     /**
-     * Returns resources of freed slots to the pool that they belong to. Resources of the connection itself stay. Called
-     * in every pass.
+     * Returns the resources of freed slots to their pool. Resources that belong to the connection stay. Called in every
+     * pass.
      *
      * @param head the device's head: the device has freed all steps before it
      */

@@ -35,9 +35,10 @@ public final class SendProxy extends AbstractProxy {
     private final FrameHeader header = new FrameHeader();
     private final StepWindow window = new StepWindow();
     /**
-     * Exception by which the sender reported that the peer has closed the connection; null before, and always null if
-     * the source cannot continue without the peer. If this field is set, no frame is offered to the sender. The proxy
-     * then stops with this exception as soon as a posted step has data, because the peer needs that data.
+     * Exception of the sender that reports that the peer has closed the connection; null until then. The field is
+     * always null if the source cannot continue without the peer. If this field is set, no frame is offered to the
+     * sender. The proxy then stops with this exception as soon as a posted step has data, because the peer needs that
+     * data.
      */
     private @Nullable PeerClosedException peerClosed;
 
@@ -175,7 +176,7 @@ public final class SendProxy extends AbstractProxy {
 
     @Override
     public boolean drained() {
-        // The source is always asked, because in this call it may detect an abort of the device.
+        // The source is always asked, because this call may detect an abort of the device.
         return source.drained() && window.isEmpty();
     }
 

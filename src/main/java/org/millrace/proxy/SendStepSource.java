@@ -30,7 +30,10 @@ abstract sealed class SendStepSource permits OperationSendSource, MemorySendSour
     /** Returns NCCL's id of the protocol that defines the payload's layout. */
     abstract int protocol();
 
-    /** Sets the words of a frame's header that depend on the kind of source: all except step, end and protocol. */
+    /**
+     * Sets the words of a frame's header that depend on the kind of source. These are all words except step, end and
+     * protocol.
+     */
     abstract void describe(FrameHeader header);
 
     /** Records that the network has accepted the frame. The next search begins at {@link #end}. */

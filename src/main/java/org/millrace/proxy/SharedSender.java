@@ -18,11 +18,11 @@ import org.millrace.net.MemoryRegion;
  *
  * <p>
  * The number of members is limited to prevent a deadlock around the ring. In such a deadlock, each rank waits because
- * all slots of one of the rank's channels are full. The eight slots hold two chunks. The same number of further steps
- * of that channel, also two chunks, are not sent yet, because steps of other channels must be sent first. The rank then
- * holds four chunks of that channel. If all n ranks wait for each other in this way, they hold more than 4n chunks.
- * However, a channel has at most n chunks in flight, one for each rank. With {@value #MEMBERS} channels there are at
- * most 4n chunks, so this state is impossible.
+ * all slots of one of the rank's channels are full. The eight slots hold two chunks. Two further chunks of that channel
+ * are not sent yet, because steps of other channels must be sent first. The rank then holds four chunks of that
+ * channel. If all n ranks wait for each other in this way, they hold more than 4n chunks. However, a channel has at
+ * most n chunks in flight, one for each rank. With {@value #MEMBERS} channels there are at most 4n chunks, so this
+ * state is impossible.
  */
 public final class SharedSender extends SharedEnd {
 

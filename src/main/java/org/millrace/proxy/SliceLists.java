@@ -201,10 +201,7 @@ public final class SliceLists {
             this.threshold = threshold;
         }
 
-        /**
-         * Returns whether the device gathers a slice of this size from pages. The device makes the same decision
-         * itself.
-         */
+        /** Returns whether the device gathers a slice of this size from pages. The device decides in the same way. */
         boolean takes(long bytes) {
             return bytes > 0 && bytes >= threshold;
         }

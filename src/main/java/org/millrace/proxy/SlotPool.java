@@ -12,10 +12,10 @@ import org.millrace.net.MemoryRegion;
  *
  * <p>
  * Each connection that may attach can always have one slot. A connection can have more slots, up to
- * {@link #SHARED_STEPS} divided by the number of connections that currently hold slots (NCCL: {@code min(NCCL_STEPS,
- * NCCL_SHARED_STEPS / nsubs)}). One free slot must remain for each connection without a slot. No connection can
- * therefore block another, regardless of the device's order of operations. NCCL has 16 slots for at most 8 connections
- * at a time. With this pool all connections may be active at once, in any order.
+ * {@link #SHARED_STEPS} divided by the number of connections that currently hold slots (NCCL:
+ * {@code min(NCCL_STEPS, NCCL_SHARED_STEPS / nsubs)}). One free slot must remain for each connection without a slot. No
+ * connection can therefore block another, regardless of the device's order of operations. NCCL has 16 slots for at most
+ * 8 connections at a time. With this pool all connections may be active at the same time, in any order.
  *
  * <p>
  * Used by one thread: one agent must serve all connections of a pool.

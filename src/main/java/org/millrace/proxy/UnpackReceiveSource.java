@@ -124,10 +124,10 @@ public final class UnpackReceiveSource implements ReceiveStepSource {
      * <li>s is the first step of a chunk, and the next posted step is s + 2. Otherwise s would be a step of LL or
      * LL128, and s + 2 could not be the next posted step. Within the operation of s, the next posted step would be s +
      * 1. After the last step of an operation, the next posted step would be s + 1 or s + 4.
-     * <li>s is the second slice of a chunk, and the step posted before was s - 2.
+     * <li>s is the second slice of a chunk, and the previously posted step was s - 2.
      * </ul>
-     * Whether a condition holds is known when the next posted step arrives. That is early enough: the ordinal of a
-     * slice is needed only to publish the list of the slice's pages, and an empty slice has no pages.
+     * The next posted step shows whether a condition holds. That is early enough, because the ordinal of a slice is
+     * needed only to publish the list of the slice's pages. An empty slice has no pages.
      */
     public static final class SliceOrder {
 

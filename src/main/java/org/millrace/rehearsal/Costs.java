@@ -23,13 +23,12 @@ import org.millrace.rehearsal.RecordedRun.Step;
  *
  * @param kernel    server of kernels: the time from the notification of the device about a received frame until the
  *                  proxy takes the frame that the kernel sends in response
- * @param wire      server of networks: the time from the proxy's taking of a frame until the notification of the peer's
- *                  device, without the time that a link of {@code MILLRACE_LINK} adds
+ * @param wire      server of networks: the time from the moment when the proxy takes a frame until the peer's device is
+ *                  notified, without the time that a link of {@code MILLRACE_LINK} adds
  * @param slotBytes size of the longest frame in bytes
  * @param channels  number of channels of collectives
  * @param proxies   number of a rank's threads that serve connections
- * @param exchanges whether two ranks reduce short data by an exchange. Ranks of the engine do this, ranks of NCCL do
- *                  not
+ * @param exchanges whether two ranks reduce short data by an exchange; true for the engine, false for NCCL
  * @param skews     delays of ranks behind the first rank at the beginning of operations, in nanoseconds; shortest first
  */
 record Costs(Server kernel, Server wire, long slotBytes, int channels, int proxies, boolean exchanges, long[] skews) {

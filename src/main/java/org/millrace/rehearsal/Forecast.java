@@ -129,8 +129,8 @@ public final class Forecast {
 
     /**
      * Returns the number of calls of each kind of operation on one rank: the rank with the most calls. The sends and
-     * receives of one kernel count as one operation: an all-to-all if they have all other ranks as peers, otherwise a
-     * transfer with one rank.
+     * receives of one kernel count as one operation. The operation is an all-to-all if the kernel sends to all other
+     * ranks, otherwise a transfer with one rank.
      */
     private Map<Kind, Long> kinds() {
         List<Call> most = new ArrayList<>();
@@ -340,8 +340,8 @@ public final class Forecast {
     }
 
     /**
-     * {@return total time of a rank's operations in nanoseconds} Each operation counts with the time of the algorithm
-     * with the shortest forecast.
+     * {@return total time of a rank's operations in nanoseconds} Each operation counts with the shortest time among its
+     * algorithms.
      */
     public static double total(List<Row> rows) {
         Map<Kind, Double> best = new HashMap<>();

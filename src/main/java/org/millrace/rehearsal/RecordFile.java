@@ -26,10 +26,10 @@ final class RecordFile {
     private static final MemorySegment MEMORY = everything();
     private static final int PAGE_BYTES = 4096;
     private static final int PAGE_RECORDS = PAGE_BYTES / RecordFormat.RECORD_BYTES;
-    /** Maximum number of prepared bytes. They suffice for thirty milliseconds of the smallest steps. */
+    /** Maximum number of prepared bytes. This memory suffices for thirty milliseconds of the smallest steps. */
     private static final long AHEAD_BYTES = 4 << 20;
     /**
-     * Number of bytes that are prepared at once. One write of many pages takes a sixth of the time of separate writes.
+     * Number of bytes that one write prepares. One write of many pages takes a sixth of the time of separate writes.
      */
     private static final long BLOCK_BYTES = 256 << 10;
     private static final VarHandle READY = Words.field(MethodHandles.lookup(), "ready", long.class);

@@ -86,8 +86,8 @@ public record RecordedRun(List<Process> processes, List<Step> steps, List<Call> 
      * @param size     size of the frame in bytes
      * @param idle     time before this frame during which no frame was ready, because the kernel or the peer had
      *                 supplied none
-     * @param blocked  time between the availability of the frame and {@code taken}, for lack of room in the network or
-     *                 in the device
+     * @param blocked  time from the moment when the frame was available until {@code taken}. In this time, the network
+     *                 or the device had no room for the frame
      */
     public record Step(Connection connection, int protocol, long taken, long done, long end, long size, long idle,
             long blocked) {
@@ -108,16 +108,16 @@ public record RecordedRun(List<Process> processes, List<Step> steps, List<Call> 
      *
      * @param group    this rank's communicator, on which the operation runs
      * @param kind     label of the operation; {@link #SEND} or {@link #RECEIVE} for the halves of a transfer
-     * @param number   number of the operation in this rank's trace, which counts all operations of the communicator;
-     *                 other ranks may have another number
+     * @param number   number of the operation in this rank's trace, among all operations of the communicator; it may
+     *                 differ between ranks
      * @param enqueued time of the call that enqueued the operation
      * @param started  start time; 0 if unknown
      * @param ended    end time; 0 if unknown
      * @param bytes    size of one rank's data; -1 if unknown
      * @param count    count that was passed to the call
      * @param type     number of the element type, as in {@link DataType#code}; -1 if unknown
-     * @param sequence number that all ranks of the operation share. For a send or receive, its number among the
-     *                 transfers to or from the peer. -1 if unknown
+     * @param sequence number that all ranks of the operation share; for a send or receive, number of the transfer among
+     *                 the transfers to or from the peer; -1 if unknown
      * @param peer     rank of the peer; -1 without a peer
      * @param root     rank of the root; -1 without a root
      * @param launch   number of the kernel, which several operations may share; -1 if unknown
@@ -160,8 +160,8 @@ public record RecordedRun(List<Process> processes, List<Step> steps, List<Call> 
     }
 
     /**
-     * {@return the operations of each rank of each communicator, in their order, by the communicator's hash and the
-     * rank}
+     * {@return the operations of each rank of each communicator, in the order of the calls} The first key is the hash
+     * of the communicator, and the second key is the rank.
      */
     public Map<Long, Map<Integer, List<Call>>> byRank() {
         Map<Long, Map<Integer, List<Call>>> all = new TreeMap<>();
@@ -228,7 +228,7 @@ public record RecordedRun(List<Process> processes, List<Step> steps, List<Call> 
         return name;
     }
 
-    /** {@return size of a number of elements in bytes; -1 if their type is unknown} */
+    /** {@return the size in bytes of a number of elements; -1 if the type of the elements is unknown} */
     static long bytes(long count, int type) {
         try {
             return count * DataType.ofCode(type).bytes();

@@ -301,8 +301,8 @@ public final class Recording implements Recorder {
         private long frames;
         private long framesDone;
         /**
-         * Earliest time when the connection could take the next frame. It is the time when the previous frame was
-         * taken, or the later time when the number of frames in flight fell below {@link #WINDOW}.
+         * Earliest time when the connection could take the next frame. It is the later of two times: the time when the
+         * previous frame was taken, and the time when the number of frames in flight last fell below {@link #WINDOW}.
          */
         private long free = System.nanoTime();
         /**

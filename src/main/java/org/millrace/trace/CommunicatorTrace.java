@@ -139,8 +139,8 @@ public final class CommunicatorTrace implements AutoCloseable {
      * Stores that an operation was enqueued.
      *
      * @param name     name that users know, for instance {@code "all_reduce"}
-     * @param sequence number of the operation in the communicator, the same on all ranks; for a send or receive, its
-     *                 number among the transfers to or from the peer; -1 if unknown
+     * @param sequence number of the operation in the communicator, the same on all ranks; for a send or receive, number
+     *                 of the transfer among the transfers to or from the peer; -1 if unknown
      * @param bytes    number of bytes of one rank's data
      * @param count    number of elements
      * @param type     NCCL's number of the element type; -1 if unknown
@@ -216,9 +216,9 @@ public final class CommunicatorTrace implements AutoCloseable {
         long oldest = ended;
         while (oldest < before && !backlog.has(oldest)) {
             if (++oldest - ended == OPERATIONS) {
-                // The backlog lacks as many successive operations as the ring holds. Transfers of the rank to itself
-                // are never in the backlog, but so many successive transfers of this kind are not possible. Therefore
-                // the backlog is full, and the oldest unfinished operation is unknown.
+                // None of OPERATIONS successive operations is in the backlog. Transfers of the rank to itself are never
+                // in the backlog, but so many successive transfers of this kind are not possible. Therefore the backlog
+                // is full, and the oldest unfinished operation is unknown.
                 return;
             }
         }

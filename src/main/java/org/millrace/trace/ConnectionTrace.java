@@ -22,20 +22,20 @@ public final class ConnectionTrace implements AutoCloseable {
     private final long base;
     /** Address of the ring with this connection's last frames; 0 if no frames are remembered. */
     private final long ring;
-    /** Address of the counter of the time in which no step was ready for the proxy, in nanoseconds. */
+    /** Address of the counter for the time without a step that was ready for the proxy, in nanoseconds. */
     private final long idle;
-    /** Address of the counter of the time with frames in flight, in nanoseconds. */
+    /** Address of the counter for the time with frames in flight, in nanoseconds. */
     private final long wire;
     /**
-     * Address of the counter of the time in which a step waited for room in the network or in the device's slots, in
+     * Address of the counter for the time in which a step waited for room in the network or in the device's slots, in
      * nanoseconds.
      */
     private final long full;
     /** Recorder of all steps; null if the process is not recorded. */
     private final Recorder.@Nullable Steps recorder;
     /**
-     * Trace of the agent that serves the connection; null without an agent. Without an agent, every change is stored at
-     * once.
+     * Trace of the agent that serves the connection; null without an agent. Without an agent, every change is stored
+     * immediately.
      */
     private @Nullable AgentTrace agent;
     /** Whether a change is not stored yet. */
@@ -86,8 +86,8 @@ public final class ConnectionTrace implements AutoCloseable {
     }
 
     /**
-     * Records that a frame was passed to the network or, on the receiving side, the frame's slot. {@code end} is the
-     * first step after the frame.
+     * Records that a sent frame, or the slot of a frame to receive, was passed to the network. {@code end} is the first
+     * step after the frame.
      */
     public void taken(long end, long size, int protocol) {
         if (ring != 0) {
@@ -164,7 +164,7 @@ public final class ConnectionTrace implements AutoCloseable {
         store(now);
     }
 
-    /** Stores the changes since the last store with the given time. */
+    /** Stores the changes since the last store, with {@code now} as the time of these changes. */
     private void store(long now) {
         if (closed) {
             // The connection is closed, and another connection may use its block.

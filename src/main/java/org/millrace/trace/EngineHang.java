@@ -74,8 +74,8 @@ final class EngineHang extends HangingGroup {
     }
 
     /**
-     * Returns a verdict about a rank whose kernels do not advance, because a host function of its stream does not
-     * return.
+     * Returns a verdict about a rank with kernels that do not advance, because a host function of the rank's stream
+     * does not return.
      */
     private @Nullable Verdict inFunction() {
         TracedRank stuck = links.members()

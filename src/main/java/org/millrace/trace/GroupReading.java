@@ -21,7 +21,10 @@ final class GroupReading implements Hang.Reading {
 
     private static final Logger LOG = LogManager.getLogger(GroupReading.class);
 
-    /** Upper bound of the resolution of a file system's clock and of its difference from this process's clock. */
+    /**
+     * Maximum error of a file's date in milliseconds. The error comes from the resolution of the file system's clock,
+     * and from the difference between this clock and this process's clock.
+     */
     private static final long CLOCK_MILLIS = 2_000;
     private static final long UNLISTED = Long.MIN_VALUE;
     /**

@@ -81,8 +81,8 @@ public final class Hang extends HangingGroup {
     }
 
     /**
-     * Returns verdicts about those of a process's silent links that no other verdict covers. Such a link is used by no
-     * communicator now, or only by communicators without a trace.
+     * Returns verdicts about silent links of a process, if no other verdict covers the link. No communicator with a
+     * trace uses such a link now.
      */
     private static List<Verdict> unreported(TracedProcess process, ProcessState state, List<Verdict> told,
             Duration quiet) {
@@ -231,7 +231,7 @@ public final class Hang extends HangingGroup {
                         + ")";
     }
 
-    /** Returns the longest time that a rank has waited for a connection of the communicator that is not made. */
+    /** Returns the longest wait of a rank for a pending connection of the communicator. */
     private Duration connecting() {
         return Duration.ofNanos(links.members()
                 .stream()

@@ -17,7 +17,7 @@ import org.millrace.trace.Verdict.Cause;
 /** A communicator that may hang, with the methods that all analyses share. */
 class HangingGroup {
 
-    /** Maximum time after which a process continues when it gets a core again, in nanoseconds. */
+    /** Maximum time from the moment when a process gets a core again until the process continues, in nanoseconds. */
     private static final long MAX_LATE_NANOS = 1_000_000_000;
 
     final Links links;
@@ -54,7 +54,10 @@ class HangingGroup {
         return links.isEmpty() ? null : links.getFirst();
     }
 
-    /** Returns the first one of the given links that begins or ends at this rank; null if there is no such link. */
+    /**
+     * Returns the first of the given links that begins or ends at this rank; null if no given link begins or ends
+     * there.
+     */
     static @Nullable Link linkOf(TracedRank rank, List<Link> links) {
         return links.stream().filter(link -> link.from() == rank || link.to() == rank).findFirst().orElse(null);
     }
@@ -82,8 +85,8 @@ class HangingGroup {
     /**
      * Returns the reference time of verdicts: the time when the first living process was read. A value that did not
      * change later had the same content at that time. A value that changed later counts as progress. Verdicts are
-     * therefore right for the reference time, however long the reading of all files takes. A process of another host
-     * has another clock, so its last heartbeat is used instead.
+     * therefore right for the reference time, even if the reading of all files takes long. A process of another host
+     * has another clock. For such a process, the last heartbeat replaces the time of the reading.
      */
     long now() {
         List<TracedRank> alive =
@@ -100,8 +103,8 @@ class HangingGroup {
     }
 
     /**
-     * Returns whether all running processes had a core recently. If not, a process may seem to hang although it only
-     * waits for a core, or for a process without a core. A process without a core also could not write its state.
+     * Returns whether all running processes had a core recently. Otherwise a process may seem to hang although it waits
+     * for a core, or for a process without a core. A process without a core also could not write its state.
      */
     boolean hadCores() {
         return links.members()

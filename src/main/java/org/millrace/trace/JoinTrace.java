@@ -5,13 +5,16 @@ import java.util.BitSet;
 import org.jspecify.annotations.Nullable;
 import org.millrace.trace.TraceLayout.JoinFields;
 
-/** Trace of a join or of a connection that is being made, until its completion or failure. Safe from any thread. */
+/**
+ * Trace of a join, or of a connection that is being made. The trace ends with the completion or the failure. Safe from
+ * any thread.
+ */
 public final class JoinTrace implements AutoCloseable {
 
     /** Object for a rank that is not joining. It stores nothing. */
     public static final JoinTrace NONE = new JoinTrace(null, 0, 0, 0);
 
-    /** Trace of the process; null once this object is closed, and if nothing is stored. */
+    /** Trace of the process; null after this object was closed, and always null if this object stores nothing. */
     private @Nullable ProcessTrace process;
     private final int index;
     private final long base;

@@ -25,9 +25,9 @@ final class JoiningGroup {
     private JoiningGroup() {}
 
     /**
-     * Returns a verdict for each incomplete group whose latest join was at least {@code quiet} ago. Leaves out a group
-     * if another verdict is about one of the group's processes, and names a connection that is not made, a stopped
-     * process or a dead process.
+     * Returns a verdict for each incomplete group if the group's latest join was at least {@code quiet} ago. Leaves out
+     * a group if another verdict about one of the group's processes explains the wait. Such a verdict names a
+     * connection that is not made, a stopped process or a dead process.
      */
     static List<Verdict> verdicts(List<TracedProcess> processes, Function<TracedProcess, ProcessState> states,
             Duration quiet, List<Verdict> told) {
@@ -58,8 +58,8 @@ final class JoiningGroup {
     }
 
     /**
-     * Removes dead ranks that have been replaced, or that died before the living ranks began to join. A group that
-     * remains has a living rank.
+     * Removes dead ranks that have been replaced, or that died before the living ranks began to join. A group without a
+     * living rank becomes empty.
      */
     private static void removeEarlier(Map<TracedJoin, TracedRank> group) {
         List<TracedRank> living = group.values().stream().filter(each -> each.state() != ProcessState.DEAD).toList();
@@ -74,8 +74,8 @@ final class JoiningGroup {
     }
 
     /**
-     * Returns the verdict about a group, by its ranks with a trace; null if the group has just become complete. Ignores
-     * the missing ranks in the traces of stopped and dead ranks, because these traces are out of date.
+     * Returns the verdict about a group, from the traces of its ranks; null if the group has just become complete.
+     * Ignores the lists of missing ranks in the traces of stopped and dead ranks, because these lists are out of date.
      */
     private static @Nullable Verdict verdict(Map<TracedJoin, TracedRank> group) {
         TracedJoin first = group.keySet().iterator().next();
@@ -110,8 +110,8 @@ final class JoiningGroup {
                         .anyMatch(two -> two.rank() == one.rank() && two.process() != one.process()))
                 .map(TracedRank::wordsWithoutState)
                 .collect(Collectors.joining(", "));
-        // A process of another host has another clock. In that case its last heartbeat is used instead of the time of
-        // the reading.
+        // A process of another host has another clock. For such a process, the last heartbeat replaces the time of the
+        // reading.
         TracedRank of = living.getFirst();
         long still = (of.isHere() ? of.process().read() : of.process().heartbeat())
                 - group.keySet().stream().mapToLong(TracedJoin::since).max().orElseThrow();

@@ -11,7 +11,7 @@ public record Link(@Nullable TracedRank from, @Nullable TracedConnection sender,
 
     private static final int SLOTS = 8;
 
-    /** State of a connection, as its traces show it. It indicates a possible cause of a wait. */
+    /** State of a connection according to its traces. The state indicates a possible cause of a wait. */
     enum Sign {
         /** No possible cause of a wait: all posted steps are consumed. */
         NONE,

@@ -152,9 +152,9 @@ record Links(long hash, List<TracedRank> members, List<Link> all, List<GinQueue>
 
     /**
      * One of several communicators that have the same hash. Two causes are possible: tables of NCCL before v11 have no
-     * hash, and an earlier job may have had the same hash. Connected ranks belong to one communicator. If the ranks
-     * have a hash, two groups of ranks also belong to one communicator if they lived at the same time and have no rank
-     * number in common.
+     * hash, and an earlier job may have had the same hash. Connected ranks belong to one communicator. Two groups of
+     * ranks with a hash also belong to one communicator if two conditions hold. The groups lived at the same time, and
+     * they have no rank number in common.
      */
     static final class Job {
 

@@ -11,10 +11,9 @@ import org.millrace.file.SystemCall;
 
 /**
  * Lock that proves to processes of other PID namespaces that this process lives. The process's number is meaningless in
- * the other namespaces. The process locks its trace file, and the operating system releases the lock when the process
- * ends, in every case. The lock is one of {@code flock}. A lock of {@code fcntl}, which
- * {@link java.nio.channels.FileChannel#lock()} takes, would be released as soon as any code in the process closes the
- * file.
+ * the other namespaces. The process locks its trace file. The operating system always releases the lock when the
+ * process ends. The lock is made with {@code flock}. {@link java.nio.channels.FileChannel#lock()} uses {@code fcntl}. A
+ * lock made with {@code fcntl} would be released as soon as any code in the process closes the file.
  */
 final class OwnerLock {
 
@@ -32,9 +31,9 @@ final class OwnerLock {
     private OwnerLock() {}
 
     /**
-     * Locks a file that this process keeps open as long as it lives. Locks by the existing descriptor of that file,
-     * because child processes do not inherit this descriptor. Child processes would inherit a new descriptor, and would
-     * then hold the lock, too. Returns false if the process cannot use locks on the file's file system.
+     * Locks a file that this process keeps open until it ends. Uses the existing descriptor of the file, because child
+     * processes do not inherit this descriptor. Child processes would inherit a new descriptor, and would then hold the
+     * lock, too. Returns false if the process cannot use locks on the file's file system.
      */
     public static boolean hold(Path file) {
         try {

@@ -30,7 +30,10 @@ public final class ProcessTrace {
     private static final Logger LOG = LogManager.getLogger(ProcessTrace.class);
     /** Block index of a trace that has no block in the file, see {@link #rehearsal}. */
     private static final int NO_BLOCK = -1;
-    /** Distance of the stored time of the last poll in the future, until a first poll. It exceeds a process's life. */
+    /**
+     * Number of nanoseconds from the current time to the stored time of the last poll, until a first poll. The stored
+     * time then lies in the future during the whole life of a process.
+     */
     private static final long UNPOLLED_NANOS = 1L << 62;
 
     /** The trace of this process; null if it has none. Tests replace it by a trace of their own. */
@@ -74,7 +77,7 @@ public final class ProcessTrace {
     /**
      * Opens this process's trace, unless it was opened before.
      *
-     * @param directory directory of traces and of shared memory's rings
+     * @param directory directory that contains the traces, and the rings in shared memory
      * @param steps     whether the last frames of each connection are recorded in addition to counters
      */
     public static synchronized void open(Path directory, boolean steps) {
@@ -371,7 +374,7 @@ public final class ProcessTrace {
         }
     }
 
-    /** Stores a message for later readers. The last {@value TraceLayout#MESSAGES} are kept. */
+    /** Stores a message for later readers. The file keeps the last {@value TraceLayout#MESSAGES} messages. */
     public synchronized void message(String text) {
         long at = file.header() + TraceLayout.MESSAGE_TABLE_OFFSET
                 + (messages % TraceLayout.MESSAGES) * TraceLayout.MESSAGE_BYTES;
@@ -450,8 +453,8 @@ public final class ProcessTrace {
         private static final long PERIOD_NANOS = 100_000_000;
         private static final int BEATS_PER_MEASUREMENT = 10;
         /**
-         * Number of beats between two updates of the file's date. After the process's end, the file is kept for a time
-         * that is counted from its date.
+         * Number of beats between two updates of the file's date. The file is kept for some time after the process's
+         * end. This time is counted from the file's date.
          */
         private static final int BEATS_PER_TOUCH = 600;
 
@@ -459,8 +462,8 @@ public final class ProcessTrace {
         private final AtomicBoolean locking = new AtomicBoolean();
         private volatile @Nullable Thread thread;
         /**
-         * Search for connections without progress. Used by the heartbeat thread only. A later heartbeat thread
-         * continues with the same object.
+         * Object that searches for connections without progress. Only the heartbeat thread uses it. A later heartbeat
+         * thread continues with the same object.
          */
         private final StallWatch.Stillness stillness = new StallWatch.Stillness();
 

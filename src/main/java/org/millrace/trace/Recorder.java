@@ -13,8 +13,8 @@ public interface Recorder {
     interface Steps {
 
         /**
-         * Records that the calling thread serves the connection from now on. This method may take time; all other
-         * methods must return at once.
+         * Records that the calling thread serves the connection from now on. This method may take time. All other
+         * methods must return immediately.
          */
         void served();
 

@@ -60,9 +60,9 @@ public final class StallWatch {
     }
 
     /**
-     * Watches this process's connections while it lives.
+     * Watches this process's connections until the process ends.
      *
-     * @param quiet  minimum time without progress of a connection before it is reported; zero disables reports
+     * @param quiet  minimum time without progress after which a connection is reported; zero disables reports
      * @param report receives the text of each report
      */
     public static void start(ProcessTrace own, Duration quiet, Consumer<String> report) {
@@ -88,7 +88,8 @@ public final class StallWatch {
      * other traces.
      */
     private void check(int silences) {
-        // A new silence is checked at once, because it is recorded only after the link has been silent for long enough.
+        // A new silence is checked immediately, because it is recorded only after the link has been silent for long
+        // enough.
         if (silences != silencesSeen) {
             silencesSeen = silences;
             next = System.nanoTime();
@@ -170,18 +171,18 @@ public final class StallWatch {
         private static final long STALL_NANOS = 1_000_000_000;
 
         /**
-         * Time of a connection's last change when its stall was reported to Flight Recorder, by the address of its
-         * block.
+         * For each connection with a stall that was reported to Flight Recorder, the time of the connection's last
+         * change. The key is the address of the connection's block.
          */
         private final Map<Long, Long> reported = new HashMap<>();
 
         Stillness() {}
 
         /**
-         * Returns whether the traces of other processes must be read, for one of three reasons. First, a failed
-         * connection has made no progress for {@code nanos}, or an open connection with posted or unconsumed data has
-         * made none. Second, no connection at all has made progress for {@code nanos}. Third, a link is silent, or a
-         * rank joins or connects.
+         * Returns whether the traces of other processes must be read, for one of three reasons. First, a connection has
+         * made no progress for {@code nanos}. This connection has failed, or it is open and has posted or unconsumed
+         * data. Second, no connection at all has made progress for {@code nanos}. Third, a link is silent, or a rank
+         * joins or connects.
          */
         static boolean of(ProcessTrace trace, long nanos) {
             long now = System.nanoTime();

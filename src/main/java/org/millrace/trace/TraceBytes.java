@@ -6,7 +6,7 @@ import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 
-/** A part of a file that was read. Bytes after the file's end are zeros. */
+/** Bytes that were read from a part of a file. Bytes after the file's end are zeros. */
 final class TraceBytes {
 
     private final ByteBuffer bytes;

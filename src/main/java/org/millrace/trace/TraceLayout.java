@@ -52,12 +52,12 @@ public final class TraceLayout {
     public static final int BLOCK_BYTES = RECORD_BYTES + RING_BYTES;
     /** Number of blocks that are added when the file grows. Their total size is a multiple of a page. */
     public static final int GROWTH = 16;
-    /** Maximum number of blocks of a file: 18 MiB. */
+    /** Maximum number of blocks of a file. These blocks occupy 18 MiB. */
     public static final int MAX_BLOCKS = 4096;
 
     /**
-     * Time between two heartbeats after which a process counts as late, in nanoseconds. A process with an open block
-     * writes its heartbeat ten times a second, so a late process had no core.
+     * Maximum time between two heartbeats, in nanoseconds. After a longer time, a process counts as late. A process
+     * with an open block writes its heartbeat ten times a second, so a late process had no core.
      */
     public static final long LATE_NANOS = 300_000_000;
 
@@ -260,7 +260,7 @@ public final class TraceLayout {
 
         /**
          * Maximum number of frames that are in the ring but not counted yet. These frames may already have overwritten
-         * as many of the oldest frames.
+         * the same number of the oldest frames.
          */
         public static final int FRAMES_AHEAD = 32;
 
@@ -304,9 +304,9 @@ public final class TraceLayout {
      * <p>
      * Operation n is entry {@code n % 32}. {@code enqueued} counts the operations, and is stored last, with release. A
      * new operation may overwrite the entry of an operation with a kernel that has not ended. The process then keeps
-     * the unfinished operation in its own memory. Once it is the oldest unfinished operation, it is copied to the field
-     * for the oldest operation, because all ranks may be waiting in it. Times are 0 until the event occurs. The shim
-     * writes NCCL's own operations ({@code src/main/c/operations.h}).
+     * the unfinished operation in its own memory. When this operation becomes the oldest unfinished operation, the
+     * process copies it to the field for the oldest operation, because all ranks may wait in it. Times are 0 until the
+     * event occurs. The shim writes NCCL's own operations ({@code src/main/c/operations.h}).
      */
     public static final class CommunicatorFields {
 
@@ -318,8 +318,9 @@ public final class TraceLayout {
         /** Start time of the host function that the kernels' thread is in; 0 if the thread is in none. */
         public static final int FUNCTION_OFFSET = 144;
         /**
-         * Number of operations with kernels that have begun, if this is recorded. {@link #ENDED_COUNT_OFFSET} counts
-         * the operations with kernels that have ended. Kernels run in the order of their operations.
+         * Number of operations with kernels that have begun, if {@link #KERNELS_OFFSET} contains 1.
+         * {@link #ENDED_COUNT_OFFSET} counts the operations with kernels that have ended. Kernels run in the order of
+         * their operations.
          */
         public static final int BEGUN_OFFSET = 152;
         public static final int ENDED_COUNT_OFFSET = 160;
@@ -438,8 +439,8 @@ public final class TraceLayout {
         /** Number of streams of connections over the link. */
         static final int STREAMS_OFFSET = 136;
         /**
-         * Value instead of the number of streams, if the block describes one connection without a stream. The field of
-         * the first peer then holds a text about the loss of the last stream.
+         * Value that replaces the number of streams if the block describes one connection without a stream. The field
+         * of the first peer then holds a text about the loss of the last stream.
          */
         static final int CUT = -1;
 
@@ -470,7 +471,10 @@ public final class TraceLayout {
         static final int SIZE_OFFSET = 28;
         /** Time when a rank last joined, or when this rank began. */
         static final int SINCE_OFFSET = 128;
-        /** Time when the activity was last stored, for a connection at most 100 ms before its last poll. */
+        /**
+         * Time when the activity was last stored. For a connection, this is the time of the last poll, or up to 100 ms
+         * earlier.
+         */
         static final int POLLED_OFFSET = 136;
         static final int WHERE_OFFSET = 192;
         static final int WHERE_BYTES = 96;

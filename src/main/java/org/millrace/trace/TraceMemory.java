@@ -22,7 +22,7 @@ final class TraceMemory {
         return MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
     }
 
-    /** Stores without order (opaque). A reader sees the value soon. */
+    /** Stores in opaque mode, which orders this store with no other store. A reader sees the value soon. */
     static void set(long address, long value) {
         LONG.setOpaque(MEMORY, address, value);
     }

@@ -114,9 +114,9 @@ final class TraceSweep {
     }
 
     /**
-     * Deletes this user's traces of processes that died long ago, and the oldest traces if there are many. For a dead
-     * process of another PID namespace, also deletes the process's other files at once, because only the trace proves
-     * its death.
+     * Deletes this user's traces of processes that died long ago, and the oldest traces if there are many. If a dead
+     * process belongs to another PID namespace, this method also deletes the process's other files immediately, because
+     * only the trace proves the process's death.
      */
     public static void sweep(Path directory) {
         sweep(directory, System.currentTimeMillis());

@@ -16,7 +16,8 @@ import org.millrace.trace.TraceLayout.CommunicatorFields;
  * @param name      name that the program has set for the communicator; may be empty
  * @param opened    time of the opening, in nanoseconds of the host's clock
  * @param kernels   whether the start and the end of each operation's kernel are recorded
- * @param function  time since which the thread that runs the kernels has been in a host function; 0 if in none
+ * @param function  time since which the thread that runs the kernels has been in a host function; 0 if the thread is in
+ *                  none
  * @param differs   rank that runs another operation than this rank; -1 if no such rank was found
  * @param differsAt number of the collective in which the ranks differ; -1 for a send or receive
  * @param oldest    operation older than {@code last} with a kernel that had not ended; null if none is known
@@ -32,7 +33,7 @@ public record TracedCommunicator(long hash, int rank, int size, int nodes, Strin
      *
      * @param number          number among the operations that the process has stored
      * @param sequence        number of the operation in the communicator, the same on all ranks; for a send or receive,
-     *                        its number among the transfers to or from the peer; -1 if unknown
+     *                        number of the transfer among the transfers to or from the peer; -1 if unknown
      * @param type            NCCL's number of the element type; -1 if unknown
      * @param started         start time of the operation's kernel; 0 if the kernel has not started or was not reported
      * @param channelsStarted one bit for each channel on which the kernel has begun
@@ -66,11 +67,11 @@ public record TracedCommunicator(long hash, int rank, int size, int nodes, Strin
 
     /**
      * Returns a description of the current operation of a rank of this process, see {@link #present()}:
-     * {@code AllReduce #20 (4096 bytes, RING SIMPLE)}; or "unknown", with the reason. Reads one block of the mapped
+     * {@code AllReduce #20 (4096 bytes, RING SIMPLE)}; or "unknown" with the reason. Reads one block of the mapped
      * trace.
      *
      * @param hash hash of the communicator; 0 if unknown
-     * @param rank this rank; decides if several ranks of one communicator are in this process
+     * @param rank this rank; it selects the communicator if several ranks of one communicator are in this process
      */
     public static String present(long hash, int rank) {
         ProcessTrace own = ProcessTrace.current();

@@ -17,8 +17,8 @@ import org.millrace.trace.TraceLayout.ConnectionFields;
  * @param taken      first step that was not taken
  * @param done       first step that is not complete
  * @param blocked    first step of the last frame that the proxy could not take: its destination had no room, or the
- *                   receiving rank had not started the operation. If it is below {@code taken}, the proxy has taken the
- *                   frame since
+ *                   receiving rank had not started the operation. If this step is below {@code taken}, the proxy has
+ *                   taken the frame since then
  * @param consumed   on the receiving side, first step that the device has not consumed
  * @param last       last frames, oldest first; empty if the process keeps no frames
  */

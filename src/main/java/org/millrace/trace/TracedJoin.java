@@ -10,13 +10,14 @@ import org.millrace.trace.TraceLayout.JoinFields;
  * @param hash     hash of the connection's communicator; 0 for a group
  * @param state    open while the rank waits
  * @param since    time when a rank last joined, or when this rank began, in nanoseconds of the host's clock
- * @param polled   time of a connection's last poll, to 100 ms; in the future if it is never polled; meaningless for a
- *                 group
+ * @param polled   time of a connection's last poll, or up to 100 ms earlier; in the future if no poll was stored;
+ *                 meaningless for a group
  * @param size     number of ranks of the group; 0 for a connection. The rank of a connection is -1 if it is unknown
  * @param where    rendezvous of the group
  * @param activity present activity of a rank that rank 0 has not admitted, as the predicate of a sentence, or
  *                 description of the connection
- * @param missing  ranks that have not joined, as this rank knows; contains this rank until rank 0 has admitted it
+ * @param missing  ranks that have not joined, according to this rank; contains this rank until rank 0 has admitted this
+ *                 rank
  */
 public record TracedJoin(TracedState state, long hash, int rank, int size, long since, long polled, String where,
         String activity, BitSet missing) {

@@ -99,7 +99,7 @@ public record TracedLink(TracedProcess process, TracedConnection connection, int
         return numbered;
     }
 
-    /** Returns whether {@link #channel} is an index that {@link #of} counted, and not the channel in the trace. */
+    /** Returns whether {@link #of} counted {@link #channel}, because the trace contains no channel. */
     public boolean isChannelCounted() {
         return connection.identity().channel() < 0;
     }

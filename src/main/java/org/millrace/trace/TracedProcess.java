@@ -10,8 +10,8 @@ import org.millrace.file.ProcessIdentity;
  *
  * @param alive       whether the process still runs; false only if its death is certain
  * @param rank        rank from the launcher; -1 if unknown
- * @param read        time when the reading of the trace began, in nanoseconds of the host's clock, as are all times of
- *                    this object. The state of the process is from this time, or from a later moment of the reading
+ * @param read        time when the reading of the trace began. All times of this object are in nanoseconds of the
+ *                    host's clock. The state of the process is from this time, or from a later moment of the reading
  * @param heartbeat   time of the last heartbeat, which the process writes while any block of its trace is open
  * @param late        time of the last heartbeat that was late, because the process had no core; 0 if none was late
  * @param epochMillis milliseconds since 1970 at a reference moment

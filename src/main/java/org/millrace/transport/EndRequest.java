@@ -54,7 +54,7 @@ public record EndRequest(PeerInfo here, PeerInfo there, int channel, int index, 
      * A group of ranks at the other end of one connection, as with a collective network. The group is the peer of each
      * of its ranks.
      *
-     * @param number  number of the group, which follows the numbers of the ranks ({@code comm->nRanks} in NCCL)
+     * @param number  number of the group, one more than the highest rank ({@code comm->nRanks} in NCCL)
      * @param name    name for messages, for instance {@code "the collective network"}
      * @param members ranks of the group, ascending
      */

@@ -29,8 +29,8 @@ public interface Transport {
     Availability offer();
 
     /**
-     * Returns whether two ranks can use this transport, which both offer. Each of the two ranks calls this method with
-     * itself as the first argument. Both calls must have the same result.
+     * Returns whether two ranks can use this transport. Both ranks offer the transport. Each of the two ranks calls
+     * this method with itself as the first argument. Both calls must have the same result.
      */
     Availability canConnect(PeerInfo here, PeerInfo there);
 

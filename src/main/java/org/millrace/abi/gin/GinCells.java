@@ -6,8 +6,8 @@ import org.millrace.foreign.PolledStruct;
 import org.millrace.foreign.Words;
 
 /**
- * The counters of a GIN context, its signals, or the offsets that NCCL 2.30 uses to reset signals. Each cell is a
- * number of 64 bits that grows and wraps.
+ * Array of cells: the counters or the signals of a GIN context, or the offsets that NCCL 2.30 uses to reset signals.
+ * Each cell is a number of 64 bits that grows and wraps.
  *
  * <p>
  * The proxy increases counters and signals, and the kernel resets them. The proxy's add has release semantics and pairs
@@ -59,8 +59,8 @@ public final class GinCells extends PolledStruct {
     }
 
     /**
-     * Adds a value to 8 bytes of any memory, after all earlier accesses of this thread. Used for a signal that lies in
-     * a window.
+     * Adds a value to a 64-bit number in any memory, after all earlier accesses of this thread. Used for a signal that
+     * lies in a window.
      */
     public static void addRelease(MemorySegment memory, long offset, long value) {
         long before = (long) Words.LONG.getAndAddRelease(memory, offset, value);

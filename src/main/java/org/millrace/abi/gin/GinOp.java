@@ -2,7 +2,7 @@ package org.millrace.abi.gin;
 
 import org.millrace.ffi.device.device_h;
 
-/** The bits of a GIN descriptor's operation. A descriptor can combine several of them. */
+/** The bits of a GIN descriptor's operation. A descriptor can combine several bits. */
 public final class GinOp {
     /** Put: writes bytes of a window, or a value, to a window of the peer. */
     public static final int PUT = device_h.ncclGinProxyOpPut();

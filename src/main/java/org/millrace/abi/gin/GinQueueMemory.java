@@ -21,10 +21,10 @@ import org.millrace.foreign.Words;
  * <p>
  * While the flag of a word is not set, the word belongs to the kernel. When the kernel has set the flag, the word
  * belongs to the proxy until the proxy stores 0. The kernel stores a descriptor's words in no particular order. The
- * proxy loads the words, and then executes an acquire fence. It pairs with the fence that the kernel executes before it
- * stores the descriptor. The data that the kernel stored in windows is then visible to the proxy. The proxy's stores of
- * 0 are plain, because its release of {@code cis} publishes them. The kernel does not use the place again before it has
- * seen this release.
+ * proxy loads the words, and then executes an acquire fence. This fence pairs with the fence that the kernel executes
+ * before it stores the descriptor. The data that the kernel stored in windows is then visible to the proxy. The proxy's
+ * stores of 0 are plain, because its release of {@code cis} publishes them. The kernel uses the place of the descriptor
+ * again only after it has seen this release.
  */
 public final class GinQueueMemory extends PolledStruct {
     /** Number of words of a cache line. A descriptor has one or two lines. */
@@ -99,7 +99,7 @@ public final class GinQueueMemory extends PolledStruct {
 
     /**
      * Takes a descriptor out of the queue if all of its words are present. Stores the first {@link #LINE_WORDS} words
-     * in an array, because the others are reserved. The array's content is undefined if a word is missing.
+     * in an array, because any further words are reserved. The array's content is undefined if a word is missing.
      *
      * @return false if a word is still missing; the queue is then unchanged
      */
@@ -122,7 +122,7 @@ public final class GinQueueMemory extends PolledStruct {
         return true;
     }
 
-    /** Loads the words of a line. Returns the bits that are set in all of them. */
+    /** Loads the words of a line. Returns the bits that are set in all words. */
     private static long load(long address, long[] into) {
         long common = -1;
         for (int word = 0; word < LINE_WORDS; word++) {

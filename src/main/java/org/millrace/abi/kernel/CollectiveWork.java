@@ -149,7 +149,6 @@ public final class CollectiveWork {
      *
      * @param send     address of the input
      * @param receive  address of the output
-     *
      * @param root     root rank; this rank itself if the operation has no root
      * @param argument argument of the reduction, as raw bits
      * @param flags    combination of {@link #NETWORK_REGISTERED}, {@link #REGISTERED}, {@link #PROFILED}

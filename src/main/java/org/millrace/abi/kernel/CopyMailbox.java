@@ -40,7 +40,7 @@ import org.millrace.foreign.Words;
  *
  * <p>
  * A word of a command is present if it contains the lower bits of the command's number, as in a line of LL. The kernel
- * can therefore read many commands at once: its reads across PCIe are in flight together. The host stores each word
+ * can therefore read many commands at the same time, with many reads across PCIe in flight. The host stores each word
  * with release, and the kernel loads it with acquire, so the data to copy is visible to the kernel. The kernel stores
  * {@code done} and {@code copied} with release, and the host loads them with acquire. After such a load the host sees
  * the copied data, and so does any thread that it notifies.
@@ -148,9 +148,9 @@ public final class CopyMailbox extends PolledStruct {
 
     /**
      * Returns the state of the kernel at a time after this thread has posted its commands. A full fence orders the
-     * store of the commands before the load of the state. The fence pairs with the kernel's full fence, which lies
-     * between its store of {@link #LEAVING} and its last read of the commands. If this method returns {@link #PRESENT},
-     * the kernel reads all these commands.
+     * store of the commands before the load of the state. The fence pairs with a full fence of the kernel. The kernel
+     * executes that fence after its store of {@link #LEAVING} and before its last read of the commands. If this method
+     * returns {@link #PRESENT}, the kernel reads all these commands.
      */
     public int stateBehindCommand() {
         VarHandle.fullFence();

@@ -81,7 +81,8 @@ public final class KernelCommunicator {
      * Sets the addresses of the channels and of two arrays of ranks.
      *
      * @param channels   address of an array of {@link KernelArguments#MAX_CHANNELS} {@link KernelChannel}s
-     * @param localRanks address of an array with one int for each rank: its index among the ranks of its machine
+     * @param localRanks address of an array with one int for each rank: the rank's index among the ranks of the same
+     *                   machine
      * @param dense      address of an array of all ranks, sorted by machine
      */
     public void topology(long channels, long localRanks, long dense) {
@@ -146,7 +147,10 @@ public final class KernelCommunicator {
         return (long) Words.LONG.get(segment, DENSE_TO_USER);
     }
 
-    /** {@return the address of an array with one int for each rank: its index among the ranks of its machine} */
+    /**
+     * {@return the address of an array with one int for each rank: the rank's index among the ranks of the same
+     * machine}
+     */
     public long localRanks() {
         return (long) Words.LONG.get(segment, LOCAL_RANKS);
     }

@@ -58,7 +58,7 @@ public final class WorkBatch {
      * @param type       type of the items
      * @param function   number of the device function that executes the items, 0 to {@link #MAX_FUNCTION}
      * @param offsetBase offset of the first item, modulo 2<sup>32</sup>
-     * @param items      set of items, one bit for each
+     * @param items      set of items, one bit for each item
      */
     public static void set(MemorySegment memory, long at, WorkType type, int function, int offsetBase, long items) {
         Words.INT.set(memory, at + FLAGS, type.code() << TYPE_SHIFT | function << FUNCTION_SHIFT);
@@ -114,7 +114,7 @@ public final class WorkBatch {
         return (int) Words.INT.get(memory, at + OFFSET_BASE);
     }
 
-    /** {@return the set of items, one bit for each} */
+    /** {@return the set of items, one bit for each item} */
     public static long offsetBitset(MemorySegment memory, long at) {
         return (long) Words.LONG.get(memory, at + OFFSET_BITSET);
     }

@@ -44,7 +44,10 @@ public final class WorkFifoCounters extends PolledStruct {
         return new WorkFifoCounters(segment);
     }
 
-    /** {@return the total number of bytes that were put into the FIFO; their content is visible after this acquire} */
+    /**
+     * {@return the total number of bytes that were put into the FIFO; the content of these bytes is visible after this
+     * acquire}
+     */
     public int producedAcquire() {
         return (int) Words.INT.getAcquire(Words.MEMORY, base + PRODUCED);
     }
@@ -55,8 +58,8 @@ public final class WorkFifoCounters extends PolledStruct {
     }
 
     /**
-     * {@return the total number of bytes that kernels no longer need; their space may be overwritten after this
-     * acquire}
+     * {@return the total number of bytes that kernels no longer need; the space of these bytes may be overwritten after
+     * this acquire}
      */
     public int consumedAcquire() {
         return (int) Words.INT.getAcquire(Words.MEMORY, base + CONSUMED);

@@ -34,8 +34,8 @@ public final class Converters {
         }
 
         /**
-         * Returns the allowed values if these are names, for suggestions after a misspelled name. If the allowed values
-         * are numbers, returns an empty list.
+         * Returns the allowed values, for suggestions after a misspelled name. If the allowed values are numbers,
+         * returns an empty list.
          */
         private List<String> names() {
             List<String> names = List.of(type.allowed().split(", "));

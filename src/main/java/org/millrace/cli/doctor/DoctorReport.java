@@ -50,8 +50,7 @@ final class DoctorReport {
             result = check.look().get();
         } catch (ConfigurationException refused) {
             result = CheckResult.unusable("not tried: see the settings below");
-        } catch (RuntimeException | LinkageError failure) { // an exception in one check must not prevent the other
-                                                            // checks
+        } catch (RuntimeException | LinkageError failure) { // an exception must not prevent the other checks
             result = CheckResult.unusable("the check failed: " + FailureText.of(failure));
         }
         found.put(check.subject(), result);
@@ -76,7 +75,7 @@ final class DoctorReport {
         out.flush();
     }
 
-    /** Returns, as text, those of the given subjects that did not work in the checks so far. */
+    /** Returns a text with the given subjects that did not work in the checks so far. */
     String notWorking(Set<String> subjects) {
         return found.entrySet()
                 .stream()

@@ -33,7 +33,10 @@ import org.millrace.net.ucx.UcxNetwork;
  */
 final class GpuChecks {
 
-    /** Subjects of the checks that must succeed for a device with GPUs. The emulated device needs none of them. */
+    /**
+     * Subjects of the checks that must succeed for a device with GPUs. The emulated device does not need these
+     * subjects.
+     */
     static final Set<String> NEEDED = Set.of("driver", "CUDA runtime", "GPUs", "NCCL");
 
     private static final Path DRIVER = Path.of("/proc/driver/nvidia");
@@ -132,7 +135,7 @@ final class GpuChecks {
     /**
      * Checks a native library.
      *
-     * @param harm reason why this process must not load the library; empty if it may
+     * @param harm reason why this process must not load the library; empty if this process may load the library
      */
     static CheckResult library(Optional<CheckResult> harm, Supplier<NativeLibrary.Report> loaded) {
         return harm.orElseGet(() -> library(loaded.get()));

@@ -143,7 +143,9 @@ enum Probe {
             return harms.get(probe);
         }
 
-        /** Notes the outcome of each library up to the first harmful one. Then starts a JVM for the other libraries. */
+        /**
+         * Notes the outcome of each library up to the first harmful library. Then starts a JVM for the other libraries.
+         */
         private void note(List<String> loaded, boolean ended) {
             for (Probe each : values()) {
                 boolean harmless = loaded.contains(words.get(each));
@@ -180,8 +182,8 @@ enum Probe {
         }
 
         /**
-         * Waits for the end of the JVM within the time limit and for its output. Returns whether the JVM ended by
-         * itself.
+         * Waits for the end of the JVM, up to the time limit, and for the JVM's output. Returns whether the JVM ended
+         * within the time limit.
          */
         boolean await() {
             boolean ended = false;

@@ -54,7 +54,8 @@ public final class MetricsCommand extends InspectCommand {
             throw new MillraceException("--listen needs the module " + Server.MODULE + ", and the Java runtime "
                     + System.getProperty("java.home") + " lacks it; 'millrace metrics' alone prints the same");
         }
-        // The commands ps and doctor read the port from the trace. Other directories may hold copies of traces, and a new
+        // The commands ps and doctor read the port from the trace. Other directories may hold copies of traces, and a
+        // new
         // trace would delete old ones.
         if (ProcessTrace.current() == null && !processes.isDirectoryNamed()) {
             ProcessTrace.open(processes.directory(), false);

@@ -126,7 +126,7 @@ final class Processes {
 
     /**
      * Returns the state of a process that writes nothing to its trace. It is "silent" for a process of another PID
-     * namespace, because the end of such a process may not be detected.
+     * namespace, because this process cannot always detect the end of such a process.
      */
     private static String quiet(TracedProcess process) {
         return process.identity().isOfThisNamespace() ? "stopped" : "silent";

@@ -86,7 +86,8 @@ final class TopView {
         List<String> contexts = gin.lines(width, Math.max(2, (height - lines.size()) / 2));
         int room = Math.max(1, height - lines.size() - contexts.size() - 3);
         if (sorted.size() > room) {
-            // the busiest connections first, and idle connections by the time since their last step, shortest first
+            // Busy connections come first, the busiest one at the top. Idle connections follow, the one with the most
+            // recent step first.
             sorted.sort(Comparator.comparingDouble((TracedLink link) -> -bytesPerSecond(link))
                     .thenComparingDouble(TracedLink::standsSeconds));
             sorted = sorted.subList(0, room);
@@ -197,7 +198,7 @@ final class TopView {
     }
 
     /**
-     * Returns a connection's network. If the connection serves sends and receives, also returns this purpose.
+     * Returns the name of a connection's network. The text "p2p" is added if the connection serves sends and receives.
      */
     private static String network(ConnectionIdentity identity) {
         return identity.network() + (identity.kind() == 1 ? " p2p" : "");
@@ -281,7 +282,8 @@ final class TopView {
         }
 
         /**
-         * Returns an empty line and a table, with at most the given number of lines; an empty list without contexts.
+         * Returns an empty line and the lines of a table. The result has at most {@code height} lines. It is empty if
+         * there are no contexts.
          */
         List<String> lines(int width, int height) {
             if (contexts.isEmpty()) {

@@ -134,8 +134,8 @@ public final class TraceCommand extends InspectCommand {
         }
 
         /**
-         * Adds a span for a queue of GIN. The span begins with the queue's last change. A trace contains only the
-         * queue's counters, and not its descriptors. The span has not ended if descriptors are still in flight.
+         * Adds a span for a queue of GIN. The span begins with the queue's last change. A trace contains the queue's
+         * counters, but not the queue's descriptors. The span has not ended if descriptors are still in flight.
          */
         private void add(TracedProcess process, int row, TracedGin context, Queue queue) {
             Map<String, Object> what = Json.object("taken", queue.taken(), "completed", queue.completed());

@@ -122,7 +122,8 @@ public final class WhyCommand extends InspectCommand {
         try (OutputStream input = process.getOutputStream()) {
             input.write(Json.write(WhyDocument.of(verdict)).getBytes(StandardCharsets.UTF_8));
         } catch (IOException unread) {
-            // No failure: the user's command has ended, or has closed its standard input, without reading the verdict.
+            // This is no failure. The user's command may end or close its standard input before it has read the
+            // verdict.
         }
         int status = process.waitFor();
         if (status != 0) {
@@ -186,8 +187,8 @@ public final class WhyCommand extends InspectCommand {
     }
 
     /**
-     * Returns the verdicts to report. If a job stalls, verdicts on other jobs that have ended are omitted, unless the
-     * user has named processes.
+     * Returns the verdicts to report. If any job stalls, returns only the verdicts on stalls, unless the user has named
+     * processes.
      */
     static List<Verdict> told(List<Verdict> verdicts, boolean named) {
         List<Verdict> stalls = verdicts.stream().filter(WhyCommand::isStall).toList();

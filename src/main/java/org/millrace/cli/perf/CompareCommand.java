@@ -126,11 +126,14 @@ public final class CompareCommand extends Subcommand {
         }
     }
 
-    /** Returns the medians of the runs A, of the runs B, and of the differences, and the differences' noise. */
+    /**
+     * Returns three medians and the noise of the differences. The medians are those of the runs A, the runs B, and the
+     * differences.
+     */
     private static Difference difference(List<PerfRun> runs, String key, String place) {
         double[] differences = each(runs, (first, second) -> 100 * (second / first - 1), key, place);
         double noise = (differences[differences.length - 1] - differences[0]) / 2;
-        if (Double.isNaN(noise)) { // a run lacks the value: NaN is sorted last
+        if (Double.isNaN(noise)) { // A run lacks the value. NaN is the last value, because the values are sorted.
             return new Difference(Double.NaN, Double.NaN, Double.NaN, Double.NaN);
         }
         return new Difference(median(each(runs, (first, _) -> first / 1e3, key, place)),

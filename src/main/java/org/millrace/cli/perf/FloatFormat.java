@@ -3,8 +3,8 @@ package org.millrace.cli.perf;
 import org.millrace.DataType;
 
 /**
- * Encoding of a floating-point type's elements. Deliberately shares no code with the reductions of the emulated device,
- * because a mistake in shared code would affect result and expected result alike.
+ * Encoding of a floating-point type's elements. This class shares no code with the reductions of the emulated device. A
+ * mistake in shared code would change a result and the expected result in the same way.
  */
 enum FloatFormat {
     BINARY16(2, 0x1p-11, 0x1p-24) {

@@ -98,7 +98,7 @@ final class Measurement {
          * Minimum time between two observations, in milliseconds. It is longer than the compilation of a large method.
          */
         private static final long LOOK_MILLIS = 300;
-        /** The compiler is busy if it compiled for more than one BUSY_PARTS-th of the time between two observations. */
+        /** The compiler is busy if it compiled for more than 1 / BUSY_PARTS of the time between two observations. */
         private static final long BUSY_PARTS = 10;
 
         private final @Nullable CompilationMXBean compiler = ManagementFactory.getCompilationMXBean();
@@ -119,8 +119,7 @@ final class Measurement {
     }
 
     /**
-     * Runs operations. Waits for each operation if each operation is checked. Otherwise waits only for the last
-     * operation.
+     * Runs operations. If each operation is checked, waits for each operation. Otherwise waits for the last operation.
      */
     private void run(OperandBuffers buffers, int index, int operations) {
         if (plan.checking() != PerfPlan.Checking.EVERY) {

@@ -30,7 +30,7 @@ record OperandBuffers(CollectiveCall call, DataType type, Reduction reduction, l
                 receive.asSlice(receiveOffset * bytes, operation.receiveCount(count, ranks) * bytes), inPlace);
     }
 
-    /** Returns whether the result has exactly the location of the send operand. */
+    /** Returns whether the result and the send operand have the same address and the same size. */
     boolean overwritesOperand() {
         return inPlace && send.byteSize() == receive.byteSize();
     }

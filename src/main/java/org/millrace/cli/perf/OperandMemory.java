@@ -85,8 +85,8 @@ final class OperandMemory {
         MemorySegment expected = copy.asSlice(0, piece.byteSize());
         reference.fill(expected, source, first, piece.byteSize() / bytes);
         long different = 0;
-        // Searches for the next difference each time. Usually differences are few; if they are many, the time does
-        // not matter.
+        // Each iteration searches for the next difference. Usually there are few differences. If there are many, the
+        // time of the search does not matter.
         for (long at = 0; at < piece.byteSize(); at += bytes) {
             long mismatch = MemorySegment.mismatch(piece, at, piece.byteSize(), expected, at, piece.byteSize());
             if (mismatch < 0) {

@@ -95,8 +95,8 @@ public final class PerfCommand extends Subcommand {
     }
 
     /**
-     * Returns a failure for each fault that the settings plant and that has not happened at any rank. The run has then
-     * not tested this fault. Returns no failure for devices other than the emulated device and GPUs.
+     * Returns a failure for each planted fault that has not happened at any rank. The run has not tested such a fault.
+     * Returns no failure for devices other than the emulated device and GPUs.
      */
     private static List<RankRun.Failure> missedFaults(String device, Configuration configuration, PerfResults results) {
         if (!device.equals(EMULATED) && !device.equals(GPU)) {

@@ -57,7 +57,7 @@ public record PerfPlan(Operation collective, int ranks, List<Case> cases, Checki
 
         List<Long> list() {
             List<Long> sizes = new ArrayList<>();
-            // the list ends with the largest size, or when sizes no longer grow (factor 0)
+            // The list ends at the largest size. With factor 0 the sizes do not grow, and the list ends earlier.
             for (long size = min; size <= max && (sizes.isEmpty() || size > sizes.getLast()); size =
                     size * factor + step) {
                 sizes.add(size);
@@ -105,7 +105,7 @@ public record PerfPlan(Operation collective, int ranks, List<Case> cases, Checki
 
     /**
      * Returns the default number of warm-up operations of a line of the first type and reduction. This default applies
-     * if the user has chosen neither this number nor the number of timed operations.
+     * if the user has set neither the number of warm-up operations nor the number of timed operations.
      */
     private static int warmup(boolean first, int timed, long bytes) {
         if (first && timed == MAX_ITERATIONS) {
@@ -150,9 +150,10 @@ public record PerfPlan(Operation collective, int ranks, List<Case> cases, Checki
     }
 
     /**
-     * Returns the number of operations of the smallest size to run before the table's first line; 0 if the plan does
-     * not warm up automatically. The number is small if the table's first line has few warm-up operations, or if each
-     * operation is checked. Otherwise it is large, and more operations follow until the JIT compiler is idle.
+     * Returns the number of operations before the table's first line; 0 if the plan does not warm up automatically.
+     * These operations have the smallest size. The number is small if the table's first line has few warm-up
+     * operations, or if each operation is checked. Otherwise the number is large, and more operations follow until the
+     * JIT compiler is idle.
      */
     int starters() {
         return !warmsUp ? 0

@@ -126,7 +126,7 @@ public final class PerfResults {
         return rows;
     }
 
-    /** Returns the last known activity of every rank, as text. */
+    /** Returns a text with the last known activity of every rank. */
     String whereabouts() {
         return IntStream.range(0, plan.ranks()).mapToObj(this::whereabouts).collect(Collectors.joining(", "));
     }

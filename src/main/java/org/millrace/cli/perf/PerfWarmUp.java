@@ -25,7 +25,8 @@ final class PerfWarmUp {
     /**
      * Creates a warm-up.
      *
-     * @param forAny converts each rank's condition to a common condition, which is true if any rank's condition is true
+     * @param forAny converts a condition of this rank to a common condition, which is true if the condition of any rank
+     *               is true
      */
     PerfWarmUp(LongSupplier nanoTime, UnaryOperator<BooleanSupplier> forAny) {
         this.nanoTime = nanoTime;
@@ -39,8 +40,8 @@ final class PerfWarmUp {
      *
      * @param operations number of operations to run if the time suffices
      * @param bytes      size of an operation
-     * @param more       condition to run more than {@code operations}, within half of the warm-up's time; all ranks
-     *                   evaluate the condition together
+     * @param more       condition to run more than {@code operations}. It applies during the first half of the
+     *                   warm-up's time. All ranks evaluate it together.
      * @param round      runs a number of operations and waits for them
      */
     void run(int operations, long bytes, BooleanSupplier more, IntConsumer round) {

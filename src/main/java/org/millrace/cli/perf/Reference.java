@@ -174,7 +174,7 @@ abstract class Reference {
                 case MAX, MIN -> 0;
                 case SUM, PROD -> ranks - 1;
                 case MULSUM -> 2 * ranks - 1;
-                // One rounding more than for MULSUM, because the factor 1/ranks is rounded, too.
+                // AVG has one more rounding than MULSUM, because the factor 1/ranks is rounded, too.
                 case AVG -> 2 * ranks;
             };
         }

@@ -24,8 +24,9 @@ final class ReplayPlan {
      * Operations of one kernel, after a pause of the program.
      *
      * @param afterEnd whether the program waited for its previous operations before the pause
-     * @param nanos    duration of the pause, in nanoseconds. If {@code afterEnd}, the pause begins at the end of the
-     *                 previous operations, and otherwise at the call of the previous operations
+     * @param nanos    duration of the pause, in nanoseconds. If {@code afterEnd} is true, the pause begins when the
+     *                 previous operations end. If it is false, the pause begins when the program calls the previous
+     *                 operations.
      */
     public record Launch(List<Call> calls, boolean afterEnd, long nanos) {
     }
@@ -80,7 +81,8 @@ final class ReplayPlan {
     /**
      * Keeps only the calls from the first to the last collective that all ranks have recorded.
      *
-     * @param isPartOfAll whether records are missing; if none are, all calls are kept
+     * @param isPartOfAll whether the recording has lost records. If it has lost none and all ranks recorded the same
+     *                    collectives, all calls are kept.
      */
     private void align(boolean isPartOfAll) {
         long first = 0;

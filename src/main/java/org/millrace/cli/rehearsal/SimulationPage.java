@@ -45,7 +45,10 @@ final class SimulationPage {
         notes.forEach(note -> page.append("<p class=\"soft\">").append(escape(note)).append("</p>\n"));
     }
 
-    /** Returns the distance of two ticks of the axis: the power of ten, or 2 or 5 times it, that makes 3 to 5 ticks. */
+    /**
+     * Returns the distance of two ticks of the axis. The distance is 1, 2 or 5 times a power of ten, and the axis has 3
+     * to 5 ticks.
+     */
     private static double step(double longest) {
         double power = Math.pow(10, Math.floor(Math.log10(Math.max(1, longest) / 5)));
         return List.of(1, 2, 5)

@@ -79,7 +79,8 @@ final class CommandRank {
             }
             ranks.ended(this, status);
         } catch (InterruptedException spurious) {
-            // An interrupt is impossible: only this object has a reference to this thread, and does not interrupt it.
+            // An interrupt is impossible: no other object has a reference to this thread, and this object does not
+            // interrupt the thread.
             Thread.currentThread().interrupt();
         }
     }

@@ -48,7 +48,10 @@ final class CommandRanks implements Ranks {
     private @Nullable Signals signals;
     private boolean stopped;
     private int status;
-    /** First ending signal, and the deadline for the ranks' end; both are null until an ending signal has arrived. */
+    /**
+     * First signal that asked this program to end, and the time at which all ranks must have ended. Both are null until
+     * such a signal has arrived.
+     */
     private @Nullable String ending;
     private @Nullable RunDeadline end;
 
@@ -256,9 +259,9 @@ final class CommandRanks implements Ranks {
         }
 
         /**
-         * Passes on the output of a rank until it ends. A carriage return also ends a line, so that a progress display
-         * is passed on at once. If the destination fails, the rest of the output is read and discarded, so that the
-         * rank neither waits nor is ended by SIGPIPE.
+         * Passes on the output of a rank until the output ends. A carriage return also ends a line, so that a progress
+         * display is passed on immediately. If the destination fails, the rest of the output is read and discarded, so
+         * that the rank neither waits nor is ended by SIGPIPE.
          *
          * @param unwritten called at most once, with the failure of the destination
          */
@@ -293,10 +296,10 @@ final class CommandRanks implements Ranks {
             byte[] rest = new byte[1 << 16];
             try {
                 while (from.read(rest) >= 0) {
-                    // The content has no reader.
+                    // The bytes are discarded.
                 }
             } catch (IOException closed) {
-                // Like the end of the output.
+                // An error is treated like the end of the output.
             }
         }
 

@@ -16,7 +16,8 @@ import org.millrace.config.Settings;
 public final class JavaCommand {
 
     /**
-     * Name of the main class. A reference to the class would close a cycle, because the main class uses the commands.
+     * Name of the main class. A reference to the class would create a cycle of dependencies, because the main class
+     * uses the commands.
      */
     private static final String MAIN = "org.millrace.cli.Main";
 
@@ -33,7 +34,8 @@ public final class JavaCommand {
     public static List<String> of(List<String> arguments) {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-        // Without this option, a JVM without memory could not report its failure, and the parent would wait.
+        // Without this option, a JVM that has no memory left could not report its failure. The parent would then wait
+        // for the report.
         command.add("-XX:+ExitOnOutOfMemoryError");
         // The options of debuggers and profilers are dropped, because this process already uses their ports.
         ManagementFactory.getRuntimeMXBean()

@@ -77,10 +77,11 @@ public final class ProcessRanks implements Ranks {
     }
 
     /**
-     * Returns the environment variables of a host with GPUs. NCCL connects ranks of one host by NVLink or shared
-     * memory, without a network and a proxy to measure. A separate host id makes each rank a host. A user who wants all
-     * ranks on one host sets {@code NCCL_HOSTID} to any value. The variables also make NCCL name its threads, and make
-     * CUDA load kernels eagerly. Otherwise a load at launch might wait for running kernels, which may in turn wait for
+     * Returns the environment variables of a host with GPUs. The variables give each rank a separate host id, so that
+     * NCCL treats each rank as a host. Otherwise NCCL would connect the ranks by NVLink or shared memory, and the run
+     * could not measure the network and the proxy. A user who wants all ranks on one host sets {@code NCCL_HOSTID} to
+     * any value. The variables also make NCCL name its threads, and make CUDA load kernels eagerly. Otherwise CUDA
+     * would load a kernel at its launch. This load might wait for running kernels, and these kernels may wait for
      * copies.
      */
     public static Map<String, String> hostWithGpus(int number) {
@@ -182,8 +183,8 @@ public final class ProcessRanks implements Ranks {
                 try {
                     return process.waitFor();
                 } catch (InterruptedException spurious) {
-                    // An interrupt is impossible: only this object has a reference to this thread, and does not
-                    // interrupt it.
+                    // An interrupt is impossible: no other object has a reference to this thread, and this object does
+                    // not interrupt the thread.
                 }
             }
         }
@@ -210,7 +211,8 @@ public final class ProcessRanks implements Ranks {
         }
 
         /**
-         * Returns the time until the deadline; at least 100 ms, to read the output of a process that has just ended.
+         * Returns the time until the deadline, but at least 100 ms. This time suffices to read the output of a process
+         * that has just ended.
          */
         private static Duration atLeast(RunDeadline deadline) {
             Duration left = deadline.remaining();

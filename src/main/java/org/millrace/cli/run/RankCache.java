@@ -32,15 +32,15 @@ import org.millrace.plugin.StartupCache;
  * Startup cache for the ranks of {@code millrace run} if their command is {@code java} with jars on its class path. A
  * separate process in the background creates the cache after the first run, from a training program. The user's program
  * is not used, because a JVM that records a cache takes longer to end, and fails if it cannot record. There is one
- * cache for each combination of Java, class path and relevant options, in the user's directory for caches. In case of
- * doubt, ranks start without a cache and without an error.
+ * cache for each combination of Java, class path and relevant options, in the user's directory for caches. If it is not
+ * certain that a cache can be used, ranks start without a cache, and no error is reported.
  */
 final class RankCache {
 
     private static final int MAX_CACHES = 8;
     /**
-     * Time limit of the process that creates a cache, and time after which an unfinished cache is created anew. The
-     * limit is long, because this process has the lowest priority.
+     * Time limit of the process that creates a cache. After the same time, another process may replace an unfinished
+     * cache. The limit is long, because the creating process has the lowest priority.
      */
     private static final Duration DEADLINE = Duration.ofMinutes(10);
 
@@ -140,8 +140,9 @@ final class RankCache {
     }
 
     /**
-     * Adds the kept options of a command to {@code kept}. Returns the command's class path. The result is empty if the
-     * command's options exclude a cache. It is also empty without a class path: Java then uses the current directory.
+     * Adds the kept options of a command to {@code kept}. Returns the command's class path. Returns an empty text if
+     * the command's options exclude a cache. Also returns an empty text if the command has no class path, because Java
+     * then uses the current directory.
      */
     private static String read(List<String> words, Map<String, String> environment, List<String> kept) {
         List<String> options = new ArrayList<>();

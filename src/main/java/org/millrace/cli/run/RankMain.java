@@ -9,8 +9,8 @@ import java.time.Duration;
 public final class RankMain {
 
     /**
-     * Time for the communicator to notify its peers. The parent process waits longer, so that it need not kill this
-     * process.
+     * Time for the communicator to notify its peers. The parent process waits longer, so that the parent need not kill
+     * this process.
      */
     private static final Duration TIMEOUT = Duration.ofSeconds(2);
 
@@ -40,7 +40,8 @@ public final class RankMain {
         } catch (InterruptedException ended) {
             Thread.currentThread().interrupt();
         }
-        // Ends the process, because an abort does not end every wait of the rank, for instance in join.
+        // Ends the process. The abort alone is not enough, because the rank may wait in a method that an abort does not
+        // interrupt, for instance in join.
         System.exit(1);
     }
 

@@ -18,7 +18,7 @@ import org.millrace.config.ValueTypes;
  */
 public final class RankRun<E extends RankEvent> {
 
-    /** Reason why a run ended early: a sentence, and a stack trace; the stack trace may be empty. */
+    /** Reason why a run ended early: a sentence and a stack trace, which may be empty. */
     public record Failure(String message, String trace) {
     }
 

@@ -9,8 +9,8 @@ public interface Ranks {
     void start();
 
     /**
-     * Ends ranks that still run. Returns when all ranks have ended, or when every means to end them was used. Callable
-     * from any thread, and more than once.
+     * Ends ranks that still run. Returns when all ranks have ended, or when this method has tried every way to end
+     * them. Any thread may call it, also several times.
      */
     void stop();
 

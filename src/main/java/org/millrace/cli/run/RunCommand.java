@@ -43,8 +43,8 @@ public final class RunCommand extends Subcommand {
 
     private static final int SECRET_BYTES = 32;
     /**
-     * Deadline of a run if the user has set no deadline: longer than any run, and short enough for arithmetic without
-     * overflow.
+     * Deadline of a run if the user has set no deadline. It is longer than any run. It is short enough that
+     * calculations with it do not overflow.
      */
     private static final Duration NO_LIMIT = Duration.ofDays(36_500);
 
@@ -210,7 +210,8 @@ public final class RunCommand extends Subcommand {
     /** Returns the environment variables that all ranks have in common. An empty value removes a variable. */
     private Map<String, String> common(Map<String, String> settings) {
         Map<String, String> common = new LinkedHashMap<>();
-        // removes the variable of an outer torchrun, because torchrun's store does not serve these ranks
+        // An empty value removes the variable. An outer torchrun may have set it, but torchrun's store does not serve
+        // these ranks.
         common.put("TORCHELASTIC_USE_AGENT_STORE", "");
         if (System.getenv("MILLRACE_SECRET") == null) {
             byte[] secret = new byte[SECRET_BYTES];
@@ -252,7 +253,7 @@ public final class RunCommand extends Subcommand {
         return IntStream.range(0, ranks).mapToObj(rank -> ProcessRanks.hostName(rank / each)).toList();
     }
 
-    /** Returns a TCP port that is free now. Rank 0 binds it a moment later. */
+    /** Returns a TCP port that is free now. Rank 0 binds the port a moment later. */
     private static int freePort() {
         try (ServerSocket socket = new ServerSocket(0)) {
             return socket.getLocalPort();

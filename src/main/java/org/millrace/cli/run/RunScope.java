@@ -98,7 +98,7 @@ final class RunScope implements AutoCloseable {
                 }
             }
         } catch (IOException | DirectoryIteratorException unreadable) {
-            // Errors are ignored, because this run does not depend on the cleanup of other runs' directories.
+            // Errors are ignored, because this run can continue even if the directories of other runs remain.
         }
     }
 
@@ -133,7 +133,8 @@ final class RunScope implements AutoCloseable {
         try {
             Runtime.getRuntime().removeShutdownHook(hook);
         } catch (IllegalStateException shuttingDown) {
-            // The JVM already shuts down, so the shutdown hook runs, too. The hook then finds nothing to clean.
+            // The JVM already shuts down, so the shutdown hook runs, too. The hook finds nothing to clean, because this
+            // thread has cleaned already.
         }
     }
 

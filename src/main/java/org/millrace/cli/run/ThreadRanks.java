@@ -45,7 +45,7 @@ public final class ThreadRanks implements Ranks {
                 .map(worker -> Thread.ofPlatform().daemon().name("abort").start(worker::abort))
                 .toList();
         await(aborts, TIMEOUT);
-        // ends the waits of ranks outside of a communicator, as in join
+        // ends the waits of ranks that no communicator can abort, for example in join
         threads.forEach(Thread::interrupt);
         awaitEnd(TIMEOUT);
     }

@@ -4,7 +4,7 @@ import java.util.Arrays;
 
 /**
  * Requested copies that have not been passed to the driver yet, sorted into levels. The copies of one level may be made
- * in any order or at once. The copies of a level begin after all copies of the previous level.
+ * in any order or at the same time. The copies of a level begin after all copies of the previous level.
  *
  * <p>
  * In the example a to e are strict copies of two sequences, and f is a copy without an order (see {@link CopyOrder}):
@@ -17,16 +17,17 @@ import java.util.Arrays;
  *
  * <p>
  * A relaxed copy can join the previous copy of its sequence in two ways. If target and source both begin where the
- * previous copy ends, the previous copy becomes longer. If the length is the same and both addresses have a constant
- * distance from the previous row, the new copy becomes a further row. One driver call begins all rows of a copy. The
- * copy engine of an H100 makes 128 rows of 7 KiB in the time of four copies.
+ * previous copy ends, the previous copy becomes longer. If the new copy has the length of the previous row, it can
+ * become a further row. Its target and its source must then have the same distances from the previous row as that row
+ * has from the row before it. One driver call begins all rows of a copy. The copy engine of an H100 makes 128 rows of 7
+ * KiB in the time of four copies.
  */
 final class CopyBatch {
 
     static final int MAX_COPIES = 256;
     /**
-     * Number of bytes from which a batch is full. The copy engine needs longer for these bytes than the CPU needs for
-     * the driver call that begins their copies.
+     * A batch is full when its copies have at least this number of bytes. The copy engine needs longer for these bytes
+     * than the CPU needs for the driver call that begins the copies.
      */
     private static final long FULL_BYTES = 1 << 20;
     /**
@@ -140,9 +141,10 @@ final class CopyBatch {
     }
 
     /**
-     * Returns the length of the numbers that a copy can consist of: 8, 4 or 1 byte. A short copy from host memory is
-     * divided only between its numbers, because a kernel may poll a number. If a copy of 8 bytes became longer by 4, it
-     * would be divided into numbers of 4 bytes. A kernel could then see a half of its number of 8 bytes.
+     * Returns the size of the largest numbers that a copy can consist of: 8, 4 or 1 bytes. Address and length are
+     * multiples of this size. A short copy from host memory is divided only between its numbers, because a kernel may
+     * poll a number. If 4 bytes were added to a copy of 8 bytes, the copy would be divided into numbers of 4 bytes. A
+     * kernel could then see only a half of the number of 8 bytes.
      */
     private static int unit(long address, long length) {
         long both = address | length;

@@ -12,8 +12,8 @@ import org.millrace.agent.Waiting;
 
 /**
  * The host's side of {@link CopyMailbox}: commands to a kernel that stays on a GPU as long as it has copies to make.
- * The kernel decides itself when to leave the GPU. When a later copy suits the kernel, the kernel is launched again. No
- * thread waits for the start of the kernel, because a GPU may have no room for it for a long time.
+ * The kernel determines the time when it leaves the GPU. When a later copy suits the kernel, the kernel is launched
+ * again. No thread waits for the start of the kernel, because a GPU may have no room for it for a long time.
  *
  * <pre>
  *    ABSENT  ───────→  PRESENT  ───────→  LEAVING  ───────→  GONE
@@ -24,18 +24,19 @@ import org.millrace.agent.Waiting;
  *
  * <p>
  * One warp reads the commands. While few commands are unfinished, this warp makes short copies itself, because it is
- * then faster than a worker. Workers (the kernel's other blocks) make the other copies, many at once. Each sequence has
- * one worker, which makes the sequence's strict copies in their order. A worker can have several sequences. After a
- * strict copy, the worker also makes the next {@link #COPIES_BEFORE_SPREADING} relaxed copies of all its sequences
- * together. All other relaxed copies are spread over all workers. A strict copy is posted only after the spread copies
- * of its sequence are complete. A copy that must follow all other copies is posted only after all workers' copies are
- * complete.
+ * then faster than a worker. Workers, which are the kernel's other blocks, make the other copies in parallel. Each
+ * sequence has one worker, which makes the sequence's strict copies in their order. A worker can have several
+ * sequences. After a strict copy, the worker also makes the next {@link #COPIES_BEFORE_SPREADING} relaxed copies of all
+ * its sequences together. All other relaxed copies are spread over all workers. A strict copy is posted only after the
+ * spread copies of its sequence are complete. A copy that must follow all other copies is posted only after all
+ * workers' copies are complete.
  *
  * <p>
  * Commands are posted one after another. Sealing writes them to the mailbox together, because the kernel reads several
- * commands at once, and each cache line that the kernel has read is slow to write. A kernel can leave at any time, so a
- * command may never be read. Sealing determines how many of the posted commands the current kernel reads. Several
- * {@link CopyQueue}s can use one kernel. The posted commands of one queue are sealed before another queue posts.
+ * commands together. A write to a cache line that the kernel has read is slow. A kernel can leave at any time, so the
+ * kernel may never read a posted command. Sealing determines how many of the posted commands the current kernel reads.
+ * Several {@link CopyQueue}s can use one kernel. The posted commands of one queue are sealed before another queue
+ * posts.
  *
  * <p>
  * Only one thread at a time may call a method, unless the method states otherwise.
@@ -43,8 +44,8 @@ import org.millrace.agent.Waiting;
 final class CopyCommands {
 
     /**
-     * Maximum number of loads for a copy by the warp. Each of its 32 lanes has 4 loads in flight, and these loads cover
-     * the whole copy.
+     * Maximum number of loads for a copy by the warp. Each of the warp's 32 lanes has 4 loads in flight, and these
+     * loads cover the whole copy.
      */
     private static final int LOADS = 32 * 4;
     private static final int WIDEST_LOAD = 16;
@@ -63,7 +64,10 @@ final class CopyCommands {
      * workers that are far apart, even if the numbers of the sequences have a constant distance.
      */
     private static final long GOLDEN = 0x9e37_79b9L;
-    /** Time after an invitation within which a kernel starts if it starts at all, in nanoseconds. */
+    /**
+     * Time after an invitation during which the start of the kernel is expected, in nanoseconds. If the GPU has no room
+     * for the kernel, the start takes much longer.
+     */
     static final long START_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
     /**
      * Number of relaxed copies that the worker of a sequence makes after a strict copy, before further relaxed copies
@@ -71,7 +75,7 @@ final class CopyCommands {
      * copies are rare.
      */
     private static final int COPIES_BEFORE_SPREADING = 16;
-    /** Maximum number of posted commands; a power of two. The kernel reads this number of commands at once. */
+    /** Maximum number of posted commands; a power of two. The kernel reads this number of commands together. */
     static final int MAX_POSTED = 16;
     private static final Duration TIMEOUT = Duration.ofSeconds(10);
 
@@ -193,9 +197,9 @@ final class CopyCommands {
     }
 
     /**
-     * Returns whether the kernel is present, and the mailbox and each worker have room for another command. The state
-     * is not read again while the queue has unsealed commands. If the kernel leaves meanwhile, {@link #seal} withdraws
-     * the commands that it has not read.
+     * Returns whether the kernel is present, and the mailbox and each worker have room for another command. The method
+     * does not read the kernel's state while the queue has unsealed commands. If the kernel leaves during this time,
+     * {@link #seal} withdraws the commands that the kernel has not read.
      */
     boolean isReady(@Nullable CopyQueue by) {
         if (unsealed(by) == 0 && !isPresent()) {
@@ -261,10 +265,12 @@ final class CopyCommands {
     }
 
     /**
-     * Posts a copy. The kernel must be {@linkplain #isReady ready}, and less than {@link #MAX_POSTED} commands be
-     * posted. If the copy must follow all other copies, the workers must also be {@linkplain #areWorkersIdle idle}.
+     * Posts a copy. The kernel must be {@linkplain #isReady ready}, and fewer than {@link #MAX_POSTED} commands may be
+     * posted and not sealed. If the copy must follow all other copies, the workers must also be
+     * {@linkplain #areWorkersIdle idle}.
      *
-     * @param by queue that posts; its {@link CopyQueue#seal} is called before another queue posts
+     * @param by queue that posts the copy. If another queue posts next, the {@link CopyQueue#seal} of this queue is
+     *           called first.
      * @return ticket for {@link #isDone}, valid after the command is sealed
      */
     long post(long to, long from, int bytes, int order, boolean fromHost, @Nullable CopyQueue by) {
@@ -388,8 +394,8 @@ final class CopyCommands {
         }
         int own = own(order);
         for (int worker = 1; worker < given.length; worker++) {
-            // Commands that the kernel did not read were withdrawn, so the last spread copy may have a larger number
-            // than the last given copy.
+            // Commands that the kernel did not read were withdrawn, and `given` was decreased. The recorded number of
+            // the last spread copy may therefore exceed `given`.
             int last = spread[own][worker] - given[worker] > 0 ? given[worker] : spread[own][worker];
             await(ticket(worker, last));
         }

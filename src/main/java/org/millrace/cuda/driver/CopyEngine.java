@@ -107,7 +107,7 @@ final class CopyEngine implements CopyQueue.Engine {
 
     @Override
     public boolean hasRoom() {
-        // Two copies must fit, because a transfer through staging memory needs a second copy.
+        // Room for two copies is necessary, because a transfer through staging memory consists of two copies.
         return begun - done < EVENTS - 1 || isDone(begun - EVENTS + 2);
     }
 
@@ -323,7 +323,7 @@ final class CopyEngine implements CopyQueue.Engine {
     static final class NumberStores {
 
         private static final int HOST_POINTER = 4; // CU_POINTER_ATTRIBUTE_HOST_POINTER
-        @SuppressWarnings("restricted") // for addresses that CUDA reports as host memory
+        @SuppressWarnings("restricted") // safe: used only for addresses that CUDA reports as host memory
         private static final MemorySegment ALL = MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
 
         private final CudaDriver driver;

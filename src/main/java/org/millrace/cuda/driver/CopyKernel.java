@@ -32,15 +32,15 @@ import org.millrace.cuda.PinnedMemory;
 
 /**
  * A kernel that makes short copies. It makes a few copies in half of the time that a copy engine needs to start one
- * copy. It makes many copies at once. The kernel reads commands from host memory, and reports completed copies in host
- * memory. It stays on the GPU while commands for short copies arrive, and for a while after the last copy; see {@code
- * src/main/cuda/copy.cu}.
+ * copy. It makes many copies in parallel. The kernel reads commands from host memory, and reports completed copies in
+ * host memory. It stays on the GPU while commands for short copies arrive, and for a while after the last copy; see
+ * {@code src/main/cuda/copy.cu}.
  *
  * <p>
  * The kernel runs in the program's context, beside the program's kernels. The program's progress does not depend on
- * this kernel. A launch may have to wait for a kernel of the program, or while the program allocates or frees memory.
- * Therefore a separate thread makes the launches. Until the kernel and all its workers have started, the copy engine
- * makes all copies.
+ * this kernel. A launch may have to wait for a kernel of the program. It may also have to wait while the program
+ * allocates or frees memory. Therefore a separate thread makes the launches. Until the kernel and all its workers have
+ * started, the copy engine makes all copies.
  *
  * <p>
  * A thread that waits for all work of the device also waits for this kernel. A launch that needs room for a block on
@@ -66,7 +66,8 @@ public final class CopyKernel implements AutoCloseable {
         private static final int LIFE_BY_LINGER = 10;
 
         /**
-         * Returns a stay with the given {@code linger} and a proportional {@code life}, at least 10 ms and at most 1 s.
+         * Returns a stay with the given {@code linger}. Its {@code life} is proportional to {@code linger}, but at
+         * least 10 ms and at most 1 s.
          */
         public static Stay of(Duration linger) {
             Duration life = linger.multipliedBy(LIFE_BY_LINGER);

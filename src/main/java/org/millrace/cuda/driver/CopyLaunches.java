@@ -7,8 +7,8 @@ import org.millrace.abi.kernel.CopyMailbox;
 /**
  * Launches of a kernel, each in one of several streams. Streams share a few hardware queues of the GPU. A launch may
  * therefore be queued behind one of the program's kernels, and that kernel may end only after copies are made. If a
- * launch does not start the kernel at once, the kernel is launched in the next stream, too. The first kernel that
- * starts makes the copies. Kernels that start later end immediately.
+ * launch does not start the kernel within a short time, the kernel is launched in the next stream, too. The first
+ * kernel that starts makes the copies. Kernels that start later end immediately.
  *
  * <p>
  * The first attempt uses the stream that started the kernel last time. A stream never has two unfinished launches.
@@ -20,7 +20,7 @@ final class CopyLaunches {
 
     /** Maximum number of streams; the same number as in copy.cu. */
     static final int MAX_STREAMS = 8;
-    /** Maximum number of launches that CUDA refuses. After this number, the kernel is not launched again. */
+    /** Number of refused launches after which the kernel is not launched again. */
     static final int MAX_REFUSALS = 3;
 
     /**
@@ -75,8 +75,8 @@ final class CopyLaunches {
      * may then be requested again. After {@link #MAX_REFUSALS} refusals the state stays {@link CopyMailbox#ABSENT}, and
      * the copy engine makes all copies.
      *
-     * @return whether no kernel has started but one may still start; the caller must then call this method again after
-     *         a while
+     * @return whether the caller must call this method again after a while. This is the case if no kernel has started
+     *         and a kernel may still start.
      */
     boolean attempt() {
         try {

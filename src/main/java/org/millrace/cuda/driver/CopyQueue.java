@@ -89,8 +89,8 @@ public final class CopyQueue implements AutoCloseable {
     private final @Nullable CopyCommands kernel;
     /**
      * The number that the kernel or the copy engine gave to each copy, indexed by the copy's number in this queue. A
-     * number of the kernel is stored as it is (0 or more). A number of the engine is stored as its bitwise complement
-     * (negative).
+     * number of the kernel, which is 0 or more, is stored unchanged. For a number of the engine, the bitwise complement
+     * is stored, which is negative.
      */
     private final long[] numbers = new long[COPIES];
     private long begun;
@@ -104,8 +104,8 @@ public final class CopyQueue implements AutoCloseable {
     private long lastInTurn;
     private boolean inTurnAtKernel;
     /**
-     * {@code atKernel}: whether the kernel may have incomplete copies. {@code ordered}: whether the last requested copy
-     * must follow other copies.
+     * {@code atKernel} states whether the kernel may have incomplete copies. {@code ordered} states whether the last
+     * requested copy must follow other copies.
      */
     private boolean atKernel;
     private boolean ordered;
@@ -144,7 +144,7 @@ public final class CopyQueue implements AutoCloseable {
         }
         if (atKernel && !kernel.isReady(this)) {
             if (!isDone(lastOfKernel)) {
-                // The kernel has no room, or it is leaving.
+                // The kernel has no room for another command, or the kernel is leaving.
                 return false;
             }
             atKernel = false;
@@ -247,8 +247,8 @@ public final class CopyQueue implements AutoCloseable {
 
     /**
      * Returns whether the kernel can make the copy now. If the copy must follow copies of the kernel's workers, first
-     * waits for the workers' copies. The part of the kernel that would make this copy, its warp or a worker, does not
-     * wait for the workers' copies.
+     * waits for the workers' copies. This wait is necessary, because the kernel's warp and workers do not wait for
+     * copies of other workers.
      */
     private boolean isKernelsTurn(int order) {
         if (!kernel.isReady(this) || !isEngineDone()) {
@@ -352,7 +352,9 @@ public final class CopyQueue implements AutoCloseable {
         return done;
     }
 
-    /** Advances {@link #done}, at most to the given copy. Reads the mailbox once at most, and not for each copy. */
+    /**
+     * Advances {@link #done}, at most to the given copy. Reads the mailbox at most once, even if it checks many copies.
+     */
     private void advance(long number) {
         boolean isRead = false;
         while (done - number < 0) {

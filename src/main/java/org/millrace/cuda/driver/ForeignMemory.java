@@ -19,9 +19,9 @@ import org.millrace.foreign.CFunction;
  * example in {@code ncclMemAlloc}.
  *
  * <p>
- * The other process keeps the file descriptor open. This process fetches a duplicate of it ({@code pidfd_getfd}, Linux
- * 5.6). This call requires the right to trace the other process: the same user and Yama's {@code ptrace_scope} 0, or
- * root.
+ * The other process keeps the file descriptor open. This process fetches a duplicate of the descriptor
+ * ({@code pidfd_getfd}, Linux 5.6). The call requires the right to trace the other process. Root has this right. The
+ * same user has it if Yama's {@code ptrace_scope} is 0.
  */
 public final class ForeignMemory implements AutoCloseable {
 
@@ -38,8 +38,8 @@ public final class ForeignMemory implements AutoCloseable {
     private static final CFunction CLOSE = CFunction.named("close");
 
     /**
-     * Maximum number of physical segments of one range of addresses. Each physical segment needs an open file
-     * descriptor as long as peers map it.
+     * Maximum number of physical segments of one range of addresses. For each physical segment, a file descriptor stays
+     * open as long as peers map the segment.
      */
     public static final int MAX_SEGMENTS = 256;
 
@@ -62,8 +62,8 @@ public final class ForeignMemory implements AutoCloseable {
      * Description of memory of a process. The process sends the description to other processes that map the memory.
      *
      * @param process    number of the process that owns the memory
-     * @param descriptor file descriptor of the memory in that process; stays open until no process will map the memory
-     *                   again
+     * @param descriptor file descriptor of the memory in the owning process. The descriptor stays open as long as
+     *                   another process may still map the memory.
      * @param allocated  size of the whole allocation in bytes
      * @param offset     offset of the memory in the allocation, in bytes
      */
@@ -159,8 +159,8 @@ public final class ForeignMemory implements AutoCloseable {
     }
 
     /**
-     * Maps memory that belongs to another process and consists of several physical segments. They are mapped at
-     * consecutive addresses, as in that process.
+     * Maps memory that belongs to another process and consists of several physical segments. The segments are mapped at
+     * consecutive addresses, as in the other process.
      *
      * @param device  number of the device that may access the mapping
      * @param tickets tickets of the other process, in the order of their creation

@@ -17,8 +17,8 @@ public final class GinDeviceCommunicator implements AutoCloseable {
     private final Arena arena = Arena.ofShared();
     private final HostGinContext[] contexts;
     /**
-     * Epoch of each barrier in each context, that is the expected value of the barrier's signal. World barriers come
-     * first, then rail barriers. Only one block at a time uses a barrier.
+     * Epoch of each barrier in each context. The epoch is the expected value of the barrier's signal. World barriers
+     * come first, then rail barriers. Only one block at a time uses a barrier.
      */
     private final int[] epochs;
     private final AtomicBoolean closed = new AtomicBoolean();

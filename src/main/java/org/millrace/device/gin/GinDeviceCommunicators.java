@@ -4,9 +4,10 @@ import java.util.List;
 import java.util.stream.IntStream;
 
 /**
- * Device communicators that belong to one communicator, and that a program's blocks use side by side: DeepEP's
- * {@code dcomms[]}. More descriptors can then be in flight. The handles of the contexts ({@link HostGin}) are numbered
- * consecutively, beginning with the contexts of the first device communicator. Safe from any thread.
+ * Device communicators of one communicator, which the blocks of a program use together, as DeepEP uses
+ * {@code dcomms[]}. More descriptors can be in flight than with a single device communicator. The handles of the
+ * contexts ({@link HostGin}) are numbered consecutively, beginning with the contexts of the first device communicator.
+ * Safe from any thread.
  */
 public final class GinDeviceCommunicators {
 

@@ -153,8 +153,8 @@ public final class HostGin {
     }
 
     /**
-     * Returns the increase of a signal of this rank since the signal's last reset. The data of all puts that precede
-     * the signal is then visible.
+     * Returns the increase of a signal of this rank since the signal's last reset. When this method returns, the data
+     * of all puts that precede the increase is visible.
      */
     public long readSignal(int signal) {
         long value = context.signals.acquire(signal);
@@ -241,8 +241,8 @@ public final class HostGin {
     }
 
     /**
-     * Returns the value of a counter of this rank. Since its last reset, the counter has increased by one for each put
-     * with this counter, when the put's source was read.
+     * Returns the value of a counter of this rank. For each put with this counter, the counter increases by one when
+     * the put's source has been read. Only puts since the counter's last reset are included.
      */
     public long readCounter(int counter) {
         return context.counters.acquire(counter);

@@ -65,7 +65,7 @@ final class HostGinContext {
 
     /**
      * Allocates memory and returns it as a segment of the global scope, so that an access checks no arena. The memory
-     * is freed when the given arena is closed. That happens after the agent has released the context.
+     * is freed when the given arena is closed. The caller closes this arena after the agent has released the context.
      */
     @SuppressWarnings("restricted")
     private static MemorySegment shared(Arena arena, long bytes) {
@@ -78,8 +78,8 @@ final class HostGinContext {
     }
 
     /**
-     * Returns whether a signal is reset by storing its value in {@code signalOffsets}. The agent then only adds to the
-     * signal, and no other thread stores to it.
+     * Returns whether a reset of a signal stores the signal's value in {@code signalOffsets}. If so, the agent adds to
+     * the signal, and no other thread stores to the signal.
      */
     boolean resetsByOffset() {
         return queues.format().resetsByOffset();

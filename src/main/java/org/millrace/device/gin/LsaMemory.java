@@ -28,8 +28,8 @@ public final class LsaMemory implements AutoCloseable {
     private static final VarHandle LONG = ValueLayout.JAVA_LONG.varHandle();
     /**
      * Windows of ranks in this process, by address, while the ranks exchange addresses. The map contains the segments,
-     * not only addresses. If a rank has ended early, an access of another rank therefore throws an exception and does
-     * not write to freed memory.
+     * not only addresses. If a rank has ended early, an access by another rank therefore throws an exception instead of
+     * writing to freed memory.
      */
     private static final Map<Long, MemorySegment> OFFERED = new ConcurrentHashMap<>();
     /** Memory from {@link #allocate} that other processes can map, by address. */
@@ -73,7 +73,7 @@ public final class LsaMemory implements AutoCloseable {
     /**
      * Returns the number of bytes of the window that {@link #connect} uses.
      *
-     * @param ranks number of ranks near each other
+     * @param ranks number of ranks that are near each other
      */
     public static long bytes(int ranks) {
         return (long) ranks * WORDS * Long.BYTES;
@@ -89,8 +89,10 @@ public final class LsaMemory implements AutoCloseable {
      * near ranks belong to several processes, the window's memory must come from {@link #allocate}.
      *
      * @param memory this rank's memory of the window, of the same length on every rank
-     * @param offset offset in the window of {@link #bytes} bytes that have no other use during this call
-     * @param signal number of the first of {@link #signals} signals that are 0 and have no other use during this call
+     * @param offset offset of a range of the window. The range has {@link #bytes} bytes and has no other use during
+     *               this call.
+     * @param signal number of the first signal that this call uses. The call uses {@link #signals} consecutive signals.
+     *               They are 0 at the beginning and have no other use during this call.
      */
     public static LsaMemory connect(HostGin gin, Window window, MemorySegment memory, long offset, int signal) {
         GinTeam near = gin.communicator().lsa();
@@ -178,7 +180,9 @@ public final class LsaMemory implements AutoCloseable {
         LONG.setRelease(peers[peer], offset, value);
     }
 
-    /** Adds to 8 bytes of a rank's window with release. The release publishes all earlier stores of this rank. */
+    /**
+     * Adds a value to 8 bytes of a rank's window with release. The release publishes all earlier stores of this rank.
+     */
     public void addRelease(int peer, long offset, long value) {
         long ignored = (long) LONG.getAndAddRelease(peers[peer], offset, value);
     }

@@ -30,8 +30,9 @@ import org.millrace.net.ucx.UcxNetwork;
 
 /**
  * Chooses the network for each pair of processes. Two processes use shared memory if they are on one host, belong to
- * one user and see the same shared directory. Other pairs use UCX if both processes have a card with RDMA, or TCP. If
- * shared memory should be possible but fails, the reason is logged once, and the connection uses TCP or UCX.
+ * one user and see the same shared directory. Other pairs use UCX if both processes have a card with RDMA, and
+ * otherwise TCP. If shared memory should be possible but fails, the reason is logged once, and the connection uses TCP
+ * or UCX.
  */
 final class AutoNetwork implements Network {
 
@@ -120,7 +121,7 @@ final class AutoNetwork implements Network {
     }
 
     /**
-     * A listener that consists of a listener for TCP and one for shared memory. UCX uses the listener for TCP.
+     * A listener that consists of a listener for TCP and a listener for shared memory. UCX uses the listener for TCP.
      *
      * @param shm null if shared memory is unavailable
      * @param ucx null if UCX is unavailable
@@ -169,7 +170,8 @@ final class AutoNetwork implements Network {
     }
 
     /**
-     * A pending connection. It is attempted over shared memory if that may be possible, and otherwise over UCX or TCP.
+     * A pending connection. If the peer is on this host, the connection is first attempted over shared memory. If this
+     * is not possible, UCX or TCP is used.
      */
     private static final class AutoConnect implements Pending<FrameSender> {
 

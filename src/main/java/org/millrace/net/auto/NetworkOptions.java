@@ -99,7 +99,7 @@ public record NetworkOptions(String name, SocketOptions socket, ShmOptions shm, 
 
         /**
          * Shared memory for pairs of processes that can share memory. Other pairs use UCX if both processes have a card
-         * with RDMA, or TCP.
+         * with RDMA, and otherwise TCP.
          */
         AUTO,
         /** Shared memory only; a peer without common shared memory is an error. */

@@ -1,7 +1,7 @@
 /**
  * The network that chooses another network for each pair of processes. Shared memory is chosen if both processes are on
- * one host, belong to one user and see one shared directory. For other pairs UCX is chosen if both have a card with
- * RDMA, and TCP if not.
+ * one host, belong to one user and see one shared directory. For other pairs, UCX is chosen if both processes have a
+ * card with RDMA, and otherwise TCP.
  *
  * <p>
  * The package uses the networks for shared memory, UCX and TCP, which do not depend on it. A listener of this package

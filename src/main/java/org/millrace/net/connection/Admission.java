@@ -21,7 +21,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Admission<C> {
 
-    /** Owner of the clients: the listener for which this class accepts them. */
+    /** Owner of the clients: the listener for which this class accepts clients. */
     public interface Host<C> {
 
         /**
@@ -62,7 +62,7 @@ public final class Admission<C> {
     private final Map<Object, Integer> bySource = new HashMap<>();
     /**
      * Reserve: an unused descriptor, which is closed when the process has no free descriptor to accept a connection;
-     * null while closed.
+     * null while the reserve is closed.
      */
     private @Nullable SocketChannel reserve;
     /** Reason why no connection can be accepted; null while connections can be accepted. */
@@ -81,7 +81,10 @@ public final class Admission<C> {
         this.host = host;
     }
 
-    /** Accepts some of the waiting clients. Returns true if more may be waiting, false if none can be accepted now. */
+    /**
+     * Accepts some of the waiting clients. Returns true if more clients may be waiting, and false if no client can be
+     * accepted now.
+     */
     public boolean accept(Accept from) {
         if (pauseNanos() > 0) {
             return false;

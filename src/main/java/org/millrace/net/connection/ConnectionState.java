@@ -86,7 +86,8 @@ public abstract class ConnectionState {
     /**
      * Returns the exception for a peer that has shut the connection down.
      *
-     * @param lostPeer lost process because of which the peer closes its connections; null if the peer named none
+     * @param lostPeer process that the peer has lost, which is the reason for the close; null if the peer named no
+     *                 process
      */
     public final ConnectionException closedByPeer(String progress, @Nullable String lostPeer) {
         return fail(lostPeer == null ? new PeerClosedException(name + ": closed by the peer " + progress)

@@ -17,7 +17,7 @@ public abstract class ExpectedConnection<C extends IncomingHello> implements Pen
     private final ConnectionKey key;
     /** Clients of one peer that have arrived. None of them has received a reply. */
     private final List<C> came = new ArrayList<>();
-    /** Reason why the connection is not expected any longer; null while it is expected. */
+    /** Reason why the connection is no longer expected; null while the connection is expected. */
     private @Nullable String end;
 
     protected ExpectedConnection(KeyedListener<C> listener, ConnectionKey key) {

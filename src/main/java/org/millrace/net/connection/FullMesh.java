@@ -25,17 +25,18 @@ public record FullMesh(@Nullable FrameSender[] senders, @Nullable FrameReceiver[
     private static final long POLL_NANOS = 50_000;
 
     /**
-     * Establishes all connections of this rank at once. Every rank calls it. Blocks until all connections are
-     * established.
+     * Establishes all connections of this rank concurrently. Every rank must call this method. Blocks until all
+     * connections are established.
      *
      * @param network      network of the connections
      * @param here         this rank's listener; may be closed afterwards
      * @param addresses    addresses of all ranks' listeners, ordered by rank
      * @param rank         this rank
-     * @param key          distinguishes these connections from others of the same listener; equal on all ranks
+     * @param key          number that distinguishes these connections from other connections of the same listener;
+     *                     equal on all ranks
      * @param communicator hash of the communicator for the process's trace; 0 if unknown
      * @param deadline     maximum time until all connections are established
-     * @param abort        returns a reason to give up, or null; polled repeatedly
+     * @param abort        returns a reason to give up, or null; called repeatedly
      * @return the connections
      * @throws ConnectionException if the connections were not established in time; the message names the missing ranks
      */
@@ -56,8 +57,8 @@ public record FullMesh(@Nullable FrameSender[] senders, @Nullable FrameReceiver[
                             + " within " + deadline.toMillis() + " ms");
                 }
                 Waiting.pause(POLL_NANOS);
-                // The time is read before the poll, so that a connection that fails in the final poll reports its own
-                // reason and not the timeout.
+                // The time is read before the poll. A connection that fails in the final poll therefore reports the
+                // reason of this failure and not the timeout.
                 late = end - System.nanoTime() < 0;
                 made = pending.poll();
             }
@@ -66,14 +67,15 @@ public record FullMesh(@Nullable FrameSender[] senders, @Nullable FrameReceiver[
     }
 
     /**
-     * Begins to establish all connections of this rank at once. Every rank calls it. The parameters have the same
-     * meaning as in {@link #connect}.
+     * Begins to establish all connections of this rank concurrently. Every rank must call this method. The parameters
+     * have the same meaning as in {@link #connect}.
      *
      * @param network      network of the connections
      * @param here         this rank's listener; must stay open until all connections are established
      * @param addresses    addresses of all ranks' listeners, ordered by rank
      * @param rank         this rank
-     * @param key          distinguishes these connections from others of the same listener; equal on all ranks
+     * @param key          number that distinguishes these connections from other connections of the same listener;
+     *                     equal on all ranks
      * @param communicator hash of the communicator for the process's trace; 0 if unknown
      * @return the pending connections
      */

@@ -39,7 +39,7 @@ public enum HandshakeReply {
     MALFORMED("the hello's streams are not valid"),
     /** The listener cannot map the ring that the hello names. */
     NO_RING("it cannot map the ring: see its log"),
-    /** The listener is required to read the client's memory directly, and cannot. */
+    /** The listener must read the client's memory directly, but cannot. */
     NO_SINGLE_COPY("it cannot read this process's memory, and MILLRACE_SHM_SINGLE_COPY=1 requires that: see its log"),
     /** The two processes have loaded different network plugins. */
     OTHER_PLUGIN("it has loaded another network plugin: MILLRACE_NET must be the same in all processes"),
@@ -111,14 +111,17 @@ public enum HandshakeReply {
         }
     }
 
-    /** Possible causes if the answer is in another protocol, as the end of a message. */
+    /** End of a message, with possible causes of an answer that is in another protocol. */
     public static final String OTHER_PROGRAM = "; either the two processes differ in their settings, or the listener's "
             + "process ended and its port is used by another program, or something between answers for it";
     /** Length of a reply in bytes. */
     public static final int BYTES = 16;
 
     private static final int REPLY_OFFSET = 12;
-    /** Mask of the reply's number in its word. The bits above hold the process ID, which has 22 bits on Linux. */
+    /**
+     * Mask of the reply's number in the word that contains it. The higher bits of the word contain the process ID,
+     * which has at most 22 bits on Linux.
+     */
     private static final int REPLY_MASK = 0xff;
     private static final int PID_SHIFT = 8;
     private static final HandshakeReply[] BY_NUMBER = values();

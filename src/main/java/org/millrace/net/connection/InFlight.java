@@ -50,7 +50,7 @@ public final class InFlight {
         return slot(begun++);
     }
 
-    /** {@return the slot of the oldest item, or of the next one if none is in flight} */
+    /** {@return the slot of the oldest item; the slot of the next item if no item is in flight} */
     public int oldest() {
         return slot(done);
     }

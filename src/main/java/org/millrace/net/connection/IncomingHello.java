@@ -129,7 +129,10 @@ public abstract class IncomingHello {
         channel.write(reply.encode(format));
     }
 
-    /** Sends the reply of a refusal, unless the client is no peer. Closes the channel. */
+    /**
+     * Sends the reply of a refusal if the refusal has a reply, and closes the channel. A client that is not a peer
+     * receives no reply.
+     */
     public final void refuse(Refusal why) {
         try {
             HandshakeReply reply = why.reply();

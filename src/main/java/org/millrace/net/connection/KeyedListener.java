@@ -49,9 +49,9 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
      */
     static final int MAX_UNPROVEN = 256;
     /**
-     * Time for the hello of a client that has passed the challenge before TLS. With scarce cores or a slow link, a TLS
-     * handshake may need half a minute. If the listener closed the stream earlier, the client would start again, and
-     * would never connect.
+     * Time limit for the hello of a client that has passed the challenge before TLS. With scarce cores or a slow link,
+     * a TLS handshake may need half a minute. If the listener closed the stream earlier, the client would start again,
+     * and would never connect.
      */
     private static final Duration TLS_HANDSHAKE = Duration.ofMinutes(2);
     /** Maximum number of remembered keys. A listener accepts connections as long as its communicator exists. */
@@ -79,8 +79,8 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
     private final List<C> early = new ArrayList<>();
     /**
      * Clock of the clients' deadlines, in nanoseconds. The clock hardly advances while no thread reads the clients'
-     * messages, so that a client does not miss its deadline meanwhile. No thread reads the messages if no connection is
-     * expected, or if this process has no core.
+     * messages, so that a client does not miss its deadline during that time. No thread reads the messages if no
+     * connection is expected, or if this process has no core.
      */
     private long watched;
     private long lastLook = System.nanoTime();
@@ -144,14 +144,17 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
      */
     protected abstract C newClient(SocketChannel channel, long deadline) throws IOException, Refusal;
 
-    /** Returns whether a client's hello asked only for a reply, and the client has received the reply. */
+    /**
+     * Replies to a client if its hello asks only for information. Returns whether this was the case; the client then
+     * needs no connection.
+     */
     protected boolean isServed(C client) {
         return false;
     }
 
     /** Releases further resources. Called once, after all clients and channels are closed. */
     protected void released() {
-        // By default, a listener has no further resources.
+        // Does nothing, for a listener without further resources.
     }
 
     @Override
@@ -279,7 +282,7 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
         ExpectedConnection<C> connection = expected.get(key);
         if (connection != null) {
             // A client that starts again, for instance without one of its rails, closes its streams and connects again
-            // at once. This call drops its earlier streams.
+            // immediately. This call drops the client's earlier streams.
             connection.dropDeparted(drops::dropped);
             connection.add(client);
             return true;

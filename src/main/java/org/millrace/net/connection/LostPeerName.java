@@ -16,7 +16,7 @@ public final class LostPeerName {
 
     private LostPeerName() {}
 
-    /** Returns one of a name's words; 0 behind the name's end, and if the name is null. */
+    /** Returns one of a name's words. Returns 0 for a word after the end of the name, or if the name is null. */
     public static long word(@Nullable String lostPeer, int index) {
         byte[] bytes = lostPeer == null ? new byte[0] : lostPeer.getBytes(StandardCharsets.US_ASCII);
         long word = 0;

@@ -111,7 +111,7 @@ public class NativeRegion implements MemoryRegion {
 
     /** Releases further resources. Called once, when the region is closed. */
     protected void release() {
-        // By default, a region has no further resources.
+        // Does nothing, for a region without further resources.
     }
 
     @Override

@@ -11,9 +11,9 @@ import java.util.concurrent.TimeUnit;
  * <ul>
  * <li>If nothing is in flight, this host receives an answer to its own keep-alive, or the peer's keep-alive.
  * <li>If data is in flight, this host receives an acknowledgement.
- * <li>If the peer's process does not read and has no room, this host's window probes become rarer, up to every two
- * minutes. This host sends no keep-alives besides them. The peer's host has nothing in flight and sends its own
- * keep-alives.
+ * <li>If the peer's process does not read and has no room for data, this host sends window probes instead of
+ * keep-alives. The interval between two probes grows to two minutes. The peer's host has nothing in flight and sends
+ * its own keep-alives.
  * </ul>
  *
  * A stream is therefore silent if the operating system's count of received segments does not grow. A stream is also
@@ -27,16 +27,16 @@ public final class TcpStream {
     private static final long SILENT_NANOS = TimeUnit.SECONDS.toNanos(10);
 
     /**
-     * Duration without input after which {@link #isHeard} returns false. Normally input arrives every five seconds.
-     * Streams that one fault interrupts become silent within six seconds of each other. When the first of these streams
-     * becomes silent, after ten seconds, the other streams have received nothing for at least the duration of this
-     * constant.
+     * Duration without input after which {@link #isHeard} returns false. Normally input arrives every five seconds. If
+     * one fault interrupts several streams, they become silent within six seconds of each other. The first of these
+     * streams becomes silent after ten seconds. At that time, all other streams have received nothing for at least four
+     * seconds.
      */
     private static final long HEARD_NANOS = TimeUnit.SECONDS.toNanos(4);
 
     /**
-     * Duration of the silence after which a stream is lost. The operating system also needs this time to report an idle
-     * stream as lost ({@link TcpStreams#keepAlive}).
+     * Duration of the silence after which a stream is lost. The operating system reports an idle stream as lost after
+     * the same time ({@link TcpStreams#keepAlive}).
      */
     private static final long LOST_NANOS = TimeUnit.SECONDS.toNanos(14);
 
@@ -72,8 +72,9 @@ public final class TcpStream {
     }
 
     /**
-     * Processes the operating system's TCP statistics of this stream. {@code nanos} is the part of the time since the
-     * last call that counts as silence if no data arrived, see {@link SilenceClock}.
+     * Processes the operating system's TCP statistics of this stream. If no data has arrived since the last call,
+     * {@code nanos} is added to the silence of the stream. {@code nanos} is at most the time since the last call, see
+     * {@link SilenceClock}.
      */
     void update(TcpInfo info, long nanos) {
         // The count of received segments is 0 if the operating system does not count them.
@@ -113,8 +114,8 @@ public final class TcpStream {
     }
 
     /**
-     * Returns the duration of the silence, in nanoseconds: the time for which expected input has been missing. It is 0
-     * if no input is missing.
+     * Returns the duration of the silence, in nanoseconds: the time for which expected input has been missing. The
+     * duration is 0 if no input is missing.
      */
     long silentNanos() {
         return Math.max(unheardNanos, Math.max(unansweredNanos, askedNanos));

@@ -22,8 +22,8 @@ public final class TcpStreams {
 
     /**
      * Idle time in seconds after which the operating system sends keep-alive probes. The stream is lost after three
-     * unanswered probes, 14 seconds in all. The peer's operating system answers the probes, independent of the peer's
-     * process.
+     * unanswered probes, 14 seconds after its last input. The peer's operating system answers the probes, independent
+     * of the peer's process.
      */
     private static final int KEEP_ALIVE_IDLE_SECONDS = 5;
     private static final int KEEP_ALIVE_INTERVAL_SECONDS = 3;
@@ -106,12 +106,12 @@ public final class TcpStreams {
                 : "the peer's process ended, or the network between failed: see the peer's last log lines";
     }
 
-    /** Returns the silent link that this process reports to its peers on other hosts; null if it reports none. */
+    /** Returns the silent link that this process reports to its peers on other hosts; null if no link is silent. */
     public static @Nullable SilentLink silent() {
         return silent;
     }
 
-    /** Sets the silent link that is reported to the peers; null for none. */
+    /** Sets the silent link that is reported to the peers; null if no link is silent. */
     public static void silent(@Nullable SilentLink link) {
         silent = link;
     }

@@ -22,12 +22,12 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>
  * Encrypted bytes that the operating system has not accepted count as not written. The caller offers the same bytes
- * again, and they are not encrypted a second time. When a caller has written all its bytes, the operating system has
- * accepted all of them.
+ * again, and this channel does not encrypt them a second time. When a caller has written all its bytes, the operating
+ * system has accepted all of them.
  *
  * <pre>
  *   write   caller's bytes ─▶ engine ─▶ out ─▶ stream          read   stream ─▶ in ─▶ engine ─▶ caller's buffer
- *                                                                                      └▶ plain, where that is small
+ *                                                                                      └▶ plain, if the buffer is small
  * </pre>
  */
 public final class TlsChannel extends FilterSocketChannel {
@@ -169,7 +169,7 @@ public final class TlsChannel extends FilterSocketChannel {
         runTasks();
         if (engine.getHandshakeStatus() == HandshakeStatus.NEED_WRAP && flush()) {
             encrypt(NOTHING);
-            flush(); // The next write sends the rest. The peer does not wait for the rest.
+            flush(); // The next write sends the remaining bytes. The peer does not wait for them.
         }
     }
 

@@ -31,16 +31,16 @@ import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings;
 
 /**
- * Identity of this process under TLS, and the peers that it trusts. Both ends of every stream present a certificate.
- * With a secret, all processes that know the secret have the same certificate. With files, any certificate of the
- * authority identifies a rank.
+ * Identity of this process under TLS, and the peers that it trusts. Both ends of every stream present a certificate. If
+ * the identity comes from a secret, all processes that know the secret have the same certificate. If the identity comes
+ * from files, any certificate that the authority has signed identifies a rank.
  */
 public final class TlsIdentity {
 
     private static final String[] PROTOCOLS = {"TLSv1.3"};
     /**
-     * Cipher suites in the order of preference. AES with the shorter key is a third faster, and that key is strong
-     * enough.
+     * Cipher suites in the order of preference. AES with a key of 128 bits is a third faster than AES with 256 bits,
+     * and 128 bits are strong enough.
      */
     private static final String[] CIPHERS =
             {"TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"};

@@ -12,7 +12,7 @@ public final class TracedPending<T> implements Pending<T> {
     private final Pending<T> pending;
     private final long communicator;
     private final int rank;
-    /** Time of the first poll, by {@link System#nanoTime}; 0 before it. */
+    /** Time of the first poll, by {@link System#nanoTime}; 0 before the first poll. */
     private long begun;
     private long nextStore;
     private JoinTrace trace = JoinTrace.NONE;

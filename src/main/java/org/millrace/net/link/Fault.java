@@ -212,8 +212,8 @@ public record Fault(Kind kind, long frame, long bit, long polls, long rail, long
         }
 
         /**
-         * Requests a report on standard error at the end of the process. It names each planted fault that did not
-         * happen.
+         * Requests a report on standard error at the end of the process. The report names each planted fault that did
+         * not happen.
          */
         public static void watch(List<Fault> planted) {
             WATCHED.addAll(planted);

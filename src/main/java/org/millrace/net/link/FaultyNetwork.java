@@ -13,8 +13,8 @@ import org.millrace.net.Network;
 import org.millrace.net.Pending;
 
 /**
- * A network that plants faults in the connections through which this process sends, and in their frames. Frames that
- * this process receives are unchanged.
+ * A network that plants faults in the connections that this process sends on, and in the frames that it sends. Frames
+ * that this process receives are unchanged.
  */
 final class FaultyNetwork implements Network {
 

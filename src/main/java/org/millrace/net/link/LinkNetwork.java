@@ -30,9 +30,9 @@ import org.millrace.net.Network;
 import org.millrace.net.Pending;
 
 /**
- * A network behind emulated links. In each direction the link in the sending process's setting applies. A thread of
- * this network advances frames in flight while the owners of senders do not poll. After a sender is closed, this thread
- * also delivers the frames that were offered before the close.
+ * A network behind emulated links. Each direction of a connection uses the link that the setting of the sending process
+ * contains. A thread of this network advances frames in flight while the owners of senders do not poll. After a sender
+ * is closed, this thread also delivers the frames that were offered before the close.
  */
 public final class LinkNetwork implements Network {
 
@@ -52,7 +52,8 @@ public final class LinkNetwork implements Network {
     private final Map<LinkSchedule, SharedLine> lines;
     private final AtomicBoolean warned = new AtomicBoolean();
     /**
-     * Open senders. {@link #closing} has the closed senders, with the time of their closing. This object guards both.
+     * Open senders. {@link #closing} contains each closed sender, with the time of its close. The monitor of this
+     * network guards both collections.
      */
     private final Set<LinkSender> open = new HashSet<>();
     private final Map<LinkSender, Long> closing = new HashMap<>();
@@ -107,7 +108,7 @@ public final class LinkNetwork implements Network {
         return new NamedListener(network.listen(), host);
     }
 
-    /** {@return the line to the host of a listener, by the listener's address; null if no link applies} */
+    /** {@return the line to the host that a listener's address names; null if no link applies} */
     private @Nullable SharedLine line(byte[] address) {
         int there = address.length == Listener.ADDRESS_BYTES ? ByteBuffer.wrap(address).getInt(Listener.HOST_OFFSET)
                 : LinkTable.UNKNOWN;
@@ -138,7 +139,7 @@ public final class LinkNetwork implements Network {
 
     /**
      * Closes a sender for its owner. The wrapped connection is closed after the sender's frames in flight have arrived.
-     * This method does not wait for that.
+     * This method does not wait for their arrival.
      */
     void close(LinkSender sender) {
         synchronized (this) {

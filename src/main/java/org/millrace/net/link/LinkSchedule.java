@@ -30,8 +30,8 @@ final class LinkSchedule {
     private final long[] from;
     private final LinkShape[] shapes;
     /**
-     * For each element of {@link #shapes}, the start of the period without interruption that the element belongs to, in
-     * nanoseconds after the network was opened.
+     * For each element of {@link #shapes}: start of its period without interruption, in nanoseconds after the network
+     * was opened.
      */
     private final long[] up;
 
@@ -87,7 +87,7 @@ final class LinkSchedule {
         }
     }
 
-    /** Returns the link that applies at a time, which is in nanoseconds after the network was opened. */
+    /** Returns the link that applies at a time, given in nanoseconds after the network was opened. */
     LinkShape at(long nanos) {
         return shapes[line(nanos)];
     }
@@ -108,7 +108,7 @@ final class LinkSchedule {
         return last;
     }
 
-    /** Returns the maximum number of bytes that can be in flight on the link at once. */
+    /** Returns the maximum number of bytes that can be in flight on the link at the same time. */
     long bytesOnTheWay() {
         long most = 0;
         for (LinkShape shape : shapes) {

@@ -259,9 +259,9 @@ final class LinkSender extends FrameEnd.Carried implements FrameSender {
     }
 
     /**
-     * Returns the number of copied frames. The owner may overwrite their payloads. The newest frame counts only while
-     * the sender has room for another frame. Therefore, if all frames of an owner are complete, the owner can offer at
-     * any time.
+     * Returns the number of copied frames. The owner may overwrite the payloads of these frames. The newest frame is
+     * counted only while the sender has room for another frame. An owner without incomplete frames can therefore offer
+     * another frame at any time.
      */
     @Override
     public synchronized long framesCompleted() {

@@ -12,7 +12,7 @@ import org.millrace.config.ValueTypes;
 /**
  * Properties of a link during a period of time.
  *
- * @param bitsPerSecond rate of all connections of a process together, in one direction; 0 for no limit
+ * @param bitsPerSecond total rate of a process's connections in one direction; 0 for no limit
  * @param delay         time from one end to the other
  * @param jitter        maximum difference between a frame's delay and {@code delay}; frames stay in order
  * @param loss          fraction of TCP's segments that are lost, 0 or more and less than 1
@@ -42,7 +42,7 @@ public record LinkShape(long bitsPerSecond, Duration delay, Duration jitter, dou
     private static final double CUBIC = 1.054;
     /**
      * Factor of Reno's average window. The window in segments is this factor divided by loss^(1/2), RFC 3649, section
-     * 2. CUBIC uses the larger one of both windows, RFC 9438, section 4.3.
+     * 2. CUBIC uses the larger of the two windows, RFC 9438, section 4.3.
      */
     private static final double RENO = 1.22;
 

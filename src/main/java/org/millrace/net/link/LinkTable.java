@@ -16,10 +16,10 @@ import org.millrace.config.Settings;
 import org.millrace.file.ProcessIdentity;
 
 /**
- * The links of {@code MILLRACE_LINK}. A connection between two hosts uses the link of the first pair in the setting
- * that matches these two hosts. If no pair matches, the connection uses the link without a pair. A listener's address
- * has no room for the name of the listener's host. Instead, the address contains a number that is computed from the
- * name.
+ * The links of {@code MILLRACE_LINK}. A connection between two hosts uses the link of the first pair that matches the
+ * hosts, in the order of the setting. If no pair matches, the connection uses the link without a pair. A listener's
+ * address has no room for the name of the listener's host. Instead, the address contains a number that is computed from
+ * the name.
  */
 final class LinkTable {
 
@@ -107,7 +107,8 @@ final class LinkTable {
     }
 
     /**
-     * Returns whether a pair matches hosts. Names may contain hyphens, so the pair is divided at each of its hyphens.
+     * Returns whether a pair matches two hosts. Names may contain hyphens, so each hyphen of the pair is tried as the
+     * separator.
      */
     private static boolean fits(String pair, BiPredicate<String, String> hosts) {
         for (int at = pair.indexOf('-'); at >= 0; at = pair.indexOf('-', at + 1)) {

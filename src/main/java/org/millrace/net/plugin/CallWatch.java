@@ -12,9 +12,9 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.net.plugin.NetTable.NetFunction;
 
 /**
- * Records which function of the plugin the calling thread is in, if any. NCCL requires that these functions do not
- * block. A function that blocks stops its thread and all connections that the thread serves. This process cannot end
- * such a call, but it logs the function's name.
+ * Records the plugin's function that the calling thread is executing. NCCL requires that these functions do not block.
+ * A function that blocks stops its thread and all connections that the thread serves. This process cannot end such a
+ * call, but it logs the function's name.
  *
  * <p>
  * The calling thread writes one word at the beginning and at the end of each call. A separate thread, the
@@ -45,7 +45,9 @@ final class CallWatch implements AutoCloseable {
         this.limitNanos = limit.toNanos();
     }
 
-    /** Creates the watch for the calls of one connection. Only one thread at a time may make these calls. */
+    /**
+     * Creates the watch for the calls of one connection. The calls must not overlap, but several threads may make them.
+     */
     public static CallWatch of(String connection, Duration limit) {
         CallWatch watch = new CallWatch(connection, limit);
         Watcher.add(watch);
@@ -85,7 +87,7 @@ final class CallWatch implements AutoCloseable {
         }
     }
 
-    /** The thread that checks all watches and fetches the log lines of plugins. It runs while watches exist. */
+    /** The thread that checks all watches and fetches the log lines of plugins. The thread runs while watches exist. */
     private static final class Watcher {
 
         private static final long INTERVAL_NANOS = Duration.ofMillis(500).toNanos();

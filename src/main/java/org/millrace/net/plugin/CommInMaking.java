@@ -8,9 +8,9 @@ import org.millrace.net.plugin.NetTable.NetFunction;
 import org.millrace.net.plugin.PluginLibrary.Session;
 
 /**
- * A communicator that the plugin is creating, on the accepting or the connecting side. The plugin's calls return at
- * once, and are repeated until the communicator exists. The handle must keep its address until then, because plugins
- * store the state of the connection attempt in the handle. Guarded by the owner of this object.
+ * A communicator that the plugin is creating, on the accepting or the connecting side. The plugin's calls return
+ * without waiting. The calls are repeated until the communicator exists. The handle must keep its address until then,
+ * because plugins store the state of the connection attempt in the handle. Guarded by the owner of this object.
  */
 final class CommInMaking implements AutoCloseable {
 

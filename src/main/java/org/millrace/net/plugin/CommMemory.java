@@ -12,10 +12,10 @@ import org.millrace.net.plugin.NetTable.NetFunction;
 import org.millrace.net.plugin.PluginLibrary.Session;
 
 /**
- * Memory that is registered with one communicator. A region is registered by the thread that first sends from it or
- * receives into it with this communicator. A region is deregistered when the region or the communicator is closed, by
- * the closing thread. Any thread may close a region. NCCL, too, registers and deregisters on one thread and sends on
- * another thread.
+ * Memory that is registered with one communicator. The thread that first uses a region with this communicator, for a
+ * send or a receive, registers the region. The thread that closes the region or the communicator deregisters the
+ * region. Any thread may close a region. NCCL, too, registers and deregisters on one thread and sends on another
+ * thread.
  */
 final class CommMemory {
 
@@ -24,7 +24,7 @@ final class CommMemory {
 
     private final Session session;
     private final long communicator;
-    /** Watch for calls that may come from other threads than the communicator's thread. */
+    /** Watch for calls that threads other than the communicator's thread may make. */
     private final CallWatch watch;
     private final MemorySegment result;
     /** Registered regions, by ID. Only the communicator's thread adds entries, while it holds this object's lock. */

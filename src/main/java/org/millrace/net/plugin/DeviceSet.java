@@ -17,7 +17,7 @@ import org.millrace.net.plugin.PluginLibrary.Session;
  * @param inlineBytes maximum length of a payload that is sent in the same message as its header
  * @param pieceBytes  maximum length of a piece; each piece of a longer payload is sent in its own message
  * @param maxRecvs    maximum number of buffers of one receive
- * @param callLimit   time after which a call that has not returned is logged
+ * @param callLimit   time after which a call is logged if the call has not returned
  * @param regions     IDs of the registered memory
  * @param watch       watch for calls that belong to no connection; guarded by this watch's monitor
  * @param turn        number of calls of {@link #next} so far
@@ -35,8 +35,8 @@ record DeviceSet(OpenResources open, Session session, List<PluginDevice> devices
     }
 
     /**
-     * Returns this side's device for a connection to the peer's device with the index {@code peers}. The index wraps if
-     * this side has fewer devices.
+     * Returns this side's device for a connection. {@code peers} is the index of the peer's device for the connection.
+     * If this side has fewer devices than the peer, the index wraps.
      */
     PluginDevice matching(int peers) {
         return devices.get(peers % devices.size());
@@ -46,7 +46,8 @@ record DeviceSet(OpenResources open, Session session, List<PluginDevice> devices
     FrameSizes sizes() {
         long piece = pieceBytes;
         int recvs = maxRecvs;
-        // Data that was received into device memory must be flushed. Without a flush only host memory is supported.
+        // Data that was received into device memory must be flushed. A plugin without a flush supports only host
+        // memory.
         int kinds = table().has(NetFunction.IFLUSH) ? -1 : plugin_h.NCCL_PTR_HOST();
         for (PluginDevice device : devices) {
             piece = Math.min(piece, device.maxBytes());

@@ -1,7 +1,8 @@
 package org.millrace.net.plugin;
 
 /**
- * Limits of a connection. The two ends use the smaller of both sides' limits.
+ * Limits of a connection. The two ends use the smaller value of each limit, and the kinds of memory that both sides
+ * support.
  *
  * @param inlineBytes maximum length of a payload that is sent in the same message as its header
  * @param pieceBytes  maximum length of a piece; each piece of a longer payload is sent in its own message

@@ -29,8 +29,8 @@ final class PayloadReceives {
     private final long[] addresses = new long[PIECES];
     private final long[] lengths = new long[PIECES];
     /**
-     * Number of pieces of each receive. The next array contains the request of the receive's flush; 0 if no flush is in
-     * flight.
+     * Number of pieces of each receive. The next array contains the request of each receive's flush; 0 if the receive
+     * has no flush in flight.
      */
     private final int[] groups = new int[MAX];
     private final long[] flushes = new long[MAX];

@@ -119,8 +119,8 @@ abstract class PluginComm {
     }
 
     /**
-     * Registers a region with the communicator, unless it is registered. Returns false if the plugin refuses the
-     * region; the connection is then broken.
+     * Registers a region with the communicator, unless the region is registered already. Returns false if the plugin
+     * refuses the region; the connection is then broken.
      */
     final boolean knows(PluginRegion region) {
         if (memory.has(region)) {

@@ -30,10 +30,10 @@ import org.millrace.net.plugin.PluginLibrary.Session;
  * </pre>
  *
  * <p>
- * A plugin may report the loss of a peer earlier than TCP, and even before this side has read all frames that have
- * arrived. A failure of the plugin is therefore thrown only after this side has waited one second for the plugin
- * without interruption. If the TCP connection has ended without a shutdown message, the failure is thrown at once. No
- * new request begins after a failure.
+ * A plugin may report the loss of a peer before TCP reports it, and even before this side has read all frames that have
+ * arrived. A failure of the plugin is therefore thrown only after this side has waited for the plugin for one second
+ * without interruption. If the TCP connection has ended without a shutdown message, the failure is thrown without this
+ * delay. No new request begins after a failure.
  */
 final class PluginConnection extends ConnectionState {
 
@@ -122,7 +122,7 @@ final class PluginConnection extends ConnectionState {
      * Checks whether the peer has shut down, or whether its process has ended. May be called often: most calls do
      * nothing, because a minimum time must pass between two checks.
      *
-     * @param expects whether this side waits for the plugin, because this side could take another frame
+     * @param expects whether this side waits for the plugin; false while the owner must first accept a frame
      * @param frames  number of frames that this side has received completely; {@link Long#MAX_VALUE} for a sender
      * @param end     object with a text that describes this side's progress, for messages
      * @throws ConnectionException if the connection has ended

@@ -14,7 +14,7 @@ import org.millrace.ffi.plugin.plugin_h;
  * @param name       the plugin's name of the device
  * @param pciPath    directory of the device in {@code /sys}; empty if the plugin reports none
  * @param ptrSupport supported kinds of memory: bits {@code NCCL_PTR_...}
- * @param forceFlush whether the device's writes into GPU memory must always be flushed, whatever the GPU
+ * @param forceFlush whether the device's writes into GPU memory must be flushed on every GPU
  * @param speedMbps  speed in Mbit/s
  * @param maxComms   maximum number of connections
  * @param maxRecvs   maximum number of buffers of one receive

@@ -21,7 +21,8 @@ import org.millrace.net.plugin.NetTable.NetFunction;
 final class PluginLibrary {
 
     /**
-     * Range of all known table versions. Tables of unsupported versions are only searched to name them in a message.
+     * Range of all known table versions. If a library has no supported table, a message names the other tables that the
+     * library has.
      */
     private static final int OLDEST_NAMED = 2;
     private static final int NEWEST_NAMED = 24;
@@ -33,8 +34,8 @@ final class PluginLibrary {
     private final String name;
     private final long configuration;
     /**
-     * The only session of a table whose version has no contexts: such a table is initialized only once. Null before the
-     * initialization, and if the version has contexts.
+     * The single session of a table whose version has no contexts. Such a table is initialized only once. The session
+     * is null before the initialization, and always null if the version has contexts.
      */
     private @Nullable Session only;
 

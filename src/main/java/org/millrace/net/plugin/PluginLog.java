@@ -19,10 +19,10 @@ import org.millrace.library.BundledLibrary;
  * lines until this class fetches them.
  *
  * <p>
- * The message of a failed call includes the newest warning that is not logged yet, from whichever plugin it comes. This
- * warning and all other lines that are not logged yet are then logged only at level DEBUG. The reason is that plugins
- * also log warnings when a peer closes the connection normally. Without a failed call, this class logs a line after a
- * second.
+ * The message of a failed call includes the newest warning that is not logged yet. The warning may come from any plugin
+ * of this process. This warning and all other lines that are not logged yet are then logged only at level DEBUG. The
+ * reason is that plugins also log warnings when a peer closes the connection normally. If no call fails, this class
+ * logs a line after a second.
  */
 final class PluginLog {
 

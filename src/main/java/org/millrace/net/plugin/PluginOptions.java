@@ -11,7 +11,7 @@ import java.util.List;
  *                    in separate messages. These messages wait until the receiver knows the destination of the payload.
  * @param pieceBytes  maximum length of a piece; each piece of such a longer payload is sent in its own message
  * @param maxRecvs    maximum number of buffers of one receive; the plugin may allow fewer
- * @param callLimit   time after which a call of the plugin that has not returned is logged
+ * @param callLimit   time after which a call of the plugin is logged if the call has not returned
  */
 public record PluginOptions(List<Integer> devices, int inlineBytes, long pieceBytes, int maxRecvs, Duration callLimit) {
 
@@ -21,8 +21,9 @@ public record PluginOptions(List<Integer> devices, int inlineBytes, long pieceBy
     }
 
     /**
-     * Returns the defaults: all devices; payloads of up to 16 KiB in one message with their header; pieces of up to 1
-     * MiB. One receive has at most as many buffers as NCCL uses, and a call that takes longer than 10 s is logged.
+     * Returns the default options. Connections use all devices, send payloads of up to 16 KiB in one message with their
+     * header, and use pieces of up to 1 MiB. One receive has at most as many buffers as NCCL uses. A call that takes
+     * longer than 10 s is logged.
      */
     public static PluginOptions defaults() {
         return new PluginOptions(List.of(), 16 << 10, 1 << 20, PluginDevice.MAX_RECVS, Duration.ofSeconds(10));

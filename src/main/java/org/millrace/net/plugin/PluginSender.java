@@ -142,8 +142,8 @@ final class PluginSender extends PluginEnd<PluginSender.SendComm> implements Fra
                 connection.sendShutdown(window.done());
             }
         } catch (ConnectionException lost) {
-            // The peer has closed the connection before this side, and the owner of this sender no longer needs to know
-            // about it.
+            // The peer has closed the connection before this side. The owner of this sender no longer needs this
+            // information.
         }
     }
 

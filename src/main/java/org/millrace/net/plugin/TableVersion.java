@@ -12,8 +12,8 @@ import org.millrace.ffi.plugin.ncclNet_v8_t;
 import org.millrace.ffi.plugin.ncclNet_v9_t;
 
 /**
- * The supported versions of NCCL's network table, newest first, which is the order of preference. The comment of a
- * version states the difference from the version before.
+ * The supported versions of NCCL's network table in the order of preference, newest first. The comment of a version
+ * states the difference from the version before.
  */
 enum TableVersion {
 

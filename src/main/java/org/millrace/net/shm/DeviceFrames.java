@@ -25,7 +25,7 @@ final class DeviceFrames {
 
     private static final Logger LOG = LogManager.getLogger(DeviceFrames.class);
     private static final int LIMIT = 16;
-    /** Maximum time to wait for a device's copies. They usually complete within milliseconds. */
+    /** Maximum time to wait for a device's copies. The copies usually complete within milliseconds. */
     private static final Duration TIMEOUT = Duration.ofSeconds(10);
 
     private final RingSide.Consumer consumer;

@@ -14,8 +14,8 @@ import org.millrace.foreign.CFunction;
 /**
  * Wakes those threads of a rank that sleep between two passes. Other ranks of the host wake them after a store to
  * memory that the rank polls. Other threads of the same process wake them when they have work for the rank. A doorbell
- * consists of one word. It is the first word of the rank's {@link SharedHeap}, which the other ranks map. Without such
- * a heap the word is in the process's own memory.
+ * consists of one word. This word is the first word of the rank's {@link SharedHeap}, which the other ranks map.
+ * Without such a heap the word is in the process's own memory.
  *
  * <pre>
  *   word    bits 8 to 31   number of wakes
@@ -266,8 +266,8 @@ public final class Doorbell implements AutoCloseable {
         private static final long LONG_YIELD_NANOS = 1_000_000;
         /**
          * Minimum and maximum of the sleeping period that begins with a long yield, in nanoseconds. During this period
-         * the thread sleeps at once instead of yielding. Computing threads delay the end of a yield, but not the end of
-         * a sleep. If a long yield begins within twice the maximum after the previous long yield, the period doubles.
+         * the thread sleeps without yielding first. Computing threads delay the end of a yield, but not the end of a
+         * sleep. If a long yield begins within twice the maximum after the previous long yield, the period doubles.
          * Otherwise the period is the minimum.
          */
         private static final long LEAST_AVOIDANCE_NANOS = 10_000_000;

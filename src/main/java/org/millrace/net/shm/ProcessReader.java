@@ -96,8 +96,8 @@ final class ProcessReader implements PeerMemory {
     }
 
     /**
-     * Permanently allows every process of this user to read this process's memory. By default the Yama security module
-     * allows this only to the process's ancestors.
+     * Permanently allows every process of this user to read this process's memory. In its default setting, the Yama
+     * security module lets only the process's ancestors read this memory.
      */
     static void letAnyProcessRead() {
         CFunction.find("prctl").ifPresent(prctl -> prctl.call(SET_PTRACER, ANY_PROCESS));

@@ -3,10 +3,10 @@ package org.millrace.net.shm;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Layout of a ring's file, in the host's byte order. One process is the producer, and the other one the consumer. Each
- * word has one writer. The ring's data is followed, from the next page boundary on, by space for moved payloads. A
- * moved payload was at first in the producer's memory, and the consumer was to read the payload in that memory. The
- * producer then copied the payload to the file to reuse that memory, see {@link FrameLayout}.
+ * Layout of a ring's file, in the host's byte order. One process is the producer, and the other process is the
+ * consumer. Each word has one writer. After the ring's data, from the next page boundary on, the file has space for
+ * moved payloads. A moved payload was at first in the producer's memory, where the consumer could read it. The producer
+ * then copied the payload to the file to reuse that memory, see {@link FrameLayout}.
  *
  * <pre>
  *   0        8         16         24      32        56       written once, by the side that created the file
@@ -14,15 +14,15 @@ import org.jspecify.annotations.Nullable;
  *   | magic  | version | capacity | first | cookie  | least   |
  *   | i64    | i64     | i64      | i64   | 3 x i64 | in place|
  *   +--------+---------+----------+-------+---------+---------+
- *   128        136      by the producer     256        264     272     280      by the consumer     4096  by the producer
- *   +----------+-------+                    +----------+-------+-------+---------+                 +------------------+
- *   | position | state |                    | position | state | reads | refuses |                 | capacity of data |
- *   | i64      | i64   |                    | i64      | i64   | i64   | devices |                 |                  |
- *   +----------+-------+                    +----------+-------+-------+---------+                 +------------------+
+ *   128        136      by the producer     256        264     272     280      by the consumer   4096  by the producer
+ *   +----------+-------+                    +----------+-------+-------+---------+               +------------------+
+ *   | position | state |                    | position | state | reads | refuses |               | capacity of data |
+ *   | i64      | i64   |                    | i64      | i64   | i64   | devices |               |                  |
+ *   +----------+-------+                    +----------+-------+-------+---------+               +------------------+
  * </pre>
  *
  * <p>
- * By a {@link Cookie} the producer invites the consumer to read the producer's memory. {@code least in place} is the
+ * The producer's {@link Cookie} invites the consumer to read the producer's memory. {@code least in place} is the
  * minimum length of a payload that stays in that memory. The consumer stores its answer in {@code reads} before it
  * sends the handshake's reply.
  *
@@ -61,7 +61,10 @@ final class RingLayout {
     static final long OPEN = 0;
     /** State of a side that has shut the connection down. */
     static final long CLOSED = 1;
-    /** State of a producer that closed without a shutdown message. Its memory must not be read, and no data follows. */
+    /**
+     * State of a producer that closed without a shutdown message. The producer's memory must not be read, and no data
+     * follows.
+     */
     static final long ABANDONED = 2;
 
     /**
@@ -96,8 +99,8 @@ final class RingLayout {
     private RingLayout() {}
 
     /**
-     * Returns the number of bytes at the beginning of the file that are allocated at once: all words, and the ring's
-     * data.
+     * Returns the number of bytes at the beginning of the file that are allocated when the file is created: all words,
+     * and the ring's data.
      */
     static long allocatedBytes(long capacity) {
         return DATA_OFFSET + capacity;

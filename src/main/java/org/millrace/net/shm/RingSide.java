@@ -63,8 +63,8 @@ abstract sealed class RingSide {
     }
 
     /**
-     * Returns how many of the given bytes are between an offset in the file and the end of the ring's data. The other
-     * bytes are at the beginning of the ring's data.
+     * Returns how many of the given bytes fit between an offset in the file and the end of the ring's data. The
+     * remaining bytes are at the beginning of the ring's data.
      */
     final long untilEnd(long place, long bytes) {
         return Math.min(bytes, RingLayout.DATA_OFFSET + capacity - place);
@@ -127,10 +127,10 @@ abstract sealed class RingSide {
         }
 
         /**
-         * Copies to the ring's file a payload that has stayed in the sender's memory. Stores in the location line the
-         * payload's offset in the file. The consumer then stops reading the sender's memory, or discards the data that
-         * it has read. Called only if, by the last known position of the consumer, the consumer has not released the
-         * frame. The location line then still belongs to the frame.
+         * Copies a payload from the sender's memory to the ring's file. Stores the offset of the copy in the frame's
+         * location line. The consumer then stops reading the sender's memory, or discards the data that it has read.
+         * The caller has checked that the last known position of the consumer is before the end of the frame. The
+         * location line therefore still belongs to the frame.
          *
          * @param place offset of the location line in the file
          * @param end   position after the frame
@@ -181,7 +181,7 @@ abstract sealed class RingSide {
          */
         static final long MOVED = Long.MIN_VALUE;
 
-        /** Offset in the file of the location line that was read last. */
+        /** Offset of the location line that was read last, from the beginning of the file. */
         private long inPlaceAt;
 
         Consumer(long capacity, ShmConnection connection) {

@@ -62,7 +62,7 @@ final class SealedFile implements AutoCloseable {
      * Creates a file of zeros. Memory for the rest of the file is allocated later, by {@link #take} or by the first
      * access to a page.
      *
-     * @param allocated number of bytes at the beginning of the file that are allocated at once
+     * @param allocated number of bytes at the beginning of the file that are allocated immediately
      * @param length    length of the file
      */
     static SealedFile create(long allocated, long length, int seals) throws IOException {
@@ -165,8 +165,8 @@ final class SealedFile implements AutoCloseable {
     }
 
     /**
-     * The number that {@link #domain} returns. It is determined once, at its first use, because linking the system
-     * calls takes time at the start of a process.
+     * The number that {@link #domain} returns. The number is determined once, at its first use, because linking the
+     * system calls takes time at the start of a process.
      */
     private static final class Domain {
 

@@ -43,7 +43,7 @@ final class SharedFile {
      * Creates a file in a directory.
      *
      * @param kind      one of the kinds of {@link FileName}
-     * @param allocated number of bytes at the beginning of the file that are allocated at once
+     * @param allocated number of bytes at the beginning of the file that are allocated immediately
      * @param length    length of the file
      */
     public static SharedFile create(Path directory, String kind, long allocated, long length) throws IOException {
@@ -61,7 +61,10 @@ final class SharedFile {
         }
     }
 
-    /** Creates a sealed file, which can neither shrink nor grow. Its other properties are as in {@link #create}. */
+    /**
+     * Creates a sealed file, which can neither shrink nor grow. The other properties of the file are the same as in
+     * {@link #create}.
+     */
     public static SharedFile createSealed(long allocated, long length) throws IOException {
         SealedFile sealed = SealedFile.create(allocated, length, SealedFile.ALL);
         try {

@@ -44,9 +44,9 @@ public final class SharedMemory implements AutoCloseable {
     }
 
     /**
-     * Creates memory of zeros in a file of a directory. This process writes to all its pages first, so that the pages
-     * are on the process's NUMA node. The file exists until the other process has opened it, or at the latest until
-     * {@link #close}.
+     * Creates memory of zeros in a file of a directory. This process writes to all pages of the memory first, so that
+     * the pages are on the process's NUMA node. The file exists until the other process has opened it, or at the latest
+     * until {@link #close}.
      *
      * @throws ShmUnavailableException if not enough memory is available
      */
@@ -215,7 +215,7 @@ public final class SharedMemory implements AutoCloseable {
                 name.owner().namespace()};
     }
 
-    /** Returns the memory as a segment of the global scope. It must not be accessed after {@link #close}. */
+    /** Returns the memory as a segment of the global scope. The segment must not be accessed after {@link #close}. */
     public MemorySegment segment() {
         return mapping.segment();
     }

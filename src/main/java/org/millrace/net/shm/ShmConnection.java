@@ -21,7 +21,10 @@ final class ShmConnection extends ConnectionState {
 
     /** Maximum number of idle calls between two reads of the clock. */
     private static final int CLOCK_INTERVAL = 256;
-    /** Time between two reads of the clock, in nanoseconds. If less time passes, the clock is read less often. */
+    /**
+     * Intended time between two reads of the clock, in nanoseconds. If less time has passed, the clock is read less
+     * often from then on.
+     */
     private static final long CLOCK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
     /**
      * Factor: if more than {@value} times {@link #CLOCK_NANOS} passes between two reads of the clock, the caller
@@ -29,9 +32,9 @@ final class ShmConnection extends ConnectionState {
      */
     private static final int LATE = 4;
     /**
-     * Minimum times between two checks of the socket, and between two checks of the peer's process. A check of the
-     * socket costs one system call, and a check of the process costs several. An idle rank has dozens of connections,
-     * so frequent checks would be most of its processor time.
+     * Minimum time between two checks of the socket. The next constant is the minimum time between two checks of the
+     * peer's process. A check of the socket costs one system call, and a check of the process costs several. An idle
+     * rank has dozens of connections, so frequent checks would be most of its processor time.
      */
     private static final long SOCKET_INTERVAL_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
     private static final long PROCESS_INTERVAL_NANOS = 10 * SOCKET_INTERVAL_NANOS;
@@ -73,10 +76,11 @@ final class ShmConnection extends ConnectionState {
     }
 
     /**
-     * Returns whether the peer's process has ended. Called often by an idle end, but the check is made only at
-     * intervals. The operating system closes the peer's end of the socket when the process ends. If children of the
-     * process have inherited the socket, it stays open, so the process itself is also checked, less often. If the
-     * caller sleeps between its calls, the number of calls between two reads of the clock decreases.
+     * Returns whether the peer's process has ended. An idle end calls this method often, but most calls check nothing.
+     * The operating system closes the peer's end of the socket when the peer's process ends. If children of that
+     * process have inherited the socket, the socket stays open. The process itself is therefore also checked, but less
+     * often than the socket. If the caller sleeps between its calls, the number of calls between two reads of the clock
+     * decreases.
      */
     boolean peerIsGone() {
         if (++idleCalls < clockInterval) {

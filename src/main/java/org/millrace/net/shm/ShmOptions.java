@@ -16,11 +16,11 @@ import org.millrace.file.SharedDirectory;
  *                          The fastest ring is longer than a core's second-level cache, but fits into the cache that
  *                          cores share. If the ring is shorter, each core fetches the ring's lines from the other
  *                          core's cache.
- * @param pieceBytes        number of bytes that are copied before they are published to the other side: a multiple of
- *                          64, at most a quarter of the ring
+ * @param pieceBytes        length of a piece, which is published to the other side as soon as it is copied: a multiple
+ *                          of 64, at most a quarter of the ring
  * @param framesInFlight    number of frames that a sender accepts while the ring is full, 1 to 1024
  * @param connectDeadline   time limit for a connection, from the call of connect
- * @param handshakeDeadline time limit for a listener's client to send its hello, and for the listener to expect the
+ * @param handshakeDeadline time within which a listener's client must send its hello, and the listener must expect the
  *                          client's connection
  * @param singleCopy        whether large payloads are read in the sender's memory
  * @param sealed            whether rings are sealed files outside all directories, if both processes support that

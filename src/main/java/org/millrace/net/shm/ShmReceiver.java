@@ -19,8 +19,8 @@ import org.millrace.net.connection.NativeRegion;
 final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
 
     /**
-     * Maximum number of bytes of one read in the peer's memory. Such a read must be long enough to justify its system
-     * call and page lookups. It must also be short, because the thread's other connections wait for it.
+     * Maximum number of bytes of one read in the peer's memory. Shorter reads would cost more system calls and page
+     * lookups. Longer reads would cost time, because the thread's other connections wait for each read.
      */
     private static final int IN_PLACE_PIECE_BYTES = 256 << 10;
 
@@ -307,7 +307,7 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
 
     @Override
     public boolean storesWholeWords(long bytes) {
-        // A payload in the sender's memory is read by the operating system, which does not guarantee whole words.
+        // The operating system reads a payload in the sender's memory, and does not guarantee to store whole words.
         return bytes < leastInPlace;
     }
 
@@ -331,7 +331,7 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
         private @Nullable Pages pages;
         private int firstPage;
 
-        /** Sets contiguous memory. The caller has checked that the payload fits. */
+        /** Makes contiguous memory the destination. The caller has checked that the payload fits. */
         void set(MemorySegment to, long at) {
             memory = to;
             offset = at;
@@ -339,8 +339,8 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
         }
 
         /**
-         * Sets pages. A page outside the memory causes an {@link IndexOutOfBoundsException} when a piece for this page
-         * is received.
+         * Makes pages of memory the destination. A page outside the memory causes an {@link IndexOutOfBoundsException}
+         * when a piece for this page is received.
          */
         void set(MemorySegment to, Pages over, int first) {
             memory = to;

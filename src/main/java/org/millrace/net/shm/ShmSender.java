@@ -32,8 +32,8 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
 
     private static final Logger LOG = LogManager.getLogger(ShmSender.class);
     /**
-     * Maximum time that {@link #close} waits for a device's copies. They usually complete within milliseconds. Other
-     * connections of the thread wait meanwhile.
+     * Maximum time that {@link #close} waits for a device's copies. The copies usually complete within milliseconds.
+     * Other connections of the thread wait meanwhile.
      */
     private static final Duration CLOSE_TIMEOUT = Duration.ofMillis(100);
 
@@ -41,13 +41,16 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
     private final RingSide.Producer producer;
     private final int pieceBytes;
     private final FrameQueue waiting;
-    /** Memory of the payload that is being written to the ring. {@link #remaining} bytes of it are not written yet. */
+    /**
+     * Memory of the payload that is being written to the ring. The last {@link #remaining} bytes of the payload are not
+     * written yet.
+     */
     private MemorySegment payload = MemorySegment.NULL;
     private long payloadOffset;
     private long remaining;
     /**
-     * Number of frames that are completely written to the ring. Includes frames of which only the header is in the
-     * ring, because the receiver reads the payload in this process's memory.
+     * Number of frames that are completely written to the ring. The number includes frames with only their header in
+     * the ring, because the receiver reads their payload in this process's memory.
      */
     private long written;
     /** Minimum length of a payload that stays in this process's memory until the receiver has read it. */

@@ -29,8 +29,8 @@ public record SingleCopy(Use use, int fromBytes) {
         /** Never use single copies. */
         OFF,
         /**
-         * Always use single copies. It is an error if the operating system does not let this process read the other
-         * process.
+         * Always use single copies. The connection fails if the operating system does not let this process read the
+         * other process.
          */
         REQUIRED,
         /** Use single copies if they are possible and take less processor time than two copies. */
@@ -113,8 +113,8 @@ public record SingleCopy(Use use, int fromBytes) {
     }
 
     /**
-     * Reports that a peer was invited to read this process's memory and does not read it. Has no effect unless single
-     * copies are required.
+     * Reports that a peer was invited to read this process's memory but does not read it. Does nothing if single copies
+     * are not required.
      *
      * @throws SingleCopyException if single copies are required
      */
@@ -206,9 +206,9 @@ public record SingleCopy(Use use, int fromBytes) {
      * read took 1900 us and the copies 1040 to 1290 us. On a virtual Xeon with GPUs, the read took 4.4 us for 64 KiB
      * and 16 us for 256 KiB.
      *
-     * @param readNanos   time to read {@value #BYTES} bytes by {@code process_vm_readv}, in nanoseconds
-     * @param copiesNanos time to copy the same number of bytes from a slot to a ring, and from the ring to another
-     *                    slot, in nanoseconds
+     * @param readNanos   time in nanoseconds to read {@value #BYTES} bytes by {@code process_vm_readv}
+     * @param copiesNanos time in nanoseconds to copy the same number of bytes twice: from a slot to a ring, and from
+     *                    the ring to another slot
      */
     record CopyCost(long readNanos, long copiesNanos) {
 
@@ -222,7 +222,7 @@ public record SingleCopy(Use use, int fromBytes) {
         private static final int RING_BLOCKS = 8;
         private static final int ROUNDS = 2;
 
-        /** Returns the costs. They are measured only once, which takes some milliseconds. */
+        /** Returns the costs. The costs are measured only once. The measurement takes some milliseconds. */
         static CopyCost here() {
             return Here.COST;
         }
@@ -233,8 +233,9 @@ public record SingleCopy(Use use, int fromBytes) {
 
         /**
          * Returns whether the operating system's single copy saves at least a tenth of the time. A smaller gain is not
-         * sufficient, because two cores can make two copies at the same time if both cores are available. (128 MiB of
-         * an all-reduce between two H200s, one proxy thread per rank: 29 ms with one copy, 35 ms with two copies.)
+         * sufficient, because two cores can make two copies at the same time if both cores are available. Measured
+         * between two H200s with one proxy thread per rank: an all-reduce of 128 MiB took 29 ms with one copy and 35 ms
+         * with two copies.
          */
         boolean readPays() {
             return readNanos <= copiesNanos - copiesNanos / 10;

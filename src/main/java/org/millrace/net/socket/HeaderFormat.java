@@ -49,8 +49,8 @@ final class HeaderFormat {
     static final int TYPE_ASK = 5;
 
     /**
-     * Type of a message without a frame. It reports that a link from the sender's host to a third host has become
-     * silent, or active again. See {@link SilentLink}.
+     * Type of a message without a frame. The message reports that a link from the sender's host to a third host has
+     * become silent, or active again. See {@link SilentLink}.
      */
     static final int TYPE_SILENT = 6;
 

@@ -31,8 +31,8 @@ import org.millrace.net.ConnectionException;
  * beginnings of their names, and {@code =eth0} selects an exact name. {@code ^docker} excludes names by their
  * beginning, and {@code ^=eth0} excludes an exact name. Without a choice, the first of these groups that exists is
  * selected: names that begin with ib; names that begin with anything but docker, lo and virbr; docker; lo; virbr.
- * Interfaces that are not running are left out, and so is the address {@code ::1}. Of each interface the first IPv4
- * address is selected, or the first IPv6 address if the interface has no IPv4 address.
+ * Interfaces that are not running are left out, and so is the address {@code ::1}. The first IPv4 address of each
+ * interface is selected. If an interface has no IPv4 address, its first IPv6 address is selected.
  *
  * <p>
  * NCCL selects the address that the system lists first. Unlike NCCL, this class leaves out addresses that a listener
@@ -71,8 +71,9 @@ public final class Interfaces {
 
     /**
      * Returns the addresses to announce. These are the addresses in the options, or one address of each interface in
-     * the options, up to the maximum number of rails. If the options name neither, the result is a single address: an
-     * interface that no user has chosen may be unreachable for peers.
+     * the options, up to the maximum number of rails. If the options contain neither addresses nor interfaces, the
+     * result is a single address. More addresses could include interfaces that no user has chosen and that peers cannot
+     * reach.
      *
      * @throws ConnectionException if no interface matches; the message lists the existing interfaces
      */
@@ -161,16 +162,19 @@ public final class Interfaces {
         return address.address() instanceof Inet4Address ? StandardProtocolFamily.INET : StandardProtocolFamily.INET6;
     }
 
-    /** Returns the position of an address's kind in the usual order of systems: IPv4, IPv6, link-local addresses. */
+    /**
+     * Returns a sort key for an address: IPv4 first, then IPv6, then link-local addresses. This is the usual order of
+     * operating systems.
+     */
     private static int rank(LocalAddress address) {
         int ipv6 = address.address() instanceof Inet4Address ? 0 : 1;
         return address.address().isLinkLocalAddress() ? 2 + ipv6 : ipv6;
     }
 
     /**
-     * Returns a peer's address in the form that is valid on this machine. A link-local IPv6 address contains the peer's
-     * number for one of its interfaces. This number has no meaning on this host. The number is replaced by the
-     * interface of this machine's first link-local IPv6 address.
+     * Returns a peer's address in the form that is valid on this machine. A link-local IPv6 address contains the number
+     * of one of the peer's interfaces. This number has no meaning on this host. The result contains the number of the
+     * interface with this machine's first link-local IPv6 address instead.
      */
     public static InetSocketAddress reachable(InetSocketAddress theirs, Supplier<List<InetAddress>> ours) {
         byte[] host = theirs.getAddress().getAddress();

@@ -45,8 +45,8 @@ public record LocalAddress(String name, InetAddress address, int subnetBits) {
 
     /**
      * Returns the addresses of running interfaces in the operating system's order, which is also NCCL's order. All IPv4
-     * addresses precede all IPv6 addresses, and the oldest address of an interface precedes its other addresses. The
-     * JDK is not used because it lists IPv4 addresses in reverse order.
+     * addresses precede all IPv6 addresses, and the oldest address of an interface precedes its other addresses. This
+     * method calls the C library, because the JDK lists IPv4 addresses in reverse order.
      */
     static List<LocalAddress> ofRunningInterfaces() {
         try (Arena arena = Arena.ofConfined()) {
@@ -97,8 +97,8 @@ public record LocalAddress(String name, InetAddress address, int subnetBits) {
 
     /**
      * Returns the description of an address of this machine. Most addresses of 127.0.0.0/8 belong to no interface. Such
-     * an address has the subnet of the loopback interface that contains it. Otherwise its subnet consists of the
-     * address alone.
+     * an address has the subnet of the loopback interface that contains it. If no loopback interface contains the
+     * address, its subnet consists of the address alone.
      */
     public static LocalAddress of(InetAddress address) {
         LocalAddress loopback = null;

@@ -155,7 +155,9 @@ public final class OutgoingStream {
         return connected;
     }
 
-    /** Describes the event that this stream waits for, for the message when the deadline has passed. */
+    /**
+     * Describes the event that this stream waits for. The description is a part of the message about a passed deadline.
+     */
     public String waitingFor() {
         return waitingFor;
     }

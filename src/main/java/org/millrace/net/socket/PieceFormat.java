@@ -111,7 +111,7 @@ final class PieceFormat {
         /** Type of a shutdown message, the last message of a receiver that is closed deliberately. */
         static final int TYPE_SHUTDOWN = 2;
 
-        /** Type of a message with three words: of a lost process's name, or of a silent link. */
+        /** Type of a message with three words, which belong to a lost process's name or to a silent link. */
         static final int TYPE_LOST = 3;
 
         /** Type of a message after words that describe a silent link. */
@@ -144,7 +144,8 @@ final class PieceFormat {
         }
 
         /**
-         * Encodes the report of a silent link, or of no silent link for null. Returns the position behind the report.
+         * Encodes the report of a silent link. The report for null states that no link is silent. Returns the position
+         * behind the report.
          */
         static int encodeSilent(@Nullable SilentLink link, ByteBuffer to) {
             long[] words = SilentLink.words(link);

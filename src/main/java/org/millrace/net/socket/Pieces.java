@@ -15,17 +15,18 @@ package org.millrace.net.socket;
  * @param window            maximum number of frames that the sender has in flight or keeps
  * @param stagedBytes       maximum number of copied bytes that the sender keeps for each stream
  * @param acknowledgedAfter maximum number of pieces that arrive on a stream before the receiver acknowledges them
- * @param acknowledgedBytes the same limit in bytes. This limit plus the longest copied payload is less than
- *                          {@code stagedBytes}. Otherwise the sender could wait, with a full staging buffer, for an
- *                          acknowledgement that the receiver does not send
+ * @param acknowledgedBytes maximum number of bytes that arrive on a stream before the receiver acknowledges them. This
+ *                          limit plus the longest copied payload is less than {@code stagedBytes}. Otherwise the sender
+ *                          could wait, with a full staging buffer, for an acknowledgement that the receiver does not
+ *                          send
  */
 record Pieces(int bytes, int unaccepted, int inFlight, int window, int stagedBytes, int acknowledgedAfter,
         int acknowledgedBytes) {
 
     private static final int LARGEST_BYTES = 1 << 20;
     /**
-     * Number by which {@code unaccepted} exceeds {@code inFlight}. With 128 KiB each, this number of pieces occupies 4
-     * MiB. A network of 400 Gb/s delivers 4 MiB in 80 us.
+     * Number by which {@code unaccepted} exceeds {@code inFlight}. This number of pieces of 128 KiB occupies 4 MiB. A
+     * network of 400 Gb/s delivers 4 MiB in 80 us.
      */
     private static final int UNACCEPTED = 32;
     /**
@@ -35,9 +36,9 @@ record Pieces(int bytes, int unaccepted, int inFlight, int window, int stagedByt
 
     /**
      * Minimum number of frames that a sender with one stream keeps; {@link #KEPT_BYTES} is the length of its staging
-     * buffer. With fewer frames, two threads that share a core wait for each other more often: with 256, a frame of 8
-     * bytes took five times as long. A frame that does not fit into the staging buffer needs two writes: with 512 KiB,
-     * frames of 7 KiB reached a third of the speed over loopback.
+     * buffer. If the sender keeps fewer frames, two threads that share a core wait for each other more often. With 256
+     * frames, a frame of 8 bytes took five times as long. A frame that does not fit into the staging buffer needs two
+     * writes. With a staging buffer of 512 KiB, frames of 7 KiB reached a third of the speed over loopback.
      */
     private static final int KEPT_FRAMES = 1024;
     private static final int ACKNOWLEDGED_AFTER = 64;

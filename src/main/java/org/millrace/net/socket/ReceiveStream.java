@@ -19,8 +19,8 @@ final class ReceiveStream {
     }
 
     /**
-     * Maximum length in bytes of a piece that is read before its frame has a destination. Its early acknowledgement
-     * lets the sender release the piece's memory.
+     * Maximum length in bytes of a piece that is read before its frame has a destination. The early acknowledgement of
+     * such a piece lets the sender release the piece's memory.
      */
     private static final int SMALL_BYTES = 16 << 10;
     /** Maximum number of pieces that one call receives, so that the other streams are also read. */
@@ -318,8 +318,8 @@ final class ReceiveStream {
     }
 
     /**
-     * Returns whether an acknowledgement is due. New destinations alone are reported as soon as their number is a
-     * quarter of the sender's limit. The sender then need not wait for the report.
+     * Returns whether an acknowledgement is due. New destinations are reported when their number reaches a quarter of
+     * the sender's limit, even if no other report is due. The sender therefore need not wait for the report.
      */
     private boolean isNews() {
         return urgent || count - toldCount >= pieces.acknowledgedAfter()

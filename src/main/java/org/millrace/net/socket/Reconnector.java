@@ -383,8 +383,8 @@ public final class Reconnector implements Runnable {
         private long pause = FIRST_PAUSE_NANOS;
         /**
          * Time limit of the next handshake. Each failed attempt doubles the limit, up to the handshake deadline of the
-         * options. The first limit is short because of cuts of the network. TCP resends data that was lost in a cut
-         * only after seconds, so a new attempt succeeds earlier.
+         * options. The first limit is short, because the network may have been cut for a moment. TCP resends data that
+         * was lost in the cut only after seconds, so a new attempt succeeds earlier.
          */
         private long patience = FIRST_HANDSHAKE_NANOS;
         private ByteBuffer question = ResumeFormat.emptyQuestion();
@@ -470,8 +470,8 @@ public final class Reconnector implements Runnable {
             answer.clear();
             if (said == ResumeFormat.GONE && !connection.connects() && !connection.isHeard()) {
                 closeChannel();
-                // The peer may not have read yet that its connection was accepted. In that case it does not know the
-                // connection yet.
+                // The peer may not have read yet that its connection was accepted. In that case the peer does not know
+                // the connection yet.
                 again(now);
                 return false;
             } else if (said == ResumeFormat.GONE || said == ResumeFormat.CLOSED) {

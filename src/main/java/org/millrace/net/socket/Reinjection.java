@@ -88,7 +88,7 @@ final class Reinjection {
 
     /**
      * Returns a stream that has delivered nothing for {@link #SILENCE_NANOS}, although another stream has delivered the
-     * silent stream's oldest piece. Returns null without such a stream.
+     * silent stream's oldest piece. Returns null if no such stream exists.
      */
     SendStream silent(long now) {
         for (SendStream stream : streams) {

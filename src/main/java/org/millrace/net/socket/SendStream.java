@@ -55,8 +55,8 @@ final class SendStream {
     private final ByteBuffer acks =
             ByteBuffer.allocateDirect(ACKS * PieceFormat.Ack.BYTES).order(ByteOrder.LITTLE_ENDIAN);
     /**
-     * Buffer over the user's memory. The bytes of a payload from {@code directAt} to {@code directEnd} are sent from it
-     * without a copy to the staging buffer.
+     * Buffer over the user's memory. The bytes of a payload from {@code directAt} to {@code directEnd} are sent from
+     * this buffer, without a copy to the staging buffer.
      */
     private ByteBuffer direct;
     private int directAt;
@@ -72,8 +72,8 @@ final class SendStream {
     private boolean open = true;
     private boolean cut;
     /**
-     * Whether an acknowledgement has arrived on this stream. Before that, a replacement stream sends nothing, because
-     * the first acknowledgement shows which data is missing.
+     * Whether an acknowledgement has arrived on this stream. Before this acknowledgement, a replacement stream sends
+     * nothing, because the first acknowledgement shows which data is missing.
      */
     private boolean greeted;
     private boolean peerShutDown;
@@ -127,7 +127,10 @@ final class SendStream {
         return open;
     }
 
-    /** Resets the TCP connection. The peer notices at once, even if the operating system still holds unsent data. */
+    /**
+     * Resets the TCP connection. The peer detects the reset immediately, even if the operating system still holds
+     * unsent data.
+     */
     void reset() {
         try {
             channel.setOption(StandardSocketOptions.SO_LINGER, 0);
@@ -153,7 +156,9 @@ final class SendStream {
         return given.size() + sent.size();
     }
 
-    /** Returns the number of acknowledged payload bytes. They include bytes that another stream delivered first. */
+    /**
+     * Returns the number of acknowledged payload bytes. The number includes bytes that another stream delivered first.
+     */
     long deliveredBytes() {
         return deliveredBytes;
     }
@@ -302,8 +307,8 @@ final class SendStream {
     }
 
     /**
-     * Reports to the peer a silent link, or that data arrives over the link again. Returns false if the report must be
-     * repeated later.
+     * Reports to the peer that a link is silent, or that data arrives over the link again. Returns false if the report
+     * must be repeated later.
      */
     boolean tell(StreamSet of) {
         boolean has = greeted && isFlushed() && staged.copies(0) >= 0;
@@ -427,8 +432,8 @@ final class SendStream {
      * than the previous estimate.
      *
      * <p>
-     * Short pieces are not counted. Each takes a round trip, independent of its length, so a stream with many short
-     * pieces would appear slow for long pieces. Used by one thread.
+     * Short pieces are not counted. Each short piece takes a round trip, independent of its length, so a stream with
+     * many short pieces would appear slow for long pieces. Used by one thread.
      */
     static final class DeliveryRate {
 
@@ -461,7 +466,7 @@ final class SendStream {
             since = now;
         }
 
-        /** Records the acknowledgement of short pieces. Their times do not count. */
+        /** Records the acknowledgement of short pieces. The times of short pieces do not count. */
         void deliveredShort(long now) {
             since = now;
         }
@@ -478,8 +483,8 @@ final class SendStream {
         }
 
         /**
-         * Returns the time since the last delivery or, if all data was acknowledged then, since new data was sent, in
-         * nanoseconds.
+         * Returns the time since the last delivery, in nanoseconds. If all data was acknowledged by that delivery,
+         * returns the time since new data was sent.
          */
         long silence(long now) {
             return now - since;

@@ -39,8 +39,8 @@ final class SendWindow extends PieceWindow {
     /** Number of held frames without a request for an acknowledgement. */
     private int unasked;
     /**
-     * Whether the owner needs an acknowledgement soon. If frames are held, the acknowledgement is requested at once,
-     * otherwise with the next held frame.
+     * Whether the owner needs an acknowledgement soon. If frames are held without a request, the sender requests the
+     * acknowledgement immediately. Otherwise the sender requests it with the next held frame.
      */
     private boolean hasty;
     private long added;
@@ -163,7 +163,10 @@ final class SendWindow extends PieceWindow {
         return unasked > 0;
     }
 
-    /** Lets the sender request an acknowledgement: at once if frames are held, otherwise with the next held frame. */
+    /**
+     * Lets the sender request an acknowledgement soon: immediately if frames are held without a request, otherwise with
+     * the next held frame.
+     */
     void hasten() {
         hasty = true;
     }

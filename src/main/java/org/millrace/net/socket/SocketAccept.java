@@ -125,9 +125,9 @@ final class SocketAccept extends ExpectedConnection<SocketListener.Client> {
 
     /**
      * Returns whether the client has confirmed its connection. If the stream is lost before the confirmation, this
-     * process asks the client's process about the connection. The answer then counts as a confirmation. A request of
-     * the client's process to restore another stream counts, too. Without any confirmation, the client starts its
-     * connection attempt again.
+     * process asks the client's process about the connection. The client's answer to this request counts as a
+     * confirmation. A request of the client's process to restore another stream counts, too. Without any confirmation,
+     * the client starts its connection attempt again.
      *
      * @throws IOException if the client can no longer confirm
      */

@@ -26,8 +26,8 @@ import org.millrace.net.socket.OutgoingStream.NoRouteException;
 
 /**
  * A pending connection to a listener. If the listener has several addresses, this side first requests the list of them.
- * Then it opens all streams of all rails at once. A rail that cannot be connected is left out if another rail can be
- * connected.
+ * Then this side opens the streams of all rails at the same time. A rail that cannot be connected is left out if
+ * another rail can be connected.
  */
 final class SocketConnect extends OutgoingConnection {
 

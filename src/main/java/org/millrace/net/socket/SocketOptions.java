@@ -12,28 +12,29 @@ import org.millrace.net.connection.TlsIdentity;
  * options. The connecting side determines the number of streams and the stripe threshold of a connection. All other
  * options of a side apply to that side only.
  *
- * @param streams            number of TCP streams of a connection; with several rails, number of streams of each rail.
- *                           1 to 16 streams in all. One stream is best on one host, and on networks that give a single
- *                           flow the whole bandwidth. Clouds that limit each flow need 2 to 8 streams
+ * @param streams            number of TCP streams of a connection, 1 to 16. If the connection has several rails, this
+ *                           is the number of streams of each rail. It is reduced if the connection would have more than
+ *                           16 streams. One stream is best on one host, and on networks that give a single flow the
+ *                           whole bandwidth. Clouds that limit each flow need 2 to 8 streams
  * @param stripeThreshold    minimum length in bytes of a payload that is divided among the streams; at least 1. Each
- *                           piece costs each end a system call: 64 KiB over four streams took twice the time of one
- *                           stream over loopback
+ *                           piece costs each end a system call: over loopback, 64 KiB took twice as long over four
+ *                           streams as over one stream
  * @param sendBufferBytes    {@code SO_SNDBUF} of each stream; 0 lets the system adjust the size
  * @param receiveBufferBytes {@code SO_RCVBUF} of each stream; 0 lets the system adjust the size
  * @param framesInFlight     maximum number of frames that a connection's sender has accepted and not completed, 1 to
  *                           1024. The owner must not change the memory of these frames
  * @param connectDeadline    time limit for establishing a connection, from the call of connect
- * @param handshakeDeadline  time limit for a listener's client to identify itself, and for the listener to expect the
- *                           client's connection
- * @param interfaces         network interfaces whose addresses listeners announce, in the form of {@code
- * NCCL_SOCKET_IFNAME}    ; empty for an automatic choice
+ * @param handshakeDeadline  time within which a listener's client must identify itself, and the listener must expect
+ *                           the client's connection
+ * @param interfaces         network interfaces whose addresses listeners announce; empty for an automatic choice. The
+ *                           form is the same as in {@code NCCL_SOCKET_IFNAME}
  * @param family             {@code StandardProtocolFamily.INET} or {@code INET6} to use only addresses of this family;
  *                           null for both
  * @param addresses          addresses that listeners announce, and that streams have as source address. Each address is
  *                           a rail. If the list is empty, the interfaces are used instead
  * @param tls                identity of this process under TLS; null without encryption
  * @param reconnectDeadline  time that a connection without a stream waits for a restored stream; with 0 the connection
- *                           is lost at once
+ *                           is lost immediately
  */
 public record SocketOptions(int streams, int stripeThreshold, int sendBufferBytes, int receiveBufferBytes,
         int framesInFlight, Duration connectDeadline, Duration handshakeDeadline, String interfaces,
@@ -42,8 +43,8 @@ public record SocketOptions(int streams, int stripeThreshold, int sendBufferByte
 
     public static final int MAX_FRAMES_IN_FLIGHT = 1024;
     /**
-     * Maximum number of streams of a connection. No network card or operating system needs more. The maximum limits how
-     * many streams a client can make a listener keep.
+     * Maximum number of streams of a connection. No network card or operating system needs more. The maximum also
+     * limits the number of streams that a listener keeps for one client.
      */
     public static final int MAX_STREAMS = 16;
     /** Maximum number of rails. No host has more network cards for one job. Each rail has at least one stream. */
@@ -81,7 +82,7 @@ public record SocketOptions(int streams, int stripeThreshold, int sendBufferByte
                 List.of(), null, Duration.ofSeconds(60));
     }
 
-    /** Returns these options with another number of streams and another threshold. */
+    /** Returns these options with another number of streams and another stripe threshold. */
     public SocketOptions withStreams(int count, int threshold) {
         return new SocketOptions(count, threshold, sendBufferBytes, receiveBufferBytes, framesInFlight, connectDeadline,
                 handshakeDeadline, interfaces, family, addresses, tls, reconnectDeadline);
@@ -119,7 +120,7 @@ public record SocketOptions(int streams, int stripeThreshold, int sendBufferByte
                 connectDeadline, handshakeDeadline, interfaces, family, exact, tls, reconnectDeadline);
     }
 
-    /** Returns these options with TLS for all streams; null for no encryption. */
+    /** Returns these options with TLS for all streams. If the identity is null, the streams are not encrypted. */
     public SocketOptions withTls(@Nullable TlsIdentity identity) {
         return new SocketOptions(streams, stripeThreshold, sendBufferBytes, receiveBufferBytes, framesInFlight,
                 connectDeadline, handshakeDeadline, interfaces, family, addresses, identity, reconnectDeadline);

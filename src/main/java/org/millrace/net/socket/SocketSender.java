@@ -58,7 +58,8 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
     /** Number of the call that last assigned a piece to a stream. */
     private int givenAt;
     /**
-     * Whether a shutdown message of the peer has arrived on at least one stream. The next field is its arrival time.
+     * Whether a shutdown message of the peer has arrived on at least one stream. The next field is the arrival time of
+     * the first such message.
      */
     private boolean hasLeft;
     private long leftAt;
@@ -322,8 +323,8 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
     }
 
     /**
-     * Returns the stream that will deliver a piece first. Returns null if the stream has no room. Another stream with
-     * room is not returned, because it is expected to deliver the piece later than the full stream.
+     * Returns the stream that is expected to deliver a piece first. Returns null if this stream has no room, even if
+     * another stream has room. The other stream would deliver the piece later than the full stream.
      */
     private SendStream fastest(int length, long now) {
         SendStream best = null;

@@ -56,8 +56,9 @@ final class StagedInput {
     public int fill(StreamInput stream, boolean more) throws IOException {
         buffer.clear();
         if (begin > 0) {
-            // At most the beginning of a header, or of a payload of at most NUMBER_BYTES, is left in the buffer. The
-            // available bytes of a payload longer than NUMBER_BYTES are always taken with the payload's header.
+            // The buffer contains at most the beginning of a header, or the beginning of a payload of at most
+            // NUMBER_BYTES. The available bytes of a payload longer than NUMBER_BYTES are always taken with the
+            // payload's header.
             buffer.put(0, buffer, begin, end - begin);
             end -= begin;
             begin = 0;

@@ -9,8 +9,8 @@ import org.millrace.net.connection.HelloFormat;
 
 /**
  * The connecting side's first message on each stream, little-endian. The message begins with the fields that every
- * network's hello has; the field at 12 is the stripe threshold. The remaining fields describe the connection and the
- * stream.
+ * network's hello has; the field at byte 12 is the stripe threshold. The remaining fields describe the connection and
+ * the stream.
  *
  * <pre>
  *   0         8         12        16       32     40     48        56       60        64     66      68       72    80
@@ -26,17 +26,17 @@ import org.millrace.net.connection.HelloFormat;
  * </pre>
  *
  * <p>
- * The attempt is a random number that all streams of one connection have in common. By this number the listener
- * distinguishes another stream of the same client from a second client with the same key.
+ * The attempt is a random number that all streams of one connection have in common. The listener uses this number to
+ * distinguish another stream of the same client from a second client with the same key.
  *
  * <p>
  * The pid is the connecting process's ID in its own PID namespace, and is used only in texts for users.
  *
  * <p>
- * The own secret and the port belong to the connecting process's {@link Reconnector}. Port 0 means that this process
- * does not restore lost streams. The listener sends the same two fields behind its reply, in {@value #RESUME_BYTES}
- * bytes. When the client has read them on all its streams, it sends {@link HandshakeReply#ACCEPTED} on the first
- * stream.
+ * The fields {@code own secret} and {@code port} belong to the connecting process's {@link Reconnector}. Port 0 means
+ * that this process does not restore lost streams. The listener sends the same two fields behind its reply, in
+ * {@value #RESUME_BYTES} bytes. When the client has read them on all its streams, it sends
+ * {@link HandshakeReply#ACCEPTED} on the first stream.
  *
  * <p>
  * A hello with 0 streams does not belong to a connection, but requests the listener's addresses.

@@ -81,7 +81,7 @@ final class StreamInput {
     }
 
     /**
-     * Finds those of one thread's streams that have data, by one system call. A poll serves one round. In a round each
+     * Finds the streams of one thread that have data, by one system call. A poll serves one round. In a round each
      * stream is read at most once. The poll does not know where a pass of the thread begins. The poll therefore begins
      * a new round when a stream is requested for the second time. If only one stream was requested in the previous
      * round, the stream is read without a poll: one system call is enough.

@@ -91,8 +91,8 @@ public final class StreamRecovery {
     private final AtomicLongArray lostThere;
     private final long[] tried;
     /**
-     * Whether the reconnector has changed a field above, or {@code end}, since the last {@link #readNews}. Written
-     * after these fields, and read before them.
+     * Whether the reconnector has changed one of the fields above or {@code end} since the last {@link #readNews}. The
+     * reconnector writes this field after those fields. Readers read this field before those fields.
      */
     private volatile boolean news;
     /** Reason why no stream will be restored; null while a stream may still be restored. */
@@ -283,8 +283,8 @@ public final class StreamRecovery {
     }
 
     /**
-     * Returns whether a message of the peer's process has shown that the peer knows the connection. False at first at
-     * the accepting end, which answers the peer's hello before it receives such a message.
+     * Returns whether a message of the peer's process has shown that the peer knows the connection. The result is at
+     * first false at the accepting end, because this end answers the peer's hello before it receives such a message.
      */
     boolean isHeard() {
         return heard != 0;
@@ -340,7 +340,7 @@ public final class StreamRecovery {
         tell();
     }
 
-    /** Records a failed attempt to restore a stream. The attempt may end the connection if no stream is left. */
+    /** Records a failed attempt to restore a stream. If no stream is left, the failure may end the connection. */
     void failed(int stream, Exception why) {
         long now = System.nanoTime();
         if (SystemError.isRefusal(why)) {

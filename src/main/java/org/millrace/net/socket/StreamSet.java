@@ -75,7 +75,7 @@ public final class StreamSet extends ConnectionState {
         }
     }
 
-    /** Describes the numbers of rails and streams for the name of a connection; empty for a single stream. */
+    /** Returns the number of rails or streams as a part of a connection's name; empty for a single stream. */
     static String count(int rails, int streams) {
         return rails > 1 ? " (" + rails + " rails)" : streams > 1 ? " (" + streams + " streams)" : "";
     }
@@ -162,7 +162,7 @@ public final class StreamSet extends ConnectionState {
     }
 
     /**
-     * Returns whether the peer must be informed on this stream about a silent link, or that data arrives over the link
+     * Returns whether this stream must report to the peer that a link is silent, or that data arrives over the link
      * again.
      */
     boolean hasSilence(SocketChannel channel) {
@@ -204,7 +204,7 @@ public final class StreamSet extends ConnectionState {
 
     /**
      * Records that the connection is closed deliberately (see {@link StreamRecovery#close}), even if no stream exists
-     * for the shutdown message. The answers to later requests of the peer state this.
+     * for the shutdown message. The answers to later requests of the peer state that the close was deliberate.
      */
     void closesInOrder() {
         if (recovery != null) {

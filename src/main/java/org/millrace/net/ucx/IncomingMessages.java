@@ -19,7 +19,7 @@ final class IncomingMessages {
     private final CountMessages credits;
     /** Number of messages that have arrived, including the current message. */
     private long came;
-    /** Number of completely taken messages: all frames of each were taken. */
+    /** Number of messages from which all frames were taken. */
     private long taken;
     /**
      * Number of buffers that were posted again. A buffer is posted again after all frames of its message were taken.

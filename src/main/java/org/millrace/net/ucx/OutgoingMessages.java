@@ -79,7 +79,7 @@ final class OutgoingMessages {
         return buffers + (message & MASK) * bufferBytes;
     }
 
-    /** Receives credits. Returns their number, which is the number of further messages that may be sent. */
+    /** Receives credits. Returns the number of additional messages that these credits allow. */
     long readCredits() {
         long more = credits.listen();
         if (credits.count() > sent) {

@@ -10,8 +10,8 @@ import org.millrace.net.Network;
 import org.millrace.net.shm.SharedMemory;
 
 /**
- * Handshake of a sender. The sender sends the address of its worker over the setup connection, see {@link UcxEnd}. It
- * receives the address of the receiver's worker over UCX. Callers of all methods must hold the worker's lock.
+ * Handshake of a sender. The sender sends the address of its worker over the setup connection, see {@link UcxEnd}. The
+ * sender receives the address of the receiver's worker over UCX. Callers of all methods must hold the worker's lock.
  */
 final class SenderMeeting {
 

@@ -44,7 +44,7 @@ abstract class UcxEnd extends ConnectionState {
 
     private static final SecureRandom RANDOM = new SecureRandom();
 
-    /** Memory that UCX accesses. It is freed when UCX has no more requests of this end. */
+    /** Memory that UCX accesses. The memory is freed when UCX has no more requests of this end. */
     final Arena arena = Arena.ofShared();
     /** Address of the parameters for a send from memory of the arena. */
     final long plainSend = UcxRegion.param(arena, 0, 0);
@@ -171,10 +171,10 @@ abstract class UcxEnd extends ConnectionState {
     }
 
     /**
-     * Makes UCX release all messages of this end. If the endpoint detects failures, first waits a limited time for the
-     * peer to complete the messages, unless the endpoint has no other connection. If messages remain, gives up the
-     * endpoint with all its connections. Without an endpoint that detects failures, only waits a limited time for the
-     * peer, and does not wait if {@code safe} is true. The caller must hold the worker's lock.
+     * Makes UCX release all messages of this end. If the endpoint detects failures, waits a limited time for the peer
+     * to complete the messages. Skips this wait if the endpoint has no other connection. If messages remain, gives up
+     * the endpoint with all its connections. If this end has no endpoint that detects failures, waits a limited time
+     * for the peer. Skips this wait if {@code safe} is true. The caller must hold the worker's lock.
      *
      * @param safe whether the peer no longer reads or writes shared memory
      * @return false if UCX still has messages

@@ -44,8 +44,8 @@ final class UcxFormat {
     /** Maximum number of frames in flight. */
     static final int FRAMES = 16;
     /**
-     * Number of a receiver's buffers for messages. It is greater than the number of frames, so that the sender does not
-     * have to wait for a credit before each frame.
+     * Number of a receiver's buffers for messages. This number is greater than the number of frames, so that the sender
+     * does not have to wait for a credit before each frame.
      */
     static final int BUFFERS = 2 * FRAMES;
     /** Number of messages after which the receiver sends a credit for their buffers. */
@@ -64,9 +64,9 @@ final class UcxFormat {
      */
     static final int CARD_BUFFER_BYTES = 8 << 10;
     /**
-     * Length of a buffer in bytes over TCP. Copying this number of bytes takes less time than a system call. The
-     * relation is the same for many short frames and for one longer frame. A message therefore contains copies of
-     * frames, with their headers, up to this total length. A longer payload is a separate message.
+     * Length of a buffer in bytes over TCP. Copying this number of bytes takes less time than a system call, for many
+     * short frames as well as for one longer frame. A message therefore contains copies of frames, with their headers,
+     * up to this total length. A longer payload is a separate message.
      */
     static final int TCP_BUFFER_BYTES = (64 << 10) + (4 << 10);
     /** Bounds of the buffer length in a receiver's answer. */

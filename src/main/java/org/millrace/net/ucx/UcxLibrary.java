@@ -33,9 +33,9 @@ final class UcxLibrary {
     private static final Map<String, String> WHEN_LOADED =
             Map.of("UCX_HANDLE_ERRORS", "none", "UCX_WARN_UNUSED_ENV_VARS", "n", "UCX_LOG_FILE", "stderr");
     /**
-     * Settings that UCX reads when it creates a worker. The settings make TCP carry a slot as a whole. With 512k, an
-     * all-reduce of 2 MiB or more takes two thirds of its time with 128k. The values 1m and 2m bring no further gain.
-     * (The setting for a single context has another name in each release.)
+     * Settings that UCX reads when it creates a worker. The settings make TCP carry a slot as a whole. With the value
+     * 512k, an all-reduce of 2 MiB or more takes two thirds of the time that it takes with 128k. The values 1m and 2m
+     * bring no further gain. The setting for a single context is not used, because it has another name in each release.
      */
     private static final Map<String, String> ALWAYS =
             Map.of("UCX_TCP_TX_SEG_SIZE", "512k", "UCX_TCP_RX_SEG_SIZE", "512k");
@@ -85,7 +85,7 @@ final class UcxLibrary {
             // This call must precede the load of UCX, because it affects only descriptors that are opened later.
             BundledLibrary.keepDescriptors();
             String problem = DynamicLoader.open(name).error();
-            // UCX has read these settings. They are removed, so that child processes do not inherit them.
+            // UCX has read these settings. The settings are removed, so that child processes do not inherit them.
             WHEN_LOADED.keySet()
                     .stream()
                     .filter(variable -> System.getenv(variable) == null)

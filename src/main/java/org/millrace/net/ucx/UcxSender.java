@@ -45,13 +45,13 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
     /** Offered frames that are not complete. */
     private final InFlight window = new InFlight(UcxFormat.FRAMES);
     private long posted;
-    /** Number of separate payload messages so far whose arrival at the receiver UCX has reported. */
+    /** Number of separate payload messages that have arrived at the receiver, according to UCX. */
     private long received;
 
     /**
-     * Exception that reported that the peer closed the setup connection while posted frames were incomplete; null
-     * before the report. The exception is thrown when UCX has completed the posted frames, but at the latest
-     * {@link #FLUSH_NANOS} after the report.
+     * Exception for the peer's close of the setup connection while posted frames are incomplete; null before such a
+     * close. The exception is thrown when UCX has completed the posted frames, but at the latest {@link #FLUSH_NANOS}
+     * after this end has detected the close.
      */
     private @Nullable ConnectionException foundEnd;
     private long foundEndAt;
@@ -281,14 +281,14 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
             sentShutdown = true;
             awaitsPeer = !window.isEmpty();
         } catch (ConnectionException gone) {
-            // The peer has closed earlier. The owner of this closed connection does not need to know.
+            // The peer has closed earlier. The owner of this closed connection does not need this information.
         }
     }
 
     /**
      * Waits until UCX and the peer no longer read this side's memory. The wait ends when UCX has sent all messages. It
      * also ends when the peer has closed the setup connection, because the peer then expects no message. Returns false
-     * after a time limit, or at once if this end does not wait for the peer.
+     * if messages remain after a time limit. The limit is 0 if {@link #awaitsPeer} is false.
      */
     private boolean awaitPeer() {
         long start = System.nanoTime();

@@ -37,8 +37,8 @@ import org.millrace.net.connection.NativeRegion;
 final class UcxWorker {
 
     /**
-     * Time limit for {@link #enter}, in nanoseconds. It is longer than any pass, because a thread that holds the lock
-     * does not wait.
+     * Time limit for {@link #enter}, in nanoseconds. The limit is longer than any pass, because a thread that holds the
+     * lock does not wait.
      */
     private static final long TURN_TIMEOUT_NANOS = 10_000_000_000L;
     private static final long RETRY_NANOS = 20_000;
@@ -49,14 +49,14 @@ final class UcxWorker {
     /** Time limit for closing an endpoint without messages in flight, in nanoseconds. */
     private static final long LEAVE_NANOS = 200_000_000L;
     /**
-     * Length of the memory for a parameter structure of a UCX call, in bytes. It is sufficient for every UCX release.
-     * UCX reads only the fields that a field mask names.
+     * Length of the memory for a parameter structure of a UCX call, in bytes. This length is sufficient for every UCX
+     * release. UCX reads only the fields that a field mask names.
      */
     private static final int PARAMS_BYTES = 1 << 10;
 
     /**
-     * A connection that this side has closed. Its UCX resources stay until the peer has received the sent data. Its
-     * methods are called by the thread that holds the worker's lock.
+     * A connection that this side has closed. Its UCX resources stay until the peer has received the sent data. The
+     * thread that holds the worker's lock calls the methods of this type.
      */
     public interface Lingering {
 
@@ -75,7 +75,7 @@ final class UcxWorker {
     private final List<Lingering> lingering = new ArrayList<>();
     /** Endpoints, by the address of the peer's worker. */
     private final Map<ByteBuffer, UcxEndpoint> endpoints = new HashMap<>();
-    /** Memory that UCX may write to when an endpoint fails. It exists as long as the worker. */
+    /** Memory that UCX may write to when an endpoint fails. The memory exists as long as the worker. */
     private final Arena arena = Arena.ofShared();
     private long passes;
     /** Reason why the worker is stopped; null while it may be used. */
@@ -110,7 +110,10 @@ final class UcxWorker {
         return taken.compareAndSet(false, true);
     }
 
-    /** Locks the worker, and waits while another thread holds the lock. Too slow for a call at every step. */
+    /**
+     * Locks the worker, and waits while another thread holds the lock. This method is too slow for a call at every
+     * step.
+     */
     public void enter() {
         long start = System.nanoTime();
         while (!tryEnter()) {
@@ -240,8 +243,8 @@ final class UcxWorker {
      *
      * @param peer    {@link #address} of the peer's worker
      * @param sharing the peer's process; null if this process and the peer's process share no memory. If the processes
-     *                share memory, the endpoint does not detect the loss of its peer. Both ends must pass a process, or
-     *                both null.
+     *                share memory, the endpoint does not detect the loss of its peer. Either both ends must pass a
+     *                process, or both ends must pass null.
      */
     public UcxEndpoint connect(MemorySegment peer, @Nullable ProcessIdentity sharing) {
         endpoints.values().removeIf(one -> one.isOver() && closeUnused(one));
@@ -276,8 +279,8 @@ final class UcxWorker {
     }
 
     /**
-     * Removes a connection from an endpoint. Even without connections, the endpoint stays for later connections until
-     * it has failed or the peer has ended. The endpoint is paired with an endpoint of the peer, see
+     * Removes a connection from an endpoint. An endpoint without connections stays for later connections until it has
+     * failed or the peer has ended. The reason is that it is paired with an endpoint of the peer, see
      * {@link UcxEndpoint}. The caller must hold the lock.
      */
     public void disconnect(UcxEndpoint endpoint) {
@@ -297,8 +300,9 @@ final class UcxWorker {
     }
 
     /**
-     * Closes an endpoint at once, with all its messages in flight. All its connections are lost. The endpoint must
-     * {@linkplain UcxEndpoint#noticesFailures detect failures}. The caller must hold the lock.
+     * Closes an endpoint without completing its messages in flight. All its connections are lost. Waits a limited time
+     * for UCX to close the endpoint. The endpoint must {@linkplain UcxEndpoint#noticesFailures detect failures}. The
+     * caller must hold the lock.
      */
     public void giveUp(UcxEndpoint endpoint) {
         close(endpoint, CLOSE_NANOS);

@@ -115,7 +115,7 @@ abstract class FallbackConnection implements DataPath.Connection {
             this.sender = sender;
         }
 
-        /** Creates one of several streams of a connection whose messages carry tags. */
+        /** Creates one of several streams of a connection. The messages of the connection carry tags. */
         Sender(FrameSender sender, RegionTable regions) {
             super(regions, false);
             this.sender = sender;
@@ -167,7 +167,7 @@ abstract class FallbackConnection implements DataPath.Connection {
 
     static final class Receiver extends FallbackConnection {
         private final FrameReceiver receiver;
-        /** For each request, by slot of the ring of requests, the region that receives its message. */
+        /** Region that receives the message of each request, by the request's slot in the ring of requests. */
         private final @Nullable MemoryRegion[] memories = new MemoryRegion[RequestRing.CAPACITY];
         private final long[] offsets = new long[RequestRing.CAPACITY];
         /** Number of requests with an accepted frame. The frame's payload may still be arriving. */

@@ -34,8 +34,8 @@ public final class FallbackPath implements DataPath {
      *
      * @param unpack   memory that the plugin and unpacking kernels share, closed with this data path; null if kernels
      *                 do not unpack
-     * @param maxRecvs maximum number of buffers of one receive. It is 1 for kernels that unpack: they number a
-     *                 connection's slices in sequence, and messages with different tags have no common sequence
+     * @param maxRecvs maximum number of buffers of one receive; 1 if kernels unpack. Such kernels number a connection's
+     *                 slices in sequence, and messages with different tags have no common sequence
      * @param check    check of the messages
      */
     public FallbackPath(@Nullable UnpackDevice unpack, int maxRecvs, PayloadCheck check) {

@@ -4,13 +4,13 @@ import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.plugin.path.ConnectionHandle;
 
 /**
- * Those requests of one connection whose completion NCCL has not seen yet. Messages of one connection keep their order,
- * so a request is identified by the sequence number of its message. NCCL receives this number modulo
+ * Requests of one connection, from their post until NCCL learns that they are complete. Messages of one connection keep
+ * their order, so a request is identified by the sequence number of its message. NCCL receives this number modulo
  * {@link ConnectionHandle#REQUEST_NUMBERS}, called the request's number.
  */
 final class RequestRing {
 
-    /** Maximum number of requests in flight at once. NCCL guarantees this limit. */
+    /** Maximum number of requests that are in flight at the same time. NCCL guarantees this limit. */
     static final int CAPACITY = plugin_h.NCCL_NET_MAX_REQUESTS();
 
     private final int[] bytes = new int[CAPACITY];

@@ -39,8 +39,8 @@ import org.millrace.plugin.host.NcclLog;
 final class CudaGinDevice implements GinDevice {
 
     /**
-     * Duration of a pass of the agent above which the pass is logged. A pass takes that long only if one of its driver
-     * calls waits for a kernel.
+     * Maximum duration of a normal pass of the agent. A longer pass is logged. In a longer pass, a driver call has
+     * waited for a kernel.
      */
     private static final Duration PASS = Duration.ofSeconds(3);
 
@@ -75,7 +75,7 @@ final class CudaGinDevice implements GinDevice {
      * @param direct     whether to map peers' memory if possible
      * @param shared     whether staged bytes and signals of peers on this host lie in memory that this rank shares with
      *                   the peers
-     * @param chunkBytes number of bytes staged at once
+     * @param chunkBytes size of a staging buffer in bytes
      * @param stay       time that the kernel for small copies stays on the GPU after its last copy. If this time is
      *                   zero, no such kernel runs
      * @param idle       idle strategy of the agent's thread
@@ -250,8 +250,8 @@ final class CudaGinDevice implements GinDevice {
     }
 
     /**
-     * Maps each peer's part of the window, where that is possible. Bytes for a peer whose part is not mapped are
-     * staged.
+     * Maps each peer's part of the window, where that is possible. Bytes for a peer are staged if the peer's part is
+     * not mapped.
      */
     private PeerMappings map(int rank, GinExchange.Offer[] all) {
         @Nullable

@@ -14,8 +14,8 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 
 /**
- * Moves the bytes of one device's windows. It has staging buffers and three queues of copies: out of windows, into
- * windows, and to and from mapped windows of peers. With separate queues, outbound copies do not wait for inbound
+ * Moves the bytes of one device's windows. This class has staging buffers and three queues of copies: out of windows,
+ * into windows, and to and from mapped windows of peers. With separate queues, outbound copies do not wait for inbound
  * copies. Used by one agent's thread, with the device current.
  */
 final class CudaMover implements AutoCloseable {

@@ -12,8 +12,8 @@ import org.millrace.gin.WindowTransfer;
 import org.millrace.plugin.gin.CudaMemory.PeerMappings;
 
 /**
- * A window in a GPU's memory. Data to and from the network is staged in pinned memory, and copies of both directions
- * are in flight at once. Data for a reachable peer is copied from GPU to GPU.
+ * A window in a GPU's memory. Pinned memory stages data to and from the network. Copies of both directions are in
+ * flight at the same time. Data for a reachable peer is copied from GPU to GPU.
  */
 final class CudaWindowMemory extends CudaMemory {
 
@@ -113,8 +113,8 @@ final class CudaWindowMemory extends CudaMemory {
     }
 
     /**
-     * Begins to store the sums of additions, in the order of their start. Stops at the first addition whose old value
-     * has not been read.
+     * Begins to store the sums of additions, in the order of their start. Stops at the first addition that has not read
+     * its old value.
      */
     private void storeSums() {
         for (int i = 0; i < additionCount; i++) {

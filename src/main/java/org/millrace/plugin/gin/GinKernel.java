@@ -14,8 +14,8 @@ import org.millrace.plugin.host.NativeMemory;
 /**
  * Emulates a kernel of one of two ranks of this process. In turn, it posts signals without data, puts of values in the
  * descriptor, and puts with counters from the window. The target is the other rank and sometimes the rank itself. Sizes
- * and offsets are random, so that the JIT compiler sees all branches taken: a branch that it left out causes a
- * deoptimization. Used by one thread.
+ * and offsets are random, so that the kernel takes all branches. The JIT compiler leaves out a branch that was never
+ * taken. Such a branch later causes a deoptimization. Used by one thread.
  */
 public final class GinKernel {
 

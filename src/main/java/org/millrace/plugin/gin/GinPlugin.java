@@ -119,9 +119,9 @@ public final class GinPlugin {
      * <p>
      * NCCL registers a window of several physical segments only if GIN accepts file descriptors ({@code gin_host.cc}
      * 378 of 2.30.7). NCCL passes no file descriptors to a plugin with its own contexts, and calls {@code regMrSym}
-     * instead. One call covers the whole window if all of the window is GPU memory. If some of it is host memory, NCCL
-     * makes one call for each segment. Up to 2.30.4, RMA passes file descriptors through GIN's table ({@code
-     * rma_proxy.cc} 79), and this plugin ignores them. RMA's own table does not report that it accepts file
+     * instead. One call covers the whole window if all of the window is GPU memory. If a part of the window is host
+     * memory, NCCL makes one call for each segment. Up to 2.30.4, RMA passes file descriptors through GIN's table
+     * ({@code rma_proxy.cc} 79), and this plugin ignores them. RMA's own table does not report that it accepts file
      * descriptors.
      *
      * <p>

@@ -106,8 +106,8 @@ final class GinResources {
     }
 
     /**
-     * Returns the settings. The first call reads the settings and logs the complaints. Before that call, NCCL has
-     * passed its logger.
+     * Returns the settings. The first call reads the settings and logs the complaints. NCCL has passed its logger
+     * before that call.
      */
     private synchronized GinSettings settings() {
         if (settings == null) {
@@ -200,7 +200,7 @@ final class GinResources {
         return found;
     }
 
-    /** Returns whether the helper's thread, as a second GIN thread, may have a core for itself. */
+    /** Returns whether a core is free for the helper's thread, in addition to the core of the device's thread. */
     private boolean hasCoreForHelper() {
         try {
             ProxyThreads threads = ProxyThreads.decide(Configuration.ofPlugin(environment));

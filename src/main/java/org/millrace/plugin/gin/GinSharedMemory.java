@@ -50,10 +50,11 @@ final class GinSharedMemory implements AutoCloseable {
     }
 
     /**
-     * Sends each peer the key of the memory that this rank created for it, if any. Every rank calls this method.
+     * Sends each peer the key and the size of the memory that this rank created for the peer. Every rank calls this
+     * method.
      *
-     * @return for each peer, the key and then the size in bytes of the memory that the peer created for this rank;
-     *         zeros for none
+     * @return for each peer, the key of the memory that the peer created for this rank, followed by the size in bytes;
+     *         zeros if the peer created no memory
      */
     long[][] exchange(@Nullable Pinned[] made) {
         long[][] words = new long[made.length][GinExchange.WORDS];

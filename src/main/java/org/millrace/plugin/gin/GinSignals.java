@@ -38,7 +38,10 @@ final class GinSignals {
             return new GinDevice.Shared(mine.signals(context), device + mine.offset(context));
         }
 
-        /** Returns a peer's signals, for increments by the given rank of this process; null if they are not mapped. */
+        /**
+         * Returns a peer's signals, for increments by the given rank of this process; null if the signals are not
+         * mapped.
+         */
         SignalMemory.PeerSignals of(int peer, int context, int rank) {
             return theirs[peer] == null ? null : theirs[peer].toward(context, rank);
         }

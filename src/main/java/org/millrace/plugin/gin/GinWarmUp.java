@@ -31,7 +31,7 @@ final class GinWarmUp implements Runnable {
 
     private static final Duration ENOUGH = Duration.ofMillis(1500);
     private static final int PUTS = 10_000;
-    /** Number of puts on few cores. With few cores, the JVM compiles with C1 alone, which needs fewer executions. */
+    /** Number of puts on few cores. With few cores, the JVM compiles with C1 alone. C1 needs fewer executions. */
     private static final int PUTS_ON_FEW_CORES = 2_500;
     /** Time between two checks whether a program's kernel has begun, in nanoseconds. */
     private static final long LOOK_NANOS = 200_000;
@@ -144,7 +144,7 @@ final class GinWarmUp implements Runnable {
             if (goesOn()) {
                 CompletableFuture<Rank> other = began(() -> new Rank(1, endpoint, device, KEY + key));
                 CompletableFuture<Rank> one = began(() -> new Rank(0, endpoint, device, KEY + key));
-                // Waits for both threads. Both end, because a rank's wait for the other rank has a time limit.
+                // Waits for both threads. Both threads end, because a rank's wait for the other rank has a time limit.
                 one.handle((made, failed) -> ranks[0] = made).join();
                 other.handle((made, failed) -> ranks[1] = made).join();
                 one.join();

@@ -88,13 +88,13 @@ final class SendHelper implements Agent, AutoCloseable {
     }
 
     /**
-     * Frames of an agent to one peer. The agent adds them to a queue. The thread that holds the lock {@code turn}
-     * writes them to the wire: the agent's or the helper's thread.
+     * Frames of an agent to one peer. The agent adds frames to a queue. The agent's thread or the helper's thread
+     * writes the frames to the wire, while it holds the lock {@code turn}.
      *
      * <pre>
-     *   FREE ──compareAndSet──▶ TAKEN     one thread at a time uses the wire. Its writes before FREE (release),
-     *        ◀───setRelease────           such as the wire's fields, are visible to the next one (compareAndSet: acquire)
-     *   FREE ──compareAndSet──▶ CLOSED    for good
+     *   FREE ──compareAndSet──▶ TAKEN     one thread at a time uses the wire. Its writes before FREE (release), such
+     *        ◀───setRelease────           as the wire's fields, are visible to the next thread (compareAndSet: acquire)
+     *   FREE ──compareAndSet──▶ CLOSED    permanently
      * </pre>
      *
      * The agent leaves the lock to a helper that is awake, but not to a helper that sleeps or has lost its core.
@@ -108,8 +108,8 @@ final class SendHelper implements Agent, AutoCloseable {
         /** Capacity of the queue in frames, a power of two. */
         private static final int QUEUE = 256;
         /**
-         * Minimum number of payload bytes in one pass for which the agent wakes the helper. The agent writes a smaller
-         * number of bytes itself, because this takes less time than the wake-up of the helper.
+         * Minimum number of payload bytes in a pass. With at least this number, the agent wakes the helper. The agent
+         * writes fewer bytes itself, because the wake-up of the helper would take longer.
          */
         private static final long MANY_BYTES = 128 << 10;
 
@@ -142,12 +142,15 @@ final class SendHelper implements Agent, AutoCloseable {
          */
         private long completed;
         /**
-         * Failure that reports that the peer has closed; null for none. The thread that holds the lock writes this
-         * field after {@link #completed}. The wire is still used afterwards, because data of the peer may still arrive.
-         * A second failure is final ({@link #lost}).
+         * Failure that reports that the peer has closed the connection; null if the peer has not closed it. The thread
+         * that holds the lock writes this field after {@link #completed}. The wire is still used afterwards, because
+         * data of the peer may still arrive. A second failure is final ({@link #lost}).
          */
         private volatile @Nullable PeerClosedException left;
-        /** Final failure; null for none. Written like {@link #left}. Nothing is sent after it. */
+        /**
+         * Final failure; null for none. The thread that holds the lock writes this field after {@link #completed}. No
+         * frame is sent after a final failure.
+         */
         private volatile @Nullable Throwable lost;
 
         // Only the agent's thread uses the following fields.

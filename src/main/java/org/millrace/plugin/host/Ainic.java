@@ -6,8 +6,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 
 /**
- * AMD's network cards of type AINIC. If RCCL uses them, it passes the address of a structure of four bytes to a
- * plugin's {@code connect} and {@code accept}, in place of the address of a device handle.
+ * AMD's network cards of type AINIC. If RCCL uses these cards, a plugin's {@code connect} and {@code accept} receive no
+ * address of a device handle. In place of it, RCCL passes the address of a structure of four bytes.
  */
 public final class Ainic {
 

@@ -26,21 +26,21 @@ public record CallingLibrary(Vendor vendor, int version, @Nullable String path) 
         RCCL,
         /** Meta's extension of NCCL. */
         NCCLX,
-        /** A library that names itself as a further collective library. */
+        /** A library with a name that contains {@code ccl.so}, but is neither NCCL's nor RCCL's name. */
         UNKNOWN
     }
 
     /** A caller that reports neither vendor nor version. */
     public static final CallingLibrary UNTOLD = nccl(0);
 
-    /** Returns an NCCL of the given version, whose path is unknown. */
+    /** Returns an NCCL library of the given version, with an unknown path. */
     public static CallingLibrary nccl(int version) {
         return new CallingLibrary(Vendor.NCCL, version, null);
     }
 
     /**
-     * {@return a clause for messages: the reason why the layout of this library's memory is unknown; null if it is
-     * known}
+     * {@return a clause for messages: the reason why the layout of this library's memory is unknown; null if the layout
+     * is known}
      */
     public @Nullable String obstacle() {
         return known() != null ? null : switch (vendor) {
@@ -70,8 +70,7 @@ public record CallingLibrary(Vendor vendor, int version, @Nullable String path) 
     }
 
     /**
-     * Returns whether the layout is found by an examination of NCCL's memory, because the version does not determine
-     * it.
+     * Returns whether an examination of NCCL's memory must show the layout, because the library's version is unknown.
      */
     private boolean isUntold() {
         return version == 0 && known() != null;

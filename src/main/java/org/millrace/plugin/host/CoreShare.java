@@ -30,8 +30,8 @@ public record CoreShare(int cores, String reason) {
             "MPI_LOCALNRANKS", "MV2_COMM_WORLD_LOCAL_SIZE", "SLURM_NTASKS_PER_NODE");
 
     /**
-     * For each launcher, the variable with the number of ranks on this host, and the variable with the number of ranks
-     * in the job.
+     * Variable with the number of ranks in the job, by the same launcher's variable with the number of ranks on this
+     * host.
      */
     private static final Map<String, String> RANKS_OF_JOB =
             Map.of("LOCAL_WORLD_SIZE", "WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_SIZE",
@@ -44,8 +44,8 @@ public record CoreShare(int cores, String reason) {
      */
     private static final int OWN_CORES_FROM = 4;
     /**
-     * Maximum number of proxy threads. They saturate the host's memory bandwidth, and a training program needs the
-     * other cores.
+     * Maximum number of proxy threads. This number of threads saturates the host's memory bandwidth, and a training
+     * program needs the other cores.
      */
     private static final int MAX_PROXY_THREADS = 8;
 

@@ -38,8 +38,8 @@ public final class NcclLog {
      * Makes another logger receive all lines from now on.
      *
      * @param function  address of the logger; 0 for none
-     * @param warnLevel number of the level WARN in the logger's library; 0 if the logger has another signature than
-     *                  NCCL's, and is not called
+     * @param warnLevel number of the level WARN in the logger's library; 0 if the logger's signature differs from the
+     *                  signature of NCCL's logger; such a logger is not called
      */
     public static void use(long function, int warnLevel) {
         logger = function == 0 || warnLevel == 0 ? null

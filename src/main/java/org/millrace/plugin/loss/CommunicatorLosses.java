@@ -17,7 +17,8 @@ import org.millrace.trace.ProcessTrace;
 
 /**
  * Lost connections of one NCCL communicator. Losses are recorded until NCCL closes the first of the communicator's
- * connections. NCCL does so when the program aborts or destroys the communicator, and no report is needed afterwards.
+ * connections. NCCL closes connections when the program aborts or destroys the communicator. No report is needed
+ * afterwards.
  *
  * <p>
  * Not every loss is harmful. A peer that has done all its work may leave without a shutdown message, because its
@@ -178,8 +179,8 @@ public final class CommunicatorLosses {
     }
 
     /**
-     * Prepares for the connections of the next communicator, if NCCL has closed connections before. In table versions
-     * without a context for each communicator, this object records the losses of all communicators.
+     * Prepares for the connections of the next communicator. Does nothing before NCCL has closed a connection. In table
+     * versions without a context for each communicator, this object records the losses of all communicators.
      */
     public synchronized void restart() {
         if (ended) {
@@ -266,8 +267,8 @@ public final class CommunicatorLosses {
     }
 
     /**
-     * Reports whether a CUDA device makes progress. Its thread repeatedly calls cuCtxSynchronize, which returns when
-     * all enqueued work is done. While a kernel waits for a lost peer, the call does not return.
+     * Reports whether a CUDA device makes progress. A thread of this object repeatedly calls cuCtxSynchronize. This
+     * call returns when all enqueued work is done. While a kernel waits for a lost peer, the call does not return.
      */
     static final class DeviceWork implements CommunicatorLosses.Device {
 

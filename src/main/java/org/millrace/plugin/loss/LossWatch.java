@@ -47,8 +47,8 @@ public final class LossWatch {
         void answer();
 
         /**
-         * Sets whether {@code ncclCommGetAsyncError} reports an error for a communicator, given by NCCL's number for
-         * it. Returns the program's reaction since the communicator lost a peer.
+         * Sets whether {@code ncclCommGetAsyncError} reports an error for the communicator with the given number in
+         * NCCL. Returns the program's reaction since the communicator lost a peer.
          */
         Reply lost(long communicator, boolean is);
     }
@@ -104,7 +104,7 @@ public final class LossWatch {
     }
 
     /**
-     * Returns the description of a communicator's loss, which the caller then returns to the program as an error.
+     * Returns the description of a communicator's loss. The caller returns this description to the program as an error.
      *
      * @param number NCCL's number of the communicator
      * @return one line; null if the communicator has lost no peer
@@ -205,9 +205,9 @@ public final class LossWatch {
         }
 
         /**
-         * Ends the process at once, without C's exit handlers. CUDA's exit handlers wait for kernels, and the kernels
-         * wait forever for the lost peer. Before the exit, this process deletes its own and the lost peer's files in
-         * shared memory, and flushes the program's C streams.
+         * Ends the process immediately, without C's exit handlers. CUDA's exit handlers wait for kernels, and the
+         * kernels wait forever for the lost peer. Before the exit, this process deletes its own and the lost peer's
+         * files in shared memory, and flushes the program's C streams.
          */
         @Override
         public void end(Runnable leave) {

@@ -80,7 +80,7 @@ public interface DataPath extends AutoCloseable {
      *
      * @param receiver receiver that the data path uses and closes
      * @param number   number of the connection in its communicator
-     * @param more     further streams, for messages with tags. The sender connects each stream when it needs it
+     * @param more     further streams for messages with tags; the sender connects a stream when it needs the stream
      */
     Connection receiving(FrameReceiver receiver, Network network, Owner owner, ConnectionNumber number,
             List<Pending<FrameReceiver>> more);
@@ -152,8 +152,8 @@ public interface DataPath extends AutoCloseable {
         }
 
         /**
-         * Records that a connection dropped its data after the timeout. Returns whether it was the communicator's first
-         * connection to do so.
+         * Records that a connection dropped its data after the timeout. Returns whether no other connection of the
+         * communicator dropped its data before.
          */
         public synchronized boolean expire() {
             boolean first = !over;
@@ -235,8 +235,8 @@ public interface DataPath extends AutoCloseable {
          * Makes progress and returns whether a request is complete. The number of a completed request may be used
          * again.
          *
-         * @param sizes address of 32-bit numbers that this method stores for a completed request: the number of bytes
-         *              sent, or received into each buffer; 0 if they are not needed
+         * @param sizes address at which this method stores 32-bit numbers for a completed request: the number of sent
+         *              bytes, or the number of bytes received into each buffer; 0 if the caller needs no numbers
          */
         boolean test(int request, long sizes);
 

@@ -9,7 +9,7 @@ import org.millrace.net.Listener;
 import org.millrace.plugin.host.NativeMemory;
 
 /**
- * Handle that listen returns to NCCL. NCCL passes it to the peer's connect.
+ * Handle that listen returns to NCCL. NCCL passes the handle to the peer's connect.
  *
  * <pre>
  *   0        4        5         6       8           16          24          92         96         128
@@ -33,7 +33,7 @@ public record PeerHandle(byte path, ConnectionKey key, byte[] address) {
     private static final long KEY_LOW_OFFSET = 16;
     private static final long ADDRESS_OFFSET = 24;
 
-    /** Offset of a number whose meaning depends on the function table that wrote it, see {@link #number}. */
+    /** Offset of a number. The function table that wrote the number determines its meaning, see {@link #number}. */
     private static final long NUMBER_OFFSET = ADDRESS_OFFSET + Listener.ADDRESS_BYTES;
 
     public static void putNumber(long handle, int number) {

@@ -6,10 +6,11 @@ import org.millrace.plugin.host.NativeMemory;
 
 /**
  * Choice of a collective's protocol and number of channels. NCCL estimates costs from the speed of a network card. The
- * plugin instead uses costs that were measured on two H200s with NCCL 2.28.9, over shared memory and over TCP. LL is
- * faster than Simple up to a few hundred kilobytes for each rank: one pass of the proxy moves a slot of LL lines and
- * publishes it line by line. LL128 is never the fastest of the three. NCCL still chooses the algorithm. All ranks must
- * decide alike, so the choice depends only on size, number of ranks and operation.
+ * plugin instead uses costs that were measured on two H200s with NCCL 2.28.9, over shared memory and over TCP. With
+ * many cores, LL is faster than Simple up to a few hundred kilobytes for each rank. The reason is that one pass of the
+ * proxy moves a slot of LL lines and publishes it line by line. LL128 is never the fastest protocol. NCCL still chooses
+ * the algorithm. All ranks must make the same choice, so the choice depends only on size, number of ranks and
+ * operation.
  *
  * @param path            data path of the connections
  * @param choosesChannels whether the user leaves the number of channels to the plugin
@@ -17,18 +18,18 @@ import org.millrace.plugin.host.NativeMemory;
 public record TunerChoices(DataPath path, boolean choosesChannels) {
 
     /**
-     * Maximum number of bytes for each rank if LL is used. With more bytes, Simple is faster. Measured: the time of LL
-     * divided by the time of Simple, in an all-reduce of two ranks. With 16 cores for each rank, the ratio is 0.6 to
-     * 0.8 for 128 KiB and 0.6 to 0.86 for 256 KiB. With 2 cores for each rank, the ratio is 1.05 for 128 KiB and 1.7
-     * for 256 KiB. For 512 KiB the ratio is 1.1 or more.
+     * Maximum number of bytes for each rank at which the plugin chooses LL. With more bytes, Simple is faster on few
+     * cores. Measured: the time of LL divided by the time of Simple, in an all-reduce of two ranks. With 16 cores for
+     * each rank, the ratio is 0.6 to 0.8 for 128 KiB and 0.6 to 0.86 for 256 KiB. With 2 cores for each rank, the ratio
+     * is 1.05 for 128 KiB and 1.7 for 256 KiB. For 512 KiB the ratio is 1.1 or more.
      */
     private static final long LL_BYTES_PER_RANK = 64 << 10;
     /** Cost in microseconds, far above any estimate of NCCL's. */
     private static final float UNATTRACTIVE = 1e9f;
     /**
-     * Bytes for each channel if a GPU makes the copies. Each copy costs the same time however short it is. Measured: an
-     * all-reduce of two ranks with two cores each, with 1, 2, 4 and 8 channels. The times are 91, 134, 199 and 209 us
-     * for 512 KiB. They are 146, 124, 171 and 340 us for 2 MiB, and 523, 251, 218 and 421 us for 8 MiB.
+     * Bytes for each channel if a GPU makes the copies. Each copy has a fixed cost that does not depend on its length.
+     * Measured: an all-reduce of two ranks with two cores each, with 1, 2, 4 and 8 channels. The times are 91, 134, 199
+     * and 209 us for 512 KiB. They are 146, 124, 171 and 340 us for 2 MiB, and 523, 251, 218 and 421 us for 8 MiB.
      */
     private static final long BYTES_PER_CHANNEL = 1 << 20;
     /** Minimum size at which all of NCCL's channels are used. */

@@ -150,8 +150,8 @@ public final class UnpackDevice implements AutoCloseable {
     }
 
     /**
-     * Memory that a receiving connection shares with kernels that unpack. Lists and handle are allocated at once, and
-     * pages when the size of the slots is known.
+     * Memory that a receiving connection shares with kernels that unpack. The lists and the handle are allocated when
+     * this object is created. The pages are allocated when the size of the slots is known.
      */
     public static final class Connection implements AutoCloseable {
 

@@ -6,7 +6,7 @@ import org.millrace.trace.TracedCommunicator;
 
 /**
  * Name of a connection in messages of the check: ranks, channel and operation, as far as NCCL shows them to a plugin.
- * Only a message reads them.
+ * These values are read only when a message needs the name.
  *
  * @param end          the network's sender or receiver
  * @param communicator NCCL's hash of the communicator; 0 if unknown

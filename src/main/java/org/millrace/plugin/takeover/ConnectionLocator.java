@@ -24,7 +24,7 @@ import org.millrace.plugin.host.NativeMemory;
  */
 final class ConnectionLocator {
 
-    /** Releases of NCCL in which the struct of {@link #ends} was inspected. */
+    /** First and last release of NCCL for which the struct that {@link #ends} reads was inspected. */
     private static final int FIRST_RELEASE = 219;
     private static final int LAST_RELEASE = 230;
 
@@ -105,8 +105,8 @@ final class ConnectionLocator {
     }
 
     /**
-     * Ranks and channel of a connection. If the program has split the communicator from another communicator, the
-     * numbers of the ranks are those in that other communicator.
+     * Ranks and channel of a connection. If the program has split the communicator from another communicator, the ranks
+     * have their numbers in that other communicator.
      */
     record Ends(int rank, int peer, int channel) {
     }

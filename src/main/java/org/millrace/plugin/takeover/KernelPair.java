@@ -60,8 +60,8 @@ public final class KernelPair {
     }
 
     /**
-     * Consumes at most one arrived step and publishes or writes at most one new step, as chance decides. Returns false
-     * when all steps have been consumed.
+     * Consumes at most one arrived step, and publishes or writes at most one new step. Each of these actions is random.
+     * Returns false when all steps have been consumed.
      */
     public boolean turn() {
         if (arriving.tailAcquire() - consumed > 0 && random.nextInt(3) > 0) {

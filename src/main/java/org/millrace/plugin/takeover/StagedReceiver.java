@@ -94,7 +94,7 @@ final class StagedReceiver extends FrameEnd.Carried implements FrameReceiver {
         return work + advance();
     }
 
-    /** Begins copies for frames that the network has received, and completes frames whose copies are complete. */
+    /** Begins copies for frames that the network has received. Completes the frames that have completed copies. */
     private int advance() {
         int work = 0;
         while (copied != window.begun() && wire.framesCompleted() - first > copied) {

@@ -42,8 +42,8 @@ record Staging(DeviceRegion device, MemoryRegion host) {
     }
 
     /**
-     * Waits for a copy and all earlier copies, because the caller frees the memory that they access. Callable from any
-     * thread, if no other thread uses {@link DeviceRegion#copies} at the same time.
+     * Waits for a copy and all earlier copies, because the caller frees the memory that these copies access. Callable
+     * from any thread, if no other thread uses {@link DeviceRegion#copies} at the same time.
      */
     public void awaitCopy(long copy) {
         if (copy == NO_COPY) {

@@ -210,8 +210,8 @@ abstract class TakeoverConnection implements DataPath.Connection {
     }
 
     /**
-     * Reports that the proxy has stopped. NCCL does not ask why. The reason is therefore written to the log and passed
-     * to the Java program, if any. Called by the agent's thread.
+     * Reports that the proxy has stopped. NCCL does not ask for the reason. The reason is therefore written to the log,
+     * and a Java program receives it. Called by the agent's thread.
      */
     final void stopped(ProxyConnection stopped, @Nullable Throwable reason) {
         if (reason == null) {

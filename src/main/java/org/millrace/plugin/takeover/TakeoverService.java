@@ -68,7 +68,7 @@ public final class TakeoverService {
      * Starts the threads.
      *
      * @param nccl         the NCCL that owns the connections
-     * @param threads      number of threads if this process is alone
+     * @param threads      number of threads if no other process on this host has connections
      * @param threadsAmong returns the number of threads, given the number of processes on this host with connections,
      *                     including this one
      * @param deviceSlots  object that serves slots in GPU memory, closed with the service; null if slots are in host

@@ -44,7 +44,7 @@ final class WarmUp implements Runnable {
     private static final Duration TIMEOUT = Duration.ofMillis(300);
     private static final int STEPS = 40_000;
     /**
-     * Number of steps on few cores. With few cores, the JVM compiles with C1 alone, which needs fewer steps. More steps
+     * Number of steps on few cores. With few cores, the JVM compiles with C1 alone. C1 needs fewer steps. More steps
      * would delay a rank's start.
      */
     private static final int STEPS_ON_FEW_CORES = 10_000;
@@ -152,8 +152,9 @@ final class WarmUp implements Runnable {
             chooseProtocols();
             send(pairs, deadline, false);
             if (device != null) {
-                // The copies by a device come last, because the driver needs as long to create a context for copies as
-                // all the steps above. While NCCL initializes, the driver needs even longer.
+                // The copies by a device come last. They need a context for copies, and the driver takes as long to
+                // create this context as all the steps above take. The creation takes even longer while NCCL
+                // initializes.
                 send(pairs, deadline, true);
             }
         } catch (MillraceException e) {
@@ -203,8 +204,8 @@ final class WarmUp implements Runnable {
     }
 
     /**
-     * Completes a connection, even if the warm-up must end meanwhile, unless {@link #stop} gives it up. The listener would report a connection that its
-     * own process gives up in the handshake.
+     * Completes a connection, even if the warm-up must end meanwhile, unless {@link #stop} gives the connection up. If
+     * this process abandoned the connection during the handshake, the listener would report this connection.
      */
     private Pair connect(ProxyAgent agent, boolean onDevice) {
         ConnectionKey key = new ConnectionKey(System.nanoTime(), agent.hashCode());

@@ -66,7 +66,7 @@ public record ProxyOp(long opCount, long signature, long count, long steps, int 
         this(opCount, signature, count, steps, chunkSteps, sliceSteps, Protocol.SIMPLE, null);
     }
 
-    /** {@return an operation without data on the connection that it is announced for} */
+    /** {@return an operation that has no data on its connection} */
     public static ProxyOp without(long opCount, long signature, long count) {
         return new ProxyOp(opCount, signature, count, 0, 1, 1);
     }
