@@ -227,8 +227,9 @@ final class NetPlugin {
         Session session = openSession(version, () -> NcclLog.use(logger, warnLevel), library, nccl);
         if (context != 0) {
             NativeMemory.putLong(context, handles.add(new Context(session, communicator, losses)));
-            // Another profiler would not report the end of the bootstrap.
-            if (nccl.vendor() == Vendor.NCCL && NativeEnvironment.get("NCCL_PROFILER_PLUGIN") == null) {
+            // A release without a profiler, or with another one, would not report the end of the bootstrap.
+            if (nccl.vendor() == Vendor.NCCL && nccl.version() >= 22_800
+                    && NativeEnvironment.get("NCCL_PROFILER_PLUGIN") == null) {
                 beginning.computeIfAbsent(communicator,
                         hash -> JoinTrace.connecting(hash, -1, System.nanoTime(), BOOTSTRAP));
             }

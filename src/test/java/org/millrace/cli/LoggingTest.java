@@ -117,7 +117,7 @@ class LoggingTest {
     void traceShowsEachOperation() throws Exception {
         List<String> lines = log(ChildMain.builder(Main.class, "perf", "sendrecv", "--device", "host", "-e", "8", "-n",
                 "3", "-w", "2", "-D", "NCCL_DEBUG=TRACE"));
-        assertTrue(lines.stream().anyMatch(line -> line.matches(".* TRACE Announcer: rank 1: .*channels")),
+        assertTrue(lines.stream().anyMatch(line -> line.matches(".* TRACE Announcer: rank 1: .*connections")),
                 lines.toString());
         lines = log(ChildMain.builder(Main.class, "perf", "all_reduce", "--device", "host", "-e", "8", "-n", "3", "-w",
                 "2", "-D", "NCCL_DEBUG=TRACE", "-D", "NCCL_DEBUG_SUBSYS=COLL"));

@@ -37,7 +37,7 @@ class HangingConnectTest {
     }
 
     private void start(String network, String way) throws Exception {
-        ranks = HostProgram.compile("connect_host", "-DNET_VERSION=11")
+        ranks = HostProgram.compile("connect_host", "-DNET_VERSION=11", "-DNCCL_CODE=22809", "-rdynamic")
                 .withNetwork(network)
                 .with("MILLRACE_TRACE_DIRECTORY", directory.toString())
                 .with("MILLRACE_CONNECT_DEADLINE", "300s")
