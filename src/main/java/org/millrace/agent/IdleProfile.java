@@ -111,9 +111,9 @@ public enum IdleProfile {
     }
 
     /**
-     * Returns a strategy for one of a rank's threads if ranks outnumber the cores. The strategy yields without spinning
-     * first. After a long yield, the thread parks for a while instead of yielding. During a yield, Linux may give the
-     * core to a computing thread, such as a compiler, for milliseconds.
+     * Returns the strategy for one of a rank's threads for the case that the host has more ranks than cores. The
+     * strategy yields without a spin before. After a long yield, the thread parks for a while instead of yielding.
+     * During a yield, Linux may give the core to a computing thread, such as a compiler, for milliseconds.
      */
     public static IdleStrategy rankWithoutCore(long longestNanos, Sleeper sleeper) {
         return new TimedIdleStrategy(new TimedIdleStrategy.Scheduler() {

@@ -66,7 +66,7 @@ public record JoinOptions(Duration deadline, @Nullable String secret, boolean se
         return new JoinOptions(deadline, shared, secretRequired, tls, run, sockets, listener, place);
     }
 
-    /** Returns the same options for a group whose ranks certainly belong to one run. */
+    /** Returns options for a group whose ranks certainly belong to one run. All other options are as in this object. */
     JoinOptions ofOneRun() {
         return new JoinOptions(deadline, secret, secretRequired, tls, run.isEmpty() ? "one run" : run, sockets,
                 listener, place);

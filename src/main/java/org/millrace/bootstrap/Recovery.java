@@ -436,7 +436,10 @@ public final class Recovery implements AutoCloseable {
         }
     }
 
-    /** Returns the next message of the coordinator, or its loss; null if neither has occurred. */
+    /**
+     * Returns the next message of the coordinator, or {@link Mail#GONE} if the coordinator is lost; null if it is not
+     * lost and has sent no message.
+     */
     private @Nullable Event next(ControlPlane at) {
         for (Mail mail : ANSWERS) {
             byte[] data = at.receive(0, mail.tag(number));

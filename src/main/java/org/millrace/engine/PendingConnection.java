@@ -152,8 +152,8 @@ final class PendingConnection implements Pending<TransportConnection> {
     }
 
     private long tag(boolean ofSender) {
-        // The tags of a peer group's connections must differ from all tags of connections between two of the group's
-        // ranks.
+        // Two ranks of a peer group may also have connections outside the group. The tags of the group's connections
+        // must differ from the tags of those connections.
         long index = request.group() == null ? request.index() : GROUPS + request.group().number();
         return index << Integer.SIZE | (long) request.channel() << 1 | (ofSender ? SENDER : 0);
     }

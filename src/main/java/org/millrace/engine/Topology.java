@@ -49,8 +49,8 @@ final class Topology {
      * and Träff: Two-tree algorithms for full bandwidth broadcast, reduction and scan, 2009). Between hosts, the trees
      * are binary and connect ranks with close numbers, which are often on one host, as in NCCL's trees. On one host, a
      * rank has as many children as possible. A tree with one level less saves two waits: one up and one down the tree.
-     * Tree 1 numbers the ranks from the last rank down. The exception is an odd number of ranks between hosts: tree 1
-     * then shifts the numbers by one rank.
+     * Tree 1 numbers the ranks from the last rank down. If the trees connect hosts and the number of ranks is odd, tree
+     * 1 instead shifts the numbers by one rank.
      *
      * <pre>
      *   8 ranks, tree 0    0───────────4                The parent of number n: clear the lowest set bit of n, and set

@@ -229,8 +229,8 @@ public final class StagingRing {
         }
 
         /**
-         * Releases the ring's bytes up to a position, after the bytes were copied out. A release: pairs with the
-         * acquire by the sender, which overwrites these bytes next.
+         * Releases the ring's bytes up to a position, after the bytes were copied out. The store has release semantics.
+         * It pairs with the acquire of the sender, and the sender overwrites these bytes next.
          */
         public void release(long position) {
             ring.released().release(0, position);

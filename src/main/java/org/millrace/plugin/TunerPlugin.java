@@ -24,8 +24,8 @@ final class TunerPlugin {
     /**
      * Creates a tuner for the connections of a plugin.
      *
-     * @param choices returns the tuner's choices for an NCCL library, by its address; null for a library without
-     *                connections
+     * @param choices function that takes the address of an NCCL library. It returns the tuner's choices for this
+     *                library, or null if the library has no connections
      * @param losses  communicators that have lost a peer
      */
     public TunerPlugin(LongFunction<@Nullable TunerChoices> choices, LossWatch losses) {

@@ -61,8 +61,8 @@ public final class SendProxy extends AbstractProxy {
     }
 
     /**
-     * {@return a proxy for announced operations, of a connection that may take its slots of protocol Simple from a
-     * pool} One agent must serve all connections of a pool.
+     * {@return a connection's proxy for announced operations} The connection may take its slots of protocol Simple from
+     * a pool. One agent must serve all connections of a pool.
      *
      * @param share the connection's share of the pool; null if the connection has its own slots
      */

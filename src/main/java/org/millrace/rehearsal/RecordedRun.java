@@ -55,7 +55,7 @@ public record RecordedRun(List<Process> processes, List<Step> steps, List<Call> 
      * @param peer     rank of the peer
      * @param kind     kind of the connection, as in {@link org.millrace.trace.ConnectionIdentity#kind}
      * @param key      key that both ends of the connection have in common
-     * @param peerText name of the peer by the network
+     * @param peerText name that the network gives the peer
      */
     public record Connection(Process process, long hash, int rank, int peer, int channel, String direction, int kind,
             String key, String network, String peerText) {

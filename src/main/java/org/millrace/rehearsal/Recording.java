@@ -284,8 +284,8 @@ public final class Recording implements Recorder {
     static final class StepRecorder implements Recorder.Steps {
 
         /**
-         * Capacity in frames of the arrays with the frames in flight. A power of two that exceeds the number of frames
-         * in flight.
+         * Number of frames for which the arrays of frames in flight have room. A power of two that exceeds the number
+         * of frames in flight.
          */
         private static final int FRAMES = 64;
         /** Number of frames in flight at which the connection cannot take another frame. */

@@ -99,7 +99,9 @@ public record TracedLink(TracedProcess process, TracedConnection connection, int
         return numbered;
     }
 
-    /** Returns whether {@link #of} counted {@link #channel}, because the trace contains no channel. */
+    /**
+     * Returns whether {@link #of} determined {@link #channel} by counting. It counts if the trace contains no channel.
+     */
     public boolean isChannelCounted() {
         return connection.identity().channel() < 0;
     }

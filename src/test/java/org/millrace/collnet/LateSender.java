@@ -6,7 +6,8 @@ import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
 
 /**
- * A sender that delays each frame. It passes a frame to the network several agent passes after the frame was offered.
+ * A sender that delays each frame. After a frame was offered, several passes of the agent run before the sender gives
+ * the frame to the network.
  */
 final class LateSender extends Forwarding.Sender {
 

@@ -44,7 +44,7 @@ class EngineStallTest {
     /** Pause of a loop, in which the ranks have the cores. */
     private static final long LOOK_MILLIS = 20;
     private static final long DEADLINE_NANOS = TimeUnit.MINUTES.toNanos(5);
-    /** Delay in polls, practically infinite. */
+    /** Delay as a number of polls. The test ends long before this number. */
     private static final long BLACK_HOLE = 1_000_000_000_000L;
 
     @TempDir

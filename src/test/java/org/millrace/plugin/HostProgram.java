@@ -280,7 +280,7 @@ public final class HostProgram {
         return run(builder(arguments));
     }
 
-    /** Starts the program for a test that stops the program itself. */
+    /** Starts the program. The calling test must stop the program. */
     public Process start(Path output, Object... arguments) throws IOException {
         return builder(arguments).redirectErrorStream(true).redirectOutput(output.toFile()).start();
     }

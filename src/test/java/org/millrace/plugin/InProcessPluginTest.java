@@ -91,8 +91,8 @@ class InProcessPluginTest {
     }
 
     /**
-     * An invalid call of a function in the plugin's table returns an error, and logs a line. If the exception left the
-     * upcall, the process would end.
+     * An invalid call of a function in the plugin's table throws an exception in Java. The function then returns an
+     * error, and logs a line. If the exception left the upcall, the process would end.
      */
     @Test
     void whateverGoesWrongIsAResultAndALine() {

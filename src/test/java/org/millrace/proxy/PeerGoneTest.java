@@ -128,7 +128,7 @@ class PeerGoneTest {
         }
     }
 
-    /** Sender to a peer that accepts one frame, and then closes in order. */
+    /** Sender whose peer accepts one frame. The peer then closes the connection with a shutdown message. */
     private static final class LeavingPeer implements FrameSender {
         private boolean left;
 

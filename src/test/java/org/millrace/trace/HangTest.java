@@ -420,7 +420,7 @@ class HangTest {
         assertEquals(List.of(Cause.NOT_CONSUMED), causes(other[0], other[1], connecting(30, 7, 2, NOW)));
     }
 
-    /** NCCL aborts an attempt to connect without a call, and stops polling. */
+    /** To abort an attempt to connect, NCCL calls no function of the plugin. It only stops polling. */
     @Test
     void aConnectionThatIsNoLongerPolledIsNotReported() {
         assertEquals(List.of(Cause.NOT_CONNECTED), causes(connecting(30, 7, 0, NOW - 4 * SECOND)));

@@ -198,7 +198,10 @@ final class MachineChecks {
                 : CheckResult.works(summary);
     }
 
-    /** Checks the directory for temporary files: ranks of a run meet there, and libraries are unpacked there. */
+    /**
+     * Checks the system's directory of temporary files. Ranks of a run meet in this directory, and libraries are
+     * unpacked into it.
+     */
     static CheckResult temporaryFiles(Path directory) {
         if (Files.isDirectory(directory) && Files.isWritable(directory)) {
             return CheckResult.works(directory.toString());

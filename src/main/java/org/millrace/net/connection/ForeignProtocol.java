@@ -19,7 +19,7 @@ public final class ForeignProtocol {
     private static final int CERTAIN_BYTES = 5;
     private static final String CLIENT = "an HTTP client";
 
-    /** Senders by their first bytes. */
+    /** Descriptions of senders. The key is the start of the first message that a sender sends. */
     private static final Map<String, String> SENDERS =
             Map.ofEntries(Map.entry(TLS_RANK, "a rank with MILLRACE_TLS=1, which must be set on all ranks or on none"),
                     Map.entry(JOINING, "a rank without TLS that joins a group"),

@@ -67,7 +67,7 @@ enum TableVersion {
         return number() >= 9;
     }
 
-    /** Returns whether sends and receives have parents of profiler events as arguments. */
+    /** Returns whether the functions for sends and receives have an argument for the parent of the profiler event. */
     boolean hasProfilerParents() {
         return number() >= 10;
     }

@@ -265,10 +265,10 @@ public final class Doorbell implements AutoCloseable {
          */
         private static final long LONG_YIELD_NANOS = 1_000_000;
         /**
-         * Minimum and maximum of the sleeping period that begins with a long yield, in nanoseconds. During this period
-         * the thread sleeps without yielding first. Computing threads delay the end of a yield, but not the end of a
-         * sleep. If a long yield begins within twice the maximum after the previous long yield, the period doubles.
-         * Otherwise the period is the minimum.
+         * Minimum and maximum length of a sleeping period, in nanoseconds. A long yield starts such a period. During
+         * the period the thread sleeps without yielding first. Computing threads delay the end of a yield, but not the
+         * end of a sleep. If less than twice the maximum has passed since the previous long yield, the new period is
+         * twice as long as the previous period. Otherwise it has the minimum length.
          */
         private static final long LEAST_AVOIDANCE_NANOS = 10_000_000;
         private static final long MAX_AVOIDANCE_NANOS = 100_000_000;

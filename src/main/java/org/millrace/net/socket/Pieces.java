@@ -35,10 +35,11 @@ record Pieces(int bytes, int unaccepted, int inFlight, int window, int stagedByt
     private static final int STAGED_BYTES = 192 << 10;
 
     /**
-     * Minimum number of frames that a sender with one stream keeps; {@link #KEPT_BYTES} is the length of its staging
-     * buffer. If the sender keeps fewer frames, two threads that share a core wait for each other more often. With 256
-     * frames, a frame of 8 bytes took five times as long. A frame that does not fit into the staging buffer needs two
-     * writes. With a staging buffer of 512 KiB, frames of 7 KiB reached a third of the speed over loopback.
+     * Minimum number of frames that a sender with one stream keeps; {@link #KEPT_BYTES} is the length of the sender's
+     * staging buffer. If the sender keeps fewer frames, two threads that share a core wait for each other more often.
+     * With 256 frames, a frame of 8 bytes took five times as long as with this number. A frame that does not fit into
+     * the free part of the staging buffer needs two writes. With a staging buffer of 512 KiB, frames of 7 KiB reached a
+     * third of the speed that they have with this length over loopback.
      */
     private static final int KEPT_FRAMES = 1024;
     private static final int ACKNOWLEDGED_AFTER = 64;

@@ -18,7 +18,8 @@ final class Reinjection {
      */
     private static final long UNACCEPTED_TIMEOUT_NANOS = 100_000_000;
     /**
-     * A stream counts as lost if it has delivered nothing for this time, although other streams delivered its pieces.
+     * A stream counts as lost if it has delivered nothing for this time, while other streams delivered the pieces that
+     * were sent again.
      */
     private static final long SILENCE_NANOS = 10_000_000_000L;
 

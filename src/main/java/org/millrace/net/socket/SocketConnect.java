@@ -49,7 +49,7 @@ final class SocketConnect extends OutgoingConnection {
     private final ByteBuffer addresses = ByteBuffer.allocate(AddressFormat.LIST_BYTES).order(ByteOrder.LITTLE_ENDIAN);
     private List<RailAddresses> rails = List.of();
     private final List<OutgoingStream> streams = new ArrayList<>();
-    /** Data about the reconnector of the listener's process, which the listener sends on each stream. */
+    /** Data that the listener sends on each stream. The data describes the reconnector of the listener's process. */
     private final List<ByteBuffer> resumes = new ArrayList<>();
     private long attempt;
     private boolean beganAgain;

@@ -269,7 +269,8 @@ abstract class FallbackConnection implements DataPath.Connection {
             }
             receiver.progress();
             if (receiver.framesCompleted() == matched) {
-                // Sends the acknowledgement now, because the sender waits for it and NCCL may not call test again.
+                // Sends the acknowledgement now, because the sender waits for it, and it is possible that NCCL never
+                // calls test again.
                 receiver.progress();
             }
         }

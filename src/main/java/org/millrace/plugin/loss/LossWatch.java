@@ -188,8 +188,8 @@ public final class LossWatch {
         static final int STATUS = 75;
 
         /**
-         * Time limit of each step before the process ends. A limit is necessary, because a step can block: standard
-         * error may have no reader, or a stuck thread may hold a C stream.
+         * Time limit of each step that this process makes before it ends. A limit is necessary, because a step can
+         * block: standard error may have no reader, or a stuck thread may hold a C stream.
          */
         private static final Duration TIMEOUT = Duration.ofSeconds(1);
 

@@ -144,8 +144,8 @@ public interface DataPath extends AutoCloseable {
         private volatile boolean over;
 
         /**
-         * Returns the time without progress after which the next connection to close drops its data; 0 if a connection
-         * has dropped its data already.
+         * Returns a time limit for the next connection that closes. The connection drops its data if it makes no
+         * progress for this time. The limit is 0 if a connection has dropped its data already.
          */
         public Duration remaining() {
             return over ? Duration.ZERO : TIMEOUT;

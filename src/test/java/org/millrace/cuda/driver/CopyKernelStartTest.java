@@ -15,7 +15,7 @@ import org.millrace.cuda.CudaRuntime;
 import org.millrace.cuda.OwnClassLoader;
 import org.millrace.cuda.StubLibrary;
 
-/** The start of the kernel that copies, with a C library that stands in for libcudart. */
+/** Launch of the copy kernel. A C library of this test replaces libcudart. */
 @ExtendWith(OwnClassLoader.class)
 class CopyKernelStartTest {
 

@@ -25,7 +25,7 @@ class SilenceClockTest {
         assertEquals(SECOND + 5, clock.due());
     }
 
-    /** The operating system receives data for a thread that waits for a core, so the whole time counts. */
+    /** The operating system receives data also while a thread waits for a core. So the time of this wait counts. */
     @Test
     void aThreadWithoutACoreCountsTheWholeTime() {
         runnable += SECOND; // the thread has waited for a core before the first check

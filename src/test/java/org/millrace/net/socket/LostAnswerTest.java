@@ -115,7 +115,8 @@ class LostAnswerTest {
 
     /**
      * The client has received the answer and keeps the connection, but the listener does not receive the confirmation.
-     * The listener asks the client, which at first does not know the connection yet.
+     * The listener asks the client whether it keeps the connection. At the first question, the client does not know the
+     * connection yet.
      */
     @Test
     void whoseConfirmationIsLostIsAsked() throws IOException {
