@@ -534,21 +534,21 @@ class RecoveryTest {
         assertThrows(ExcludedException.class, () -> Ranks.get(zero));
     }
 
-    /** Ranks 0 and 1 listen, but do not answer within the deadline of rank 2. */
+    /** Ranks 0 to 2 listen, but do not answer within the deadline of rank 3. Only rank 4 asks rank 3. */
     @Test
     void aMinorityLetsLateCoordinatorsDecideFirst() throws Exception {
-        openWithPlace(3);
-        ControlPlane zero = raw(0, 0);
-        ControlPlane one = raw(1, 1);
-        FutureTask<List<Integer>> two = Ranks.async(() -> shrink(2, SHORT));
-        Ranks.await("rank 2 asks rank 1", () -> one.receive(1, Mail.SHRINK.tag(0)) != null);
-        Ranks.await("rank 2 leaves rank 1", () -> one.isGone(1) || recoveries.get(1).place.isDecided(0));
+        openWithPlace(5);
+        List<ControlPlane> late = List.of(raw(0, 0), raw(1, 1), raw(2, 2));
+        FutureTask<List<Integer>> three = Ranks.async(() -> shrink(3, SHORT));
+        ControlPlane four = raw(4, 3);
+        four.send(0, Mail.SHRINK.tag(0), new Request(false, 0, -1, new byte[0]).encode());
+        await(four, 0, Mail.WAITING.tag(0));
         BitSet others = new BitSet();
-        others.set(0, 2);
+        others.set(0, 3);
         recoveries.get(1).place.decide(0, new Decision(Mail.SHRINK, false, 0, others).encode());
-        assertThrows(ExcludedException.class, () -> Ranks.get(two));
-        zero.close();
-        one.close();
+        assertThrows(ExcludedException.class, () -> Ranks.get(three));
+        four.close();
+        late.forEach(ControlPlane::close);
     }
 
     @Test
