@@ -37,6 +37,20 @@ record Deadline(Duration allowed, long endNanos, String setting) {
         return new Deadline(allowed, endNanos, name);
     }
 
+    /** Returns a deadline after the whole duration from now, or after {@code least} if that is longer. */
+    Deadline again(Duration least) {
+        return in(allowed.compareTo(least) < 0 ? least : allowed).of(setting);
+    }
+
+    /**
+     * Returns this deadline if more than half of its duration remains. Otherwise returns a deadline after half of the
+     * duration from now, or after {@code least} if that is longer.
+     */
+    Deadline extended(Duration least) {
+        Duration half = allowed.dividedBy(2);
+        return remainingNanos() > half.toNanos() ? this : new Deadline(half, endNanos, setting).again(least);
+    }
+
     /** Returns the deadline that is later by a duration. */
     Deadline plus(Duration more) {
         return new Deadline(allowed.plus(more), endNanos + more.toNanos(), setting);

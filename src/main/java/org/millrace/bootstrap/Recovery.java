@@ -5,11 +5,9 @@ import java.net.InetSocketAddress;
 import java.nio.channels.ServerSocketChannel;
 import java.time.Duration;
 import java.util.BitSet;
-import java.util.Comparator;
 import java.util.List;
 import java.util.Objects;
 import java.util.function.Function;
-import java.util.function.IntPredicate;
 import java.util.stream.IntStream;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
@@ -96,9 +94,6 @@ public final class Recovery implements AutoCloseable {
     private static final Logger LOG = LogManager.getLogger(Recovery.class);
     private static final byte[] NOTHING = {};
     private static final List<Mail> ANSWERS = List.of(Mail.DECISION, Mail.PROPOSAL, Mail.FAILED, Mail.WAITING);
-    /** Bounds of the time between two checks whether a rank still listens. */
-    private static final int MIN_PAUSE_MILLIS = 20;
-    private static final int MAX_PAUSE_MILLIS = 500;
     /**
      * Minimum time to wait for a rank after an earlier wait. Ranks notice a failure at different times, and the set-up
      * or the release of a communicator may take seconds where cores are scarce.
@@ -127,15 +122,8 @@ public final class Recovery implements AutoCloseable {
     private int number;
     /** Number of calls of {@link #agree} since the last decision. */
     private int calls;
-    /**
-     * Decision about the completion of a group that is not complete; null if {@link #shrink} has to ask for a decision.
-     */
-    private @Nullable Decision outcome;
-    /**
-     * Decision about the members of the next group, if {@link #agree} has received such a decision; otherwise null. The
-     * next call of {@link #shrink} uses this decision.
-     */
-    private byte @Nullable [] kept;
+    /** Decision that the next call of {@link #shrink} applies; null if that call has to ask for a decision. */
+    private @Nullable Decision pending;
     /** Most recent decision, kept for ranks that have missed it; null before the first decision. */
     private byte @Nullable [] last;
     private int coordinator;
@@ -222,8 +210,8 @@ public final class Recovery implements AutoCloseable {
         MillraceException failed = null;
         int attempts = 0;
         while (true) {
-            Decision decision = outcome == null ? decide(Mail.SHRINK, false, deadline) : outcome;
-            outcome = null;
+            Decision decision = requireMember(pending == null ? decide(Mail.SHRINK, false, deadline) : pending);
+            pending = null;
             if (decision.kind() != Mail.SHRINK) {
                 continue;
             }
@@ -242,8 +230,7 @@ public final class Recovery implements AutoCloseable {
             members.clear();
             ranks.forEach(members::set);
             try {
-                return assemble
-                        .apply(join(decision, ranks, Deadline.in(atLeastMinimum(allowed)).of("deadline of shrink")));
+                return assemble.apply(join(decision, ranks, deadline.again(MIN_WAIT).of("deadline of shrink")));
             } catch (MillraceException e) {
                 stopIfInterrupted(e);
                 if (closed && e instanceof ExcludedException) {
@@ -265,7 +252,7 @@ public final class Recovery implements AutoCloseable {
     private void complete(ControlPlane made, List<Integer> ranks, Deadline deadline) {
         try {
             // A member that cannot complete its part asks for this decision only after the deadline.
-            outcome = decide(Mail.SHRINK, true, deadline.plus(MIN_WAIT));
+            pending = requireMember(decide(Mail.SHRINK, true, deadline.plus(MIN_WAIT)));
         } catch (ExcludedException e) {
             if (closed) {
                 throw e;
@@ -275,10 +262,10 @@ public final class Recovery implements AutoCloseable {
             // group.
             return;
         }
-        if (outcome.kind() != Mail.SHRINK || !outcome.flag()) {
+        if (pending.kind() != Mail.SHRINK || !pending.flag()) {
             RemoteFailure failure = made.failure();
             int missing = IntStream.range(0, ranks.size())
-                    .filter(rank -> !outcome.members().get(origins[ranks.get(rank)]))
+                    .filter(rank -> !pending.members().get(origins[ranks.get(rank)]))
                     .findFirst()
                     .orElse(CommunicatorException.NO_RANK);
             throw failure != null ? failure.exception(made.rank())
@@ -308,35 +295,41 @@ public final class Recovery implements AutoCloseable {
      */
     public boolean agree(boolean value) {
         Deadline deadline = Deadline.in(options.deadline()).of("MILLRACE_CONNECT_DEADLINE");
-        while (true) {
+        while (pending == null) {
             int call = ++calls;
             Decision decision = decide(Mail.AGREE, value, deadline);
-            if (decision.call() >= call) {
+            if (decision.kind() == Mail.SHRINK) {
+                pending = decision;
+            } else if (decision.call() >= call) {
                 return decision.flag();
             }
-            // The decision is about an earlier call of this rank, which failed. The other ranks' next call is this
-            // rank's present call.
+            // Otherwise, the decision is about an earlier call of this rank, which failed. The other ranks' next call
+            // is this rank's present call.
         }
+        requireMember(pending);
+        throw new MismatchException("rank " + self + ": it called agree, and other ranks have called shrink", self,
+                CommunicatorException.NO_RANK, null, null);
     }
 
+    /** Returns the next decision, which this rank asks for or makes. */
     private Decision decide(Mail kind, boolean flag, Deadline deadline) {
-        byte[] told = kept;
+        byte[] told = null;
         while (told == null && coordinator < self) {
-            Deadline wait = later(deadline);
+            Deadline wait = deadline.extended(MIN_WAIT);
             told = members.get(coordinator) ? ask(kind, flag, wait) : null;
             if (told == null) {
                 if (wait.expired()) {
                     late.set(coordinator);
                     // The coordinator was late. Perhaps another rank called shrink or agree shortly before this rank's
                     // deadline. That rank asks this rank only now. The wait for requests therefore gets a new deadline.
-                    deadline = Deadline.in(atLeastMinimum(deadline.allowed())).of(deadline.setting());
+                    deadline = deadline.again(MIN_WAIT);
                 }
                 leaveCoordinator();
                 coordinator++;
             }
         }
         try {
-            told = told == null ? coordinate(kind, flag, later(deadline)) : told;
+            told = told == null ? coordinate(kind, flag, deadline.extended(MIN_WAIT)) : told;
         } catch (DeadlineException | ExcludedException e) {
             ControlPlane at = star;
             if (kind == Mail.AGREE && at != null) {
@@ -346,18 +339,6 @@ public final class Recovery implements AutoCloseable {
             throw e;
         }
         Decision decision = Decision.decode(told);
-        boolean isShrink = decision.kind() == Mail.SHRINK;
-        kept = isShrink ? told : null;
-        if (isShrink && !decision.members().get(origins[self])) {
-            close();
-            throw new ExcludedException("rank " + self + ": the other ranks continue without it, because it was"
-                    + " not with them when they decided", self);
-        }
-        if (isShrink && kind == Mail.AGREE) {
-            throw new MismatchException("rank " + self + ": it called agree, and other ranks have called shrink", self,
-                    CommunicatorException.NO_RANK, null, null);
-        }
-        kept = null;
         last = new Decision(decision.kind(), decision.flag(), decision.call(), decision.members()).encode();
         number++;
         calls = 0;
@@ -366,18 +347,15 @@ public final class Recovery implements AutoCloseable {
         return decision;
     }
 
-    private static Duration atLeastMinimum(Duration time) {
-        return time.compareTo(MIN_WAIT) < 0 ? MIN_WAIT : time;
-    }
-
-    /**
-     * Returns the deadline of one more wait. If at most half of the time remains, the wait may take half of the time
-     * again, and at least {@link #MIN_WAIT}.
-     */
-    private static Deadline later(Deadline deadline) {
-        Duration half = deadline.allowed().dividedBy(2);
-        return deadline.remainingNanos() > half.toNanos() ? deadline
-                : Deadline.in(atLeastMinimum(half)).of(deadline.setting());
+    /** Throws if a decision excludes this rank. Later calls throw, too. */
+    private Decision requireMember(Decision decision) {
+        if (decision.kind() == Mail.SHRINK && !decision.members().get(origins[self])) {
+            pending = decision;
+            close();
+            throw new ExcludedException("rank " + self + ": the other ranks continue without it, because it was"
+                    + " not with them when they decided", self);
+        }
+        return decision;
     }
 
     /** Returns the control plane of the current coordinator. */
@@ -408,7 +386,7 @@ public final class Recovery implements AutoCloseable {
             ControlPlane at = star(deadline);
             at.receive(0, Mail.FAILED.tag(number)); // removes a failure message that an earlier call did not read
             at.send(0, kind.tag(number), request(kind, flag).encode());
-            for (Deadline until = deadline;; until = later(deadline)) {
+            for (Deadline until = deadline;; until = deadline.extended(MIN_WAIT)) {
                 Event event = at.await(() -> next(at), until);
                 stopIfClosed();
                 if (event == null) {
@@ -466,16 +444,12 @@ public final class Recovery implements AutoCloseable {
 
     /** Makes the decision with the members that ask this rank. */
     private byte[] coordinate(Mail kind, boolean flag, Deadline deadline) {
+        late.and(members);
         BitSet living = (BitSet) members.clone();
         living.clear(0, self);
-        Request[] requests = new Request[group.size()];
-        requests[self] = request(kind, flag);
-        late.and(members);
         ControlPlane at = living.cardinality() == 1 && late.isEmpty() ? null : star(deadline);
-        if (at != null) {
-            await(at, kind.tag(number), living, requests, deadline);
-        }
-        BitSet present = present(at, living, requests);
+        Requests requests = new Requests(self, request(kind, flag), kind, number, at, living, group.size());
+        BitSet present = requests.await(meetings, last, this::isDecided, deadline);
         if (kind == Mail.AGREE && !present.equals(living) && !isDecided()) {
             living.andNot(present);
             throw new DeadlineException("rank " + self + ": ranks " + living + " have not taken part in the agreement"
@@ -485,23 +459,12 @@ public final class Recovery implements AutoCloseable {
         if (place != null && 2 * present.cardinality() < living.cardinality()) {
             // Most living ranks have not asked this rank, and may decide at another coordinator. This wait gives these
             // ranks the same time again.
-            await(at, kind.tag(number), living, requests, Deadline.in(atLeastMinimum(deadline.allowed())));
-            present = present(at, living, requests);
+            present = requests.await(meetings, last, this::isDecided, deadline.again(MIN_WAIT));
         }
-        Request latest = present.stream()
-                .mapToObj(rank -> requests[rank])
-                .max(Comparator.comparingInt(Request::ballot))
-                .orElseThrow();
-        BitSet of = present.stream().map(rank -> origins[rank]).collect(BitSet::new, BitSet::set, BitSet::or);
-        // The flags count only if all requests are for the same call of agree, or, in shrink, if all members have
-        // asked.
-        boolean counts = kind == Mail.SHRINK ? present.equals(members)
-                : present.stream().map(rank -> requests[rank].call()).distinct().count() == 1;
-        int call = present.stream().map(rank -> requests[rank].call()).max().orElseThrow();
-        byte[] proposal = latest.ballot() >= 0 ? latest.proposal()
-                : new Decision(kind, counts && present.stream().allMatch(rank -> requests[rank].flag()), call, of)
-                        .encode();
-        byte[] decision = place == null ? vote(at, present, proposal, later(deadline)) : place.decide(number, proposal);
+        stopIfClosed();
+        byte[] proposal = requests.proposal(present, members, origins);
+        byte[] decision = place == null ? vote(at, present, proposal, deadline.extended(MIN_WAIT))
+                : place.decide(number, proposal);
         BitSet invited = Decision.decode(decision).members();
         byte[] invitation = invite(Decision.decode(decision));
         others(present).forEach(rank -> at.send(rank - self, Mail.DECISION.tag(number),
@@ -509,53 +472,10 @@ public final class Recovery implements AutoCloseable {
         return invitation;
     }
 
+    /** Returns whether the decision exists already. Throws if this rank has closed the communicator. */
     private boolean isDecided() {
+        stopIfClosed();
         return place != null && place.isDecided(number);
-    }
-
-    /** Returns the living ranks that have asked this rank and have not left it for another coordinator. */
-    private BitSet present(@Nullable ControlPlane at, BitSet living, Request[] requests) {
-        return living.stream()
-                .filter(rank -> requests[rank] != null && (rank == self || !at.isGone(rank - self)))
-                .collect(BitSet::new, BitSet::set, BitSet::or);
-    }
-
-    /**
-     * Waits until all living ranks are present, until there is a decision, or until the deadline. Removes ranks that no
-     * longer listen from {@code living}. A rank that has left this coordinator may decide at another coordinator, so it
-     * counts as living.
-     */
-    private void await(ControlPlane at, long tag, BitSet living, Request[] requests, Deadline deadline) {
-        int pause = MIN_PAUSE_MILLIS;
-        try (ListenerProbes probes = new ListenerProbes()) {
-            for (; !isDecided() && !deadline.expired(); pause = Math.min(2 * pause, MAX_PAUSE_MILLIS)) {
-                remove(living, rank -> rank != self && probes.isGone(rank, meetings[rank].address()));
-                BitSet all = at.await(() -> {
-                    living.stream().filter(rank -> rank != self).forEach(rank -> {
-                        byte[] request = at.receive(rank - self, tag);
-                        requests[rank] = request == null ? requests[rank] : Request.decode(rank, request);
-                    });
-                    BitSet present = present(at, living, requests);
-                    return present.equals(living) ? present : null;
-                }, deadline.orIn(Duration.ofMillis(pause)));
-                stopIfClosed();
-                if (all != null) {
-                    return;
-                }
-                living.stream()
-                        .filter(rank -> rank != self && requests[rank] != null)
-                        .forEach(rank -> at.send(rank - self, Mail.WAITING.tag(number), NOTHING));
-                // An earlier coordinator may have told only some ranks of its decision.
-                IntStream.range(1, last == null ? 1 : at.size())
-                        .filter(to -> at.receive(to, Mail.AGREE.tag(number - 1)) != null
-                                || at.receive(to, Mail.SHRINK.tag(number - 1)) != null)
-                        .forEach(to -> at.send(to, Mail.DECISION.tag(number - 1), last));
-            }
-        }
-    }
-
-    private static void remove(BitSet ranks, IntPredicate condition) {
-        IntStream.of(ranks.stream().filter(condition).toArray()).forEach(ranks::clear);
     }
 
     private IntStream others(BitSet ranks) {
@@ -593,7 +513,7 @@ public final class Recovery implements AutoCloseable {
             accepted = proposal;
             others(present).forEach(rank -> at.send(rank - self, Mail.PROPOSAL.tag(number), proposal));
             at.await(() -> {
-                remove(present, rank -> rank != self && at.isGone(rank - self));
+                IntStream.of(others(present).filter(rank -> at.isGone(rank - self)).toArray()).forEach(present::clear);
                 others(present).filter(rank -> at.receive(rank - self, Mail.ACCEPTANCE.tag(number)) != null)
                         .forEach(votes::set);
                 return isMajority(votes) || !isMajority(present) ? votes : null;

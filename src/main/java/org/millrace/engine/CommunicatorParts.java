@@ -4,6 +4,7 @@ import java.lang.foreign.Arena;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.Executor;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
@@ -71,8 +72,10 @@ final class CommunicatorParts {
      * @param control control plane; begins to close when this object is closed, or if this constructor fails
      * @param shared  threads of the communicator whose split created this communicator; null if this communicator is
      *                not the result of a split
+     * @param release closes the resources if this constructor fails
      */
-    CommunicatorParts(ControlPlane control, Configuration configuration, @Nullable EngineThreads shared) {
+    CommunicatorParts(ControlPlane control, Configuration configuration, @Nullable EngineThreads shared,
+            Executor release) {
         this.control = control;
         this.configuration = configuration;
         try {
@@ -115,8 +118,10 @@ final class CommunicatorParts {
             recovery = Recovery.open(control);
         } catch (RuntimeException | Error thrown) {
             control.fail(thrown);
-            resources.close();
-            control.closeLater();
+            release.execute(() -> {
+                resources.close();
+                control.closeLater();
+            });
             throw thrown;
         }
     }

@@ -2,6 +2,7 @@ package org.millrace.engine;
 
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.EnumSet;
 import java.util.List;
@@ -9,6 +10,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.WeakHashMap;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
@@ -385,19 +387,20 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
         return callers.call(() -> {
             parts.threads.device.checkCaller();
             requireRecoverable();
-            CompletableFuture<Void> released = CompletableFuture.completedFuture(null);
+            List<CompletableFuture<Void>> releases = new ArrayList<>();
+            // Other threads release resources, so that a release does not delay the agreement.
+            Executor release = task -> releases.add(CompletableFuture.runAsync(task,
+                    work -> Thread.ofPlatform().daemon().name("release-" + rank()).start(work)));
             if (guard.close()) {
                 failure.fail(new AbortedException("rank " + rank() + " shrinks the communicator", rank(),
                         CommunicatorException.NO_RANK, null, null));
                 abortChildren(failure.get());
-                // Another thread releases the resources, so that the release does not delay the agreement.
-                released = CompletableFuture.runAsync(this::tearDown,
-                        task -> Thread.ofPlatform().daemon().name("release-" + rank()).start(task));
+                release.execute(this::tearDown);
             }
+            CompletableFuture<Void> released = allOf(releases);
             try (Recovery recovery = parts.recovery) {
-                CompletableFuture<Void> release = released;
                 return recovery.shrink(deadline, begun, control -> {
-                    Throwable thrown = release.copy()
+                    Throwable thrown = released.copy()
                             .orTimeout(control.setUpTime().toNanos(), TimeUnit.NANOSECONDS)
                             .handle((done, why) -> why)
                             .join();
@@ -407,12 +410,16 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
                     }
                     // The argument null requests new threads for the new communicator. With the old threads, it would
                     // also use the old memory, which excluded ranks can still read.
-                    return EngineProvider.assemble(control, parts.configuration, null);
+                    return EngineProvider.assemble(control, parts.configuration, null, release);
                 });
             } finally {
-                released.exceptionally(thrown -> null).join();
+                allOf(releases).exceptionally(thrown -> null).join();
             }
         });
+    }
+
+    private static CompletableFuture<Void> allOf(List<CompletableFuture<Void>> futures) {
+        return CompletableFuture.allOf(futures.toArray(new CompletableFuture<?>[0]));
     }
 
     @Override

@@ -2,6 +2,7 @@ package org.millrace.engine;
 
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 import org.millrace.Communicator;
 import org.millrace.CommunicatorListener;
@@ -41,12 +42,12 @@ public final class EngineProvider implements CommunicatorProvider {
     }
 
     /**
-     * Creates a communicator like {@link #assemble(ControlPlane, Configuration, EngineThreads)}. If it fails, the
-     * control plane is closed on return.
+     * Creates a communicator like {@link #assemble(ControlPlane, Configuration, EngineThreads, Executor)}. If it fails,
+     * the control plane is closed on return.
      */
     static EngineCommunicator make(ControlPlane control, Configuration configuration, @Nullable EngineThreads shared) {
         try {
-            return assemble(control, configuration, shared);
+            return assemble(control, configuration, shared, Runnable::run);
         } catch (RuntimeException | Error thrown) {
             control.close();
             throw thrown;
@@ -57,17 +58,18 @@ public final class EngineProvider implements CommunicatorProvider {
      * Creates a communicator. Collective: each rank of the group must call this method. If it fails, the control plane
      * begins to close.
      *
-     * @param shared threads of the communicator whose split creates the new communicator; null if no split creates the
-     *               new communicator
+     * @param shared  threads of the communicator whose split creates the new communicator; null if no split creates the
+     *                new communicator
+     * @param release releases the resources of a communicator that fails, which may take 20 s
      */
     static EngineCommunicator assemble(ControlPlane control, Configuration configuration,
-            @Nullable EngineThreads shared) {
+            @Nullable EngineThreads shared, Executor release) {
         try (JoinTrace _ = control.traceSetUp()) {
-            return assemble(new CommunicatorParts(control, configuration, shared), control);
+            return assemble(new CommunicatorParts(control, configuration, shared, release), control, release);
         }
     }
 
-    private static EngineCommunicator assemble(CommunicatorParts parts, ControlPlane control) {
+    private static EngineCommunicator assemble(CommunicatorParts parts, ControlPlane control, Executor release) {
         try {
             EngineCommunicator communicator = new EngineCommunicator(parts);
             parts.connectors.await();
@@ -76,8 +78,8 @@ public final class EngineProvider implements CommunicatorProvider {
             return communicator;
         } catch (RuntimeException | Error thrown) {
             parts.failure.fail(thrown);
-            parts.tearDown();
             parts.recovery.close();
+            release.execute(parts::tearDown);
             throw thrown;
         }
     }

@@ -469,6 +469,28 @@ class RecoveryTest {
         shrinkWithoutRankZero(made);
     }
 
+    /** The other member keeps the group. */
+    @Test
+    void aMemberThatReleasesItsCompletedPartDoesNotContinueAlone() throws Exception {
+        openWithPlace(3);
+        lose(2);
+        FutureTask<List<Integer>> zero = Ranks.async(() -> {
+            try (ControlPlane made = recoveries.get(0).shrink(LONG, System.nanoTime(), RecoveryTest::completed)) {
+                recoveries.get(0).close();
+                return List.of(made.rank(), made.size());
+            }
+        });
+        String said = assertThrows(MillraceException.class,
+                () -> recoveries.get(1).shrink(LONG, System.nanoTime(), control -> {
+                    try (control) {
+                        control.complete();
+                        throw new MillraceException("rank 1 releases its part");
+                    }
+                })).getMessage();
+        assertTrue(said.endsWith("rank 1 releases its part"), said);
+        assertEquals(List.of(0, 2), Ranks.get(zero));
+    }
+
     @Test
     void aMemberThatStopsBeforeTheGroupIsCompleteIsExcludedAtTheDeadline() throws Exception {
         openWithPlace(3);

@@ -5,11 +5,14 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.net.URL;
+import java.net.URLClassLoader;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.CyclicBarrier;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -207,6 +210,25 @@ class ShrinkTest extends EngineFixture {
                 assertTrue(smaller.agree(true));
             }
         });
+    }
+
+    /** The release of the failed communicator of rank 1 lasts until rank 1 has joined the next group. */
+    @Test
+    void aSlowReleaseOfAFailedGroupExcludesNoRank() throws Exception {
+        try (URLClassLoader services = new URLClassLoader(new URL[] {ShrinkTest.class.getResource("/stuck/")},
+                ShrinkTest.class.getClassLoader())) {
+            ClassLoader before = Thread.currentThread().getContextClassLoader();
+            Thread.currentThread().setContextClassLoader(services);
+            CyclicBarrier first = new CyclicBarrier(2, StuckTransport::failOnce);
+            run(2, communicator -> {
+                assertEquals(11, sum(communicator, communicator.rank()));
+                first.await();
+                try (Communicator again = communicator.shrink(SHORT)) {
+                    assertEquals(11, sum(again, communicator.rank()));
+                }
+            });
+            Thread.currentThread().setContextClassLoader(before);
+        }
     }
 
     @Test

@@ -48,6 +48,7 @@ final class CommandRanks implements Ranks {
     private @Nullable Signals signals;
     private boolean stopped;
     private int status;
+    private int statusOfEnded;
     /**
      * First signal that asked this program to end, and the time at which all ranks must have ended. Both are null until
      * such a signal has arrived.
@@ -92,7 +93,7 @@ final class CommandRanks implements Ranks {
             events.accept(new RankEvent.Finished(number));
         } else if (ending != null && code == ExitStatus.of(ending)) {
             // The rank was ended by the signal that was passed on to it, which is no failure of the rank.
-            status = status == 0 ? code : status;
+            count(code, true);
             events.accept(new RankEvent.Finished(number));
         } else {
             String forced =
@@ -106,13 +107,23 @@ final class CommandRanks implements Ranks {
     }
 
     private void fail(int rank, String message, int code, boolean died) {
-        status = status == 0 ? code : status;
+        count(code, died);
         events.accept(new RankEvent.Failed(rank, message, "", died));
     }
 
-    /** Returns the exit status of the first rank that did not end with 0; 0 if all ranks ended with 0. */
+    private void count(int code, boolean died) {
+        status = status == 0 ? code : status;
+        statusOfEnded = statusOfEnded == 0 && died ? code : statusOfEnded;
+    }
+
+    /** Returns the exit status for the first failure of a rank; 0 if no rank failed. */
     synchronized int status() {
         return status;
+    }
+
+    /** Returns the exit status of the first rank that did not end with 0; 0 if all ranks ended with 0. */
+    synchronized int statusOfEnded() {
+        return statusOfEnded;
     }
 
     /** Returns the first ending signal, which was passed on to the ranks; null if no ending signal has arrived. */
