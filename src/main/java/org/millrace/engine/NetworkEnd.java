@@ -210,7 +210,7 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
         @Override
         AbstractProxy proxy(FrameSender sender) {
             return SendProxy.sharing(share(), request.name(), info(), region, operations,
-                    new StepCheck(request.settings().check(), request.name(), true).of(sender),
+                    StepCheck.of(request.settings().check(), request.name(), true).of(sender),
                     request.settings().listener());
         }
     }
@@ -284,7 +284,7 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
         AbstractProxy proxy(FrameReceiver receiver) {
             return ReceiveProxy.sharing(gather == null ? null : gather.slices(), share(), request.name(), info(),
                     region, staging, operations,
-                    new StepCheck(request.settings().check(), request.name(), true).of(receiver),
+                    StepCheck.of(request.settings().check(), request.name(), true).of(receiver),
                     request.settings().listener());
         }
     }

@@ -7,6 +7,7 @@ import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.PeerClosedException;
+import org.millrace.net.check.FrameCheck;
 
 /**
  * The connection to one peer, in both directions. A put completes when its source may be overwritten: its last frame
@@ -33,17 +34,29 @@ final class PeerConnection extends GinPeer {
      */
     public PeerConnection(LocalRank rank, int peer, FrameSender sender, FrameReceiver receiver) {
         super(rank, peer);
-        this.sender = new GinCheck(rank, " -> rank " + peer, rank.options().depth()).of(sender);
+        this.sender = check(rank, " -> rank " + peer, rank.options().depth()).of(sender);
         frames = new OutboundFrames(this.sender, rank.options().depth());
         framePath = new FramePath(rank, frames, null);
         directPath = new DirectPath(rank, peer, frames);
         getPath = new GetPath(rank, frames);
         bytesPath = framePath;
-        inbound = new FrameDispatcher(rank, peer, new GinCheck(rank, " <- rank " + peer, 1).of(receiver), getPath,
-                answers);
+        inbound = new FrameDispatcher(rank, peer, check(rank, " <- rank " + peer, 1).of(receiver), getPath, answers);
         OutboundFrame hello = frames.next();
         GinHeader.hello(hello.header, rank.rank(), rank.ranks(), rank.options().chunkBytes());
         frames.add();
+    }
+
+    /**
+     * Returns the check of the payloads of puts. Answers to gets are not checked, because other ranks may write the
+     * source of a get during the transfer.
+     *
+     * @param frames maximum number of frames in flight. A receiver has 1: it accepts a frame only after the previous
+     *               frame's payload was checked, because both payloads may be written to the same bytes
+     */
+    private static FrameCheck check(LocalRank rank, String direction, int frames) {
+        return new FrameCheck(rank.options().check(), GinHeader.CHECKED, frames, true,
+                header -> GinHeader.kind(header) == GinHeader.PUT,
+                header -> "rank " + rank.rank() + direction + ", " + GinHeader.describe(header));
     }
 
     /** Allows the peer to use a staging ring from now on, for the bytes that the peer sends. */

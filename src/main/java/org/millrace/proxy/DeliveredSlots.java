@@ -1,12 +1,9 @@
 package org.millrace.proxy;
 
-import org.jspecify.annotations.Nullable;
-import org.millrace.abi.ConnectionLayout;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
+import org.millrace.net.check.CheckedFrames;
 import org.millrace.net.check.FrameCheck;
-import org.millrace.net.check.PayloadSum;
-import org.millrace.net.connection.FrameQueue;
 import org.millrace.proxy.spi.Steps;
 
 /**
@@ -22,11 +19,11 @@ final class DeliveredSlots {
                     + " network wrote the slot before the device had freed it";
 
     private final FrameCheck check;
-    private final PayloadSum sums = new PayloadSum();
-    private final FrameQueue slots = new FrameQueue(ConnectionLayout.SLOTS);
+    private final CheckedFrames slots;
 
     DeliveredSlots(FrameCheck check) {
         this.check = check;
+        slots = new CheckedFrames(check, true, CHANGED, 0);
     }
 
     /**
@@ -34,9 +31,9 @@ final class DeliveredSlots {
      * received. Does nothing if the payload has no checksum, or if its destination is not a slot.
      */
     void add(FrameHeader header, ReceiveStepSource source) {
-        MemoryRegion region = check.sum(header) != PayloadSum.NONE ? source.slotRegion() : null;
+        MemoryRegion region = check.isSummed(header) ? source.slotRegion() : null;
         if (region != null) {
-            slots.add(header, region, source.slotOffset());
+            slots.add(header, null, region, source.slotOffset());
         }
     }
 
@@ -44,15 +41,8 @@ final class DeliveredSlots {
      * Checks and removes the payloads in slots that the device has freed: the slots of the steps before {@code head}.
      */
     void consumed(long head) {
-        while (!slots.isEmpty() && Steps.reached(head, StepHeader.step(slots.header()) + 1)) {
-            FrameHeader header = slots.header();
-            @Nullable
-            MemoryRegion region = slots.region();
-            int found = sums.of(region, slots.offset(), header.payloadBytes());
-            slots.removeOldest();
-            if (found != check.sum(header)) {
-                check.changedLater(header, found, CHANGED);
-            }
+        while (!slots.isEmpty() && Steps.reached(head, StepHeader.step(slots.oldest()) + 1)) {
+            slots.verifyOldest();
         }
     }
 }

@@ -7,34 +7,23 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.check.FrameCheck;
 
 /** The check of the payloads of steps between two proxies. */
-public final class StepCheck extends FrameCheck {
+public final class StepCheck {
 
-    /** Object with the connection's name as its text. Only messages create the text. */
-    private final Object name;
-    private final boolean announced;
+    private StepCheck() {}
 
     /**
-     * Creates the check of a connection between a {@link SendProxy} and a {@link ReceiveProxy}.
+     * Creates the check of a connection between a {@link SendProxy} and a {@link ReceiveProxy}. Payloads of announced
+     * operations are not read after a failure, because they may be in the user's memory, which the user may free then.
      *
      * @param name      object with the connection's name as its text; only messages create the text
      * @param announced true if the operations are announced; headers then contain the operations
      */
-    public StepCheck(PayloadCheck action, Object name, boolean announced) {
-        super(action, StepHeader.PROTOCOL, ConnectionLayout.SLOTS);
-        this.name = name;
-        this.announced = announced;
+    public static FrameCheck of(PayloadCheck action, Object name, boolean announced) {
+        return new FrameCheck(action, StepHeader.PROTOCOL, ConnectionLayout.SLOTS, !announced, _ -> true,
+                header -> describe(name, announced, header));
     }
 
-    /**
-     * Returns false for announced operations. They may use the user's memory, which the user may free after a failure.
-     */
-    @Override
-    protected boolean keepsPayloads() {
-        return !announced;
-    }
-
-    @Override
-    protected String describe(FrameHeader header) {
+    private static String describe(Object name, boolean announced, FrameHeader header) {
         long step = StepHeader.step(header);
         long protocol = StepHeader.protocol(header);
         return name + ", step " + step + " (slot " + ConnectionLayout.slot(step) + ", "

@@ -76,10 +76,10 @@ class ProxyAllocationTest {
             ProxyAgent agent = new ProxyAgent("test");
             agent.add(List.of(
                     SendProxy.sharing(sendShare, out, from, MemoryFrames.region(from.buffers()), sends,
-                            new StepCheck(check, out, true).of(frames.sender()), (c, f) -> {}),
+                            StepCheck.of(check, out, true).of(frames.sender()), (c, f) -> {}),
                     ReceiveProxy.sharing(null, receiveShare, in, to, MemoryFrames.region(to.buffers()),
                             MemoryFrames.staging(arena, LAYOUT), receives,
-                            new StepCheck(check, in, true).of(frames.receiver()), (c, f) -> {})));
+                            StepCheck.of(check, in, true).of(frames.receiver()), (c, f) -> {})));
             MemorySegment user = arena.allocate(BYTES, 8);
             MemoryRegion region = mode == Mode.PTR ? MemoryFrames.region(user) : null;
             ProxyOp op = new ProxyOp(0, 0, 0, 2L * STEPS, mode.chunkSteps, mode.sliceSteps, mode.protocol, region);

@@ -134,9 +134,9 @@ class StepCheckTest {
             faulty = new FaultySender(ends.sender(), network, place, due, bit);
             FrameSender wire = place == null ? ends.sender() : faulty;
             send = SendProxy.byMemory(out, SlotBuffers.inOne(LAYOUT, network.register(from)), 0,
-                    new StepCheck(action, out, false).of(wire), (c, f) -> {});
+                    StepCheck.of(action, out, false).of(wire), (c, f) -> {});
             receive = ReceiveProxy.byMemory(in, SlotBuffers.inOne(LAYOUT, network.register(to)), staging, 0,
-                    new StepCheck(action, in, false).of(ends.receiver()), (c, f) -> {});
+                    StepCheck.of(action, in, false).of(ends.receiver()), (c, f) -> {});
         }
 
         /** Returns another receiving proxy of this connection. */
@@ -144,7 +144,7 @@ class StepCheckTest {
             ConnectionName in = ConnectionName.ofRing(1, 0, 3, false);
             return ReceiveProxy.byMemory(in, SlotBuffers.inOne(LAYOUT, network.register(to)),
                     network.register(arena.allocate(LAYOUT.bufferOffset(Protocol.SIMPLE), 128)), 0,
-                    new StepCheck(action, in, false).of(ends.receiver()), (c, f) -> {});
+                    StepCheck.of(action, in, false).of(ends.receiver()), (c, f) -> {});
         }
 
         private static MemorySegment memory(Arena arena) {
@@ -353,7 +353,7 @@ class StepCheckTest {
                 ConnectionName in = ConnectionName.ofRing(1, 0, 3, false);
                 ReceiveProxy checking = ReceiveProxy.byMemory(in, SlotBuffers.inOne(LAYOUT, network.register(pair.to)),
                         network.register(arena.allocate(LAYOUT.bufferOffset(Protocol.SIMPLE), 128)), 0,
-                        new StepCheck(PayloadCheck.FAIL, in, false).of(pair.ends.receiver()), (c, f) -> {});
+                        StepCheck.of(PayloadCheck.FAIL, in, false).of(pair.ends.receiver()), (c, f) -> {});
                 pair.post(Protocol.SIMPLE, 0, new Random(1));
                 String text = null;
                 while (text == null) {

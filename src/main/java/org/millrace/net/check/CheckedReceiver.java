@@ -6,7 +6,6 @@ import org.millrace.net.FrameEnd;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
-import org.millrace.net.connection.FrameQueue;
 
 /**
  * Compares each received payload with the checksum in its frame's header, before {@link #framesCompleted} counts the
@@ -21,26 +20,14 @@ public final class CheckedReceiver extends FrameEnd.Carried implements FrameRece
 
     private final FrameReceiver wire;
     private final FrameCheck check;
-    private final PayloadSum sums = new PayloadSum();
-    /** Accepted frames that are not complete. If a frame has pages, its offset is the index of its first page. */
-    private final FrameQueue inFlight;
-    /** Pages of each frame, by slot of {@link #inFlight}; null if the payload arrives in one piece. */
-    private final @Nullable Pages[] pages;
-    /** Number of the wrapped receiver's completed frames that are removed from {@link #inFlight}. */
-    private long removed;
+    /** Accepted frames that are not complete. */
+    private final CheckedFrames inFlight;
 
-    /**
-     * Creates a receiver that checks the payloads of the network's frames.
-     *
-     * @param wire the network's receiver, which is closed with the new receiver
-     */
-    public CheckedReceiver(FrameReceiver wire, FrameCheck check) {
+    CheckedReceiver(FrameReceiver wire, FrameCheck check) {
         super(wire);
         this.wire = wire;
         this.check = check;
-        inFlight = new FrameQueue(check.frames());
-        pages = new Pages[inFlight.slots()];
-        removed = wire.framesCompleted();
+        inFlight = new CheckedFrames(check, false, CHANGED, wire.framesCompleted());
     }
 
     /** {@return the check of this connection} */
@@ -72,10 +59,10 @@ public final class CheckedReceiver extends FrameEnd.Carried implements FrameRece
 
     private void add(@Nullable Pages to, @Nullable MemoryRegion region, long offset) {
         FrameHeader header = Objects.requireNonNull(wire.poll());
-        if (header.payloadBytes() > 0 && check.covers(header) && check.sum(header) == PayloadSum.NONE) {
+        if (check.covers(header) && !check.isSummed(header)) {
             check.missing(header);
         }
-        pages[inFlight.add(header, region, offset)] = to;
+        inFlight.add(header, to, region, offset);
     }
 
     @Override
@@ -85,27 +72,7 @@ public final class CheckedReceiver extends FrameEnd.Carried implements FrameRece
 
     @Override
     public long framesCompleted() {
-        long completed = wire.framesCompleted();
-        while (removed != completed && !inFlight.isEmpty()) {
-            removed++;
-            verifyOldest();
-        }
-        return completed;
-    }
-
-    private void verifyOldest() {
-        FrameHeader header = inFlight.header();
-        MemoryRegion region = inFlight.region();
-        Pages scattered = pages[inFlight.oldest()];
-        long offset = inFlight.offset();
-        inFlight.removeOldest();
-        if (header.payloadBytes() > 0 && check.sum(header) != PayloadSum.NONE) {
-            int found = scattered != null ? sums.of(scattered, (int) offset, header.payloadBytes())
-                    : sums.of(Objects.requireNonNull(region), offset, header.payloadBytes());
-            if (found != check.sum(header)) {
-                check.changedOnArrival(header, found, CHANGED);
-            }
-        }
+        return inFlight.verifyCompleted(wire.framesCompleted());
     }
 
     @Override

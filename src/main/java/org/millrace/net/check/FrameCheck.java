@@ -1,5 +1,7 @@
 package org.millrace.net.check;
 
+import java.util.function.Function;
+import java.util.function.Predicate;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.millrace.MillraceException;
@@ -14,7 +16,7 @@ import org.millrace.net.FrameSender;
  * payload. The checksum of a frame is the high half of one word of its header, which the layer above the network
  * otherwise leaves 0.
  */
-public abstract class FrameCheck {
+public final class FrameCheck {
 
     private static final Logger LOG = LogManager.getLogger(FrameCheck.class);
     private static final long LOW_HALF = 0xFFFF_FFFFL;
@@ -22,6 +24,9 @@ public abstract class FrameCheck {
     private final PayloadCheck action;
     private final int word;
     private final int frames;
+    private final boolean keepsPayloads;
+    private final Predicate<FrameHeader> covered;
+    private final Function<FrameHeader, String> description;
     /**
      * Checksums of the payloads that were reported because they arrived changed. An element contains the checksum from
      * the header (high half) and the checksum of the arrived payload (low half). An element is freed when the payload's
@@ -34,104 +39,96 @@ public abstract class FrameCheck {
     /**
      * Creates the check of a connection.
      *
-     * @param action reaction to a changed payload; {@code OFF} disables the check
-     * @param word   index of the header's word; the sum is in the word's high half
-     * @param frames maximum number of the connection's frames in flight in one direction
+     * @param action        reaction to a changed payload; {@code OFF} disables the check
+     * @param word          index of the header's word; the sum is in the word's high half
+     * @param frames        maximum number of the connection's frames in flight in one direction
+     * @param keepsPayloads whether the sender may read the payloads in flight after the connection is lost. The sender
+     *                      must not read them if the user or libnccl can free the payloads' memory at the same time
+     * @param covered       whether the payload of a frame with this header is checked
+     * @param description   returns text for messages that identifies a frame: connection, operation, peer, channel,
+     *                      step and slot where they exist
      */
-    protected FrameCheck(PayloadCheck action, int word, int frames) {
+    public FrameCheck(PayloadCheck action, int word, int frames, boolean keepsPayloads, Predicate<FrameHeader> covered,
+            Function<FrameHeader, String> description) {
         this.action = action;
         this.word = word;
         this.frames = frames;
+        this.keepsPayloads = keepsPayloads;
+        this.covered = covered;
+        this.description = description;
         arrivedChanged = new long[frames];
     }
 
     /** {@return the given sender, or a sender that also checks payloads} */
-    public final FrameSender of(FrameSender sender) {
+    public FrameSender of(FrameSender sender) {
         return action == PayloadCheck.OFF ? sender : new CheckedSender(sender, this);
     }
 
     /** {@return the given receiver, or a receiver that also checks payloads} */
-    public final FrameReceiver of(FrameReceiver receiver) {
+    public FrameReceiver of(FrameReceiver receiver) {
         return action == PayloadCheck.OFF ? receiver : new CheckedReceiver(receiver, this);
     }
 
-    /**
-     * Returns whether the payload of a frame is checked.
-     *
-     * @param header header of a frame with a payload
-     */
-    protected boolean covers(FrameHeader header) {
-        return true;
+    boolean covers(FrameHeader header) {
+        return header.payloadBytes() > 0 && covered.test(header);
     }
 
-    /**
-     * Returns whether the sender may read the payloads in flight after the connection is lost. The sender must not read
-     * them if the user or libnccl can free the payloads' memory at the same time.
-     */
-    protected boolean keepsPayloads() {
-        return true;
+    boolean keepsPayloads() {
+        return keepsPayloads;
     }
 
-    /**
-     * {@return text for messages that identifies a frame: connection, operation, peer, channel, step and slot where
-     * they exist}
-     */
-    protected abstract String describe(FrameHeader header);
+    /** {@return whether a frame has a payload with a sum} */
+    public boolean isSummed(FrameHeader header) {
+        return header.payloadBytes() > 0 && sum(header) != PayloadSum.NONE;
+    }
 
     /** {@return the sum in a frame's header; {@link PayloadSum#NONE} if the sender computes no sums} */
-    public final int sum(FrameHeader header) {
+    private int sum(FrameHeader header) {
         return (int) (header.word(word) >>> Integer.SIZE);
     }
 
-    final void store(FrameHeader header, int sum) {
+    void store(FrameHeader header, int sum) {
         header.word(word, header.word(word) & LOW_HALF | (long) sum << Integer.SIZE);
     }
 
-    final int frames() {
+    int frames() {
         return frames;
     }
 
     /**
-     * Reports that a payload changed in the receiver's slot. Reports nothing if the payload already had this sum on
-     * arrival, because that change was reported then.
+     * Reports a payload if it has changed. Does not report a payload in the receiver's slot that already had this sum
+     * on arrival, because that change was reported then.
      *
-     * @param found sum of the payload now
-     * @param what  description of the change and of its likely causes
+     * @param found  sum of the payload now
+     * @param inSlot whether the payload lies in the receiver's slot since its arrival
+     * @param what   description of the change and of its likely causes
      * @throws MillraceException if a changed payload fails the connection
      */
-    public final void changedLater(FrameHeader header, int found, String what) {
-        long sums = sums(header, found);
-        for (int i = 0; i < arrivedChanged.length; i++) {
+    void verify(FrameHeader header, int found, boolean inSlot, String what) {
+        if (found == sum(header)) {
+            return;
+        }
+        long sums = (long) sum(header) << Integer.SIZE | found & LOW_HALF;
+        for (int i = 0; inSlot && i < arrivedChanged.length; i++) {
             if (arrivedChanged[i] == sums) {
                 arrivedChanged[i] = 0;
                 return;
             }
         }
-        changed(header, found, what);
-    }
-
-    /** Reports a payload that arrived changed. See {@link #changedLater}. */
-    final void changedOnArrival(FrameHeader header, int found, String what) {
-        arrivedChanged[nextArrival] = sums(header, found);
-        nextArrival = (nextArrival + 1) % arrivedChanged.length;
-        changed(header, found, what);
-    }
-
-    private long sums(FrameHeader header, int found) {
-        return (long) sum(header) << Integer.SIZE | found & LOW_HALF;
-    }
-
-    final void changed(FrameHeader header, int found, String what) {
-        report("%s: %s (%s: %d bytes had the checksum %08x and have %08x)".formatted(describe(header), what,
+        if (!inSlot) {
+            arrivedChanged[nextArrival] = sums;
+            nextArrival = (nextArrival + 1) % arrivedChanged.length;
+        }
+        report("%s: %s (%s: %d bytes had the checksum %08x and have %08x)".formatted(description.apply(header), what,
                 Settings.CHECK.name(), header.payloadBytes(), sum(header), found));
     }
 
     /** Reports, once, that frames with a payload have no checksum. */
-    final void missing(FrameHeader header) {
+    void missing(FrameHeader header) {
         if (!missingReported) {
             missingReported = true;
-            report(describe(header)
-                    + ": the frame has no checksum, because the sender's process does not check payloads:" + " set "
+            report(description.apply(header)
+                    + ": the frame has no checksum, because the sender's process does not check payloads: set "
                     + Settings.CHECK.name() + " to the same value on all ranks");
         }
     }

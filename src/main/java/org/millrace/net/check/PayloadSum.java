@@ -12,10 +12,10 @@ import org.millrace.net.MemoryRegion;
  * A header with the value 0 has no sum. This class keeps a buffer over the region of the newest payload, so that
  * payloads of one region cause no allocation. Used by one thread.
  */
-public final class PayloadSum {
+final class PayloadSum {
 
     /** Value in a header that contains no sum. */
-    public static final int NONE = 0;
+    static final int NONE = 0;
     /** Maximum length in bytes of a buffer over a region. A {@link ByteBuffer} has at most 2 GiB - 1. */
     private static final long VIEW_BYTES = 1L << 30;
 
@@ -24,11 +24,8 @@ public final class PayloadSum {
     private @Nullable ByteBuffer view;
     private long viewOffset;
 
-    /** Creates an object that has no buffer yet. */
-    public PayloadSum() {}
-
     /** {@return the sum of a payload of 1 byte or more, never {@link #NONE}} */
-    public int of(MemoryRegion of, long offset, long bytes) {
+    int of(MemoryRegion of, long offset, long bytes) {
         crc.reset();
         add(of, offset, bytes);
         return value();

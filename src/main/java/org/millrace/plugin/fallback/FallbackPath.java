@@ -4,10 +4,12 @@ import java.util.List;
 import java.util.function.IntFunction;
 import org.jspecify.annotations.Nullable;
 import org.millrace.config.Settings.PayloadCheck;
+import org.millrace.net.FrameEnd;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Network;
 import org.millrace.net.Pending;
+import org.millrace.net.check.FrameCheck;
 import org.millrace.plugin.path.DataPath;
 import org.millrace.plugin.path.UnpackDevice;
 
@@ -59,21 +61,28 @@ public final class FallbackPath implements DataPath {
         return ID;
     }
 
+    /** Returns the check of one stream. After a failure NCCL may free the memory of messages in flight. */
+    private FrameCheck check(FrameEnd end) {
+        return new FrameCheck(check, FallbackConnection.TAG, RequestRing.CAPACITY, false, _ -> true,
+                header -> end + ", message with tag " + (int) header.word(FallbackConnection.TAG));
+    }
+
     @Override
     public DataPath.Connection sending(FrameSender sender, Network network, DataPath.Owner owner,
             DataPath.ConnectionNumber number, @Nullable IntFunction<Pending<FrameSender>> more) {
-        FrameSender checked = new MessageCheck(check, sender).of(sender);
+        FrameSender checked = check(sender).of(sender);
         return more == null ? new FallbackConnection.Sender(checked, network)
                 : new TaggedSender(checked, network, STREAMS,
-                        stream -> more.apply(stream).map(each -> new MessageCheck(check, each).of(each)));
+                        stream -> more.apply(stream).map(each -> check(each).of(each)));
     }
 
     @Override
     public DataPath.Connection receiving(FrameReceiver receiver, Network network, DataPath.Owner owner,
             DataPath.ConnectionNumber number, List<Pending<FrameReceiver>> more) {
-        FrameReceiver checked = new MessageCheck(check, receiver).of(receiver);
-        return maxRecvs > 1 ? new TaggedReceiver(checked, network, maxRecvs,
-                more.stream().map(each -> each.map(stream -> new MessageCheck(check, stream).of(stream))).toList())
+        FrameReceiver checked = check(receiver).of(receiver);
+        return maxRecvs > 1
+                ? new TaggedReceiver(checked, network, maxRecvs,
+                        more.stream().map(each -> each.map(stream -> check(stream).of(stream))).toList())
                 : new FallbackConnection.Receiver(checked, network,
                         unpack == null ? null : unpack.connection(network, true));
     }

@@ -12,11 +12,11 @@ import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.NetDeviceHandle;
 import org.millrace.abi.Protocol;
 import org.millrace.config.Settings;
-import org.millrace.config.Settings.PayloadCheck;
 import org.millrace.foreign.PageMemory;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.PeerClosedException;
+import org.millrace.net.check.FrameCheck;
 import org.millrace.plugin.host.DeclinedException;
 import org.millrace.plugin.host.NativeMemory;
 import org.millrace.plugin.host.NcclLog;
@@ -28,11 +28,14 @@ import org.millrace.proxy.AbstractProxy;
 import org.millrace.proxy.AbstractProxy.DeviceAbortedException;
 import org.millrace.proxy.ProxyAgent;
 import org.millrace.proxy.SlotBuffers;
+import org.millrace.proxy.StepCheck;
+import org.millrace.proxy.spi.ConnectionName;
 import org.millrace.proxy.spi.ProxyConnection;
 import org.millrace.trace.ConnectionIdentity;
 import org.millrace.trace.ConnectionIdentity.Direction;
 import org.millrace.trace.ConnectionTrace;
 import org.millrace.trace.ProcessTrace;
+import org.millrace.trace.TracedCommunicator;
 
 /**
  * A connection that is taken over: Java threads move its data. The connection's proxy starts when NCCL has registered
@@ -106,13 +109,22 @@ abstract class TakeoverConnection implements DataPath.Connection {
      */
     abstract AbstractProxy start(SlotBuffers buffers, MemoryRegion lines, @Nullable Staging device);
 
-    final PayloadCheck check() {
-        return service.check();
-    }
-
-    /** Returns the connection's name in messages of the check. */
-    final Object checkName() {
-        return new CheckedConnection(end.of, owner.communicator(), locator, receives());
+    /**
+     * Returns the check of the connection's payloads. Its messages state ranks, channel and operation, as far as NCCL
+     * shows them to a plugin.
+     */
+    final FrameCheck check() {
+        return StepCheck.of(service.check(), new Object() {
+            @Override
+            public String toString() {
+                ConnectionLocator.Ends ends = locator.ends(receives());
+                return (ends == null ? ""
+                        : ConnectionName.ofRing(ends.rank(), ends.peer(), ends.channel(), !receives()) + ", ")
+                        + "operation "
+                        + TracedCommunicator.present(owner.communicator(), ends == null ? -1 : ends.rank()) + ", "
+                        + end.of;
+            }
+        }, false);
     }
 
     /** Returns the time without progress after which a stop drops data in flight. */

@@ -12,7 +12,6 @@ import org.millrace.plugin.path.UnpackDevice;
 import org.millrace.proxy.AbstractProxy;
 import org.millrace.proxy.ReceiveProxy;
 import org.millrace.proxy.SlotBuffers;
-import org.millrace.proxy.StepCheck;
 import org.millrace.proxy.UnpackReceiveSource;
 import org.millrace.proxy.spi.ConnectionName;
 import org.millrace.proxy.spi.ProxyConnection;
@@ -63,7 +62,7 @@ final class TakeoverReceiver extends TakeoverConnection {
     @Override
     AbstractProxy start(SlotBuffers buffers, MemoryRegion lines, @Nullable Staging device) {
         ConnectionName name = ConnectionName.of(receiver.toString());
-        FrameReceiver checked = new StepCheck(check(), checkName(), false).of(receiver);
+        FrameReceiver checked = check().of(receiver);
         if (unpack == null) {
             return ReceiveProxy.byMemory(name, buffers, lines, 0,
                     device == null ? checked : new StagedReceiver(checked, device), this::stopped);

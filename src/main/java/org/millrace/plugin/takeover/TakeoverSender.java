@@ -11,7 +11,6 @@ import org.millrace.plugin.path.DataPath;
 import org.millrace.proxy.AbstractProxy;
 import org.millrace.proxy.SendProxy;
 import org.millrace.proxy.SlotBuffers;
-import org.millrace.proxy.StepCheck;
 import org.millrace.proxy.spi.ConnectionName;
 import org.millrace.proxy.spi.ProxyConnection;
 
@@ -66,7 +65,7 @@ final class TakeoverSender extends TakeoverConnection {
     @Override
     AbstractProxy start(SlotBuffers buffers, MemoryRegion lines, @Nullable Staging device) {
         ConnectionName name = ConnectionName.of(sender.toString());
-        FrameSender checked = new StepCheck(check(), checkName(), false).of(sender);
+        FrameSender checked = check().of(sender);
         return SendProxy.byMemory(name, buffers, 0, device == null ? checked : new StagedSender(checked, device),
                 this::stopped);
     }
