@@ -60,7 +60,6 @@ public final class HelpedAgent implements Agent, IdleStrategy {
 
     private final Agent agent;
     private final IdleStrategy alone;
-    /** Idle strategy of the helper. */
     private final IdleStrategy helping;
     private final LimitedSleeper helpersSleep;
     private final long longestNapNanos;

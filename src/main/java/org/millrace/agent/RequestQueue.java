@@ -69,7 +69,6 @@ public final class RequestQueue {
         /** Whether the request was carried out. Written before the latch opens, which publishes the value. */
         private boolean fulfilled;
 
-        /** Creates a request that is not in a queue yet. */
         protected Request() {}
 
         /**

@@ -116,7 +116,6 @@ final class ControlConnection {
         return knowsSecret() && !mayWrite();
     }
 
-    /** Attaches the owner of the connection to its selection key. */
     void attach(Object owner) {
         key.attach(owner);
     }

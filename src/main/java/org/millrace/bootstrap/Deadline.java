@@ -51,7 +51,6 @@ record Deadline(Duration allowed, long endNanos, String setting) {
         return remainingNanos() > half.toNanos() ? this : new Deadline(half, endNanos, setting).again(least);
     }
 
-    /** Returns the deadline that is later by a duration. */
     Deadline plus(Duration more) {
         return new Deadline(allowed.plus(more), endNanos + more.toNanos(), setting);
     }

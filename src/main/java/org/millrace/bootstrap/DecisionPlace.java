@@ -116,7 +116,6 @@ record DecisionPlace(Path directory, String group) {
         }
     }
 
-    /** Returns whether a decision has the given number. */
     boolean isDecided(int number) {
         return Files.exists(file(number), LinkOption.NOFOLLOW_LINKS);
     }

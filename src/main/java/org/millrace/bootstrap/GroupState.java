@@ -455,7 +455,6 @@ final class GroupState {
             this.nextSequence = new long[size];
         }
 
-        /** Returns the sequence number of the rank's next contribution. */
         long next(int rank) {
             return nextSequence[rank];
         }

@@ -48,7 +48,6 @@ public record JoinOptions(Duration deadline, @Nullable String secret, boolean se
                 CommunicatorListener.STANDARD_ERROR, null);
     }
 
-    /** Returns the options from the settings of deadline, secret and TLS. */
     public static JoinOptions of(Configuration configuration, CommunicatorListener listener) {
         String secret = configuration.get(Settings.SECRET);
         return new JoinOptions(configuration.get(Settings.CONNECT_DEADLINE), secret.isEmpty() ? null : secret,

@@ -358,7 +358,6 @@ public final class Recovery implements AutoCloseable {
         return decision;
     }
 
-    /** Returns the control plane of the current coordinator. */
     private ControlPlane star(Deadline deadline) {
         ControlPlane at = star;
         if (at == null) {
@@ -532,7 +531,6 @@ public final class Recovery implements AutoCloseable {
         return 2 * ranks.cardinality() > group.size();
     }
 
-    /** Joins the group of a decision. */
     private ControlPlane join(Decision decision, List<Integer> ranks, Deadline deadline) {
         int rank = ranks.indexOf(self);
         if (ranks.size() > 1 && decision.meeting().length == 0) {

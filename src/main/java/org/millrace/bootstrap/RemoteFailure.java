@@ -33,7 +33,6 @@ public record RemoteFailure(int rank, Kind kind, int peer, String operation, Str
         /** A program aborted the communicator: {@link AbortedException}. */
         ABORTED;
 
-        /** Returns the kind of a failure. */
         static Kind of(Throwable thrown) {
             return switch (thrown) {
                 case PeerLostException lost -> LOST;

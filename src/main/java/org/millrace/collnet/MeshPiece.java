@@ -255,7 +255,6 @@ final class MeshPiece {
         return scratchBase + header.word(MeshFrame.SCRATCH_OFFSET);
     }
 
-    /** Returns whether all frames of the given kind for this rank have arrived. */
     boolean isComplete(int kind) {
         for (int peer = 0; peer < ranks; peer++) {
             if (lacks(kind, peer)) {
@@ -265,7 +264,6 @@ final class MeshPiece {
         return true;
     }
 
-    /** Returns whether a frame of the given kind is needed from a rank and has not arrived. */
     boolean lacks(int kind, int from) {
         return from != rank && !arrived[kind][from]
                 && (kind == MeshFrame.CONTRIBUTION ? contributionBytes(from, rank) > 0

@@ -84,7 +84,6 @@ public final class DeviceChannel {
         return order.getAtIndex(ValueLayout.JAVA_INT, ahead);
     }
 
-    /** Returns the number of this rank's children in the tree. */
     public int children() {
         int children = 0;
         while (children < KernelChannel.MAX_CHILDREN && view.down(children) != KernelChannel.NO_RANK) {

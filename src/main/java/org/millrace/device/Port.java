@@ -41,7 +41,6 @@ public abstract sealed class Port permits SendPort, ReceivePort {
         return step;
     }
 
-    /** Returns the memory of the slots of protocol Simple. */
     public final MemorySegment buffer() {
         return simple;
     }
@@ -56,7 +55,6 @@ public abstract sealed class Port permits SendPort, ReceivePort {
         return slotBytes;
     }
 
-    /** Returns the memory of the slots of all protocols with lines. */
     public final MemorySegment lines() {
         return buffers;
     }

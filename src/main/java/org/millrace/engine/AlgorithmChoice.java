@@ -141,7 +141,6 @@ record AlgorithmChoice(Map<String, Set<CollectiveFunction.Algorithm>> allowed) {
 
         private FunctionSections() {}
 
-        /** Returns a map with the same value for each function. */
         static <T> Map<String, T> all(T each) {
             Map<String, T> functions = new LinkedHashMap<>();
             FUNCTIONS.forEach(function -> functions.put(function, each));

@@ -37,7 +37,6 @@ final class CommunicatorFailure extends GroupFailure implements ProxyConnection.
         trace.accept(Objects.requireNonNull(get(), "called when it has failed"));
     }
 
-    /** Reports a failure that an end of a connection detected. */
     void failOf(Throwable thrown) {
         fail(thrown instanceof DisagreementException disagreement
                 ? new MismatchException(thrown.getMessage(), disagreement.connection().selfRank(),

@@ -43,7 +43,6 @@ final class CommunicatorParts {
     final Recovery recovery;
     /** Number of the communicator: the same on all ranks of the group, and different for each communicator. */
     private final long number;
-    /** Trace of the communicator's operations. */
     final EngineTrace trace;
     final EngineOptions options;
     final EngineThreads threads;

@@ -171,7 +171,6 @@ final class Connector<P> {
                 : deadlines.connect.toMillis() + " ms (MILLRACE_CONNECT_DEADLINE)";
     }
 
-    /** Returns the rank of the peer. */
     int peer() {
         return deadlines.peer;
     }

@@ -32,7 +32,6 @@ final class EngineTrace implements AutoCloseable {
     private final @Nullable CommunicatorTrace trace;
     private @Nullable OperationTrace operations;
 
-    /** Creates the trace of one communicator. */
     EngineTrace(long number, ControlPlane control) {
         ProcessTrace process = ProcessTrace.current();
         trace = process == null ? null : process.communicator(number, control.rank(), control.size(), "");

@@ -272,9 +272,7 @@ final class LaunchQueue implements OperationGroup.Part {
         }
 
         private final int rank;
-        /** Sends, by peer. */
         private final List<Queue<SendOrReceive>> sends;
-        /** Receives, by peer. */
         private final List<Queue<SendOrReceive>> receives;
         private int waiting;
 

@@ -14,7 +14,6 @@ record MappedMemory(SharedMemory memory) implements CommonMemory {
             new CommonMemory.Source(bytes -> new MappedMemory(SharedMemory.createSealed(bytes)),
                     (handle, bytes) -> open(Path.of(""), handle, bytes), true);
 
-    /** Returns a source of memory in files of a directory. */
     static CommonMemory.Source in(Path directory) {
         return new CommonMemory.Source(bytes -> new MappedMemory(SharedMemory.create(directory, bytes)),
                 (handle, bytes) -> open(directory, handle, bytes), false);

@@ -108,10 +108,8 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
         return true;
     }
 
-    /** Starts to create the network's sender or receiver. */
     abstract Pending<F> begin(byte[] peer);
 
-    /** Creates the proxy between the device's memory and the network's sender or receiver. */
     abstract AbstractProxy proxy(F end);
 
     /** Closes the network's sender or receiver. The proxy may already have closed it. */
@@ -310,7 +308,6 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
             UnpackHandle.of(handle).set(meta.address(), bounce.segment().address(), UnpackHandle.BEFORE_FIRST);
         }
 
-        /** Returns the part of this memory that the device uses. */
         UnpackHandle.UnpackMemory device() {
             return new UnpackHandle.UnpackMemory(meta, handle, bounce.segment(), threshold);
         }

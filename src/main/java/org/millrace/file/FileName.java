@@ -18,7 +18,6 @@ public record FileName(long id, ProcessIdentity owner, String kind) {
 
     /** Kind of the Unix-domain socket of a listener. */
     public static final String SOCKET = "sock";
-    /** Kind of the ring of a connection. */
     public static final String RING = "ring";
     /** Kind of memory without a ring that two processes share. */
     public static final String MEMORY = "mem";

@@ -39,7 +39,6 @@ public final class PrivateFile {
 
     private PrivateFile() {}
 
-    /** Returns whether a file belongs to this user. */
     public static boolean isOurs(Path file) throws IOException {
         Integer owner = User.ownerOf(file);
         return owner != null && owner == User.ID && owner != User.UNKNOWN;

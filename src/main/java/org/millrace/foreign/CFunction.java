@@ -58,7 +58,6 @@ public final class CFunction {
         this.address = address;
     }
 
-    /** Returns the C function at an address. */
     public static CFunction at(MemorySegment address) {
         return new CFunction(MemorySegment.ofAddress(address.address()));
     }
@@ -83,7 +82,6 @@ public final class CFunction {
         return Linker.nativeLinker().downcallHandle(FunctionDescriptor.of(ValueLayout.JAVA_LONG, arguments), options);
     }
 
-    /** Returns the function's address. */
     public long address() {
         return address.address();
     }

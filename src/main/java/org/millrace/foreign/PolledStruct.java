@@ -12,7 +12,6 @@ public abstract class PolledStruct {
      * used.
      */
     private final MemorySegment segment;
-    /** Address of the struct. */
     protected final long base;
 
     /** @throws IllegalArgumentException if the segment has another size or alignment, or lies in Java's heap */

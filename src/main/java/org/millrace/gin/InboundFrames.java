@@ -64,7 +64,6 @@ final class InboundFrames {
         return work;
     }
 
-    /** Returns the total number of settled frames. */
     long settled() {
         return settled;
     }

@@ -196,7 +196,6 @@ final class OutboundFrames {
         final WindowTransfer transfer = new WindowTransfer();
         /** Whether the bytes are copied into a staging ring. The frame then has no payload. */
         private boolean staged;
-        /** Whether the header contains a signal. */
         private boolean signals;
         /**
          * Number of frames that were offered to the network up to this entry, including the entry's own frame, if any.

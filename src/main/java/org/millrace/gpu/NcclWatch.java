@@ -84,7 +84,6 @@ final class NcclWatch implements Runnable {
         };
     }
 
-    /** Returns an error of NCCL as an exception of the matching class. */
     private MillraceException typed(NcclException told) {
         int rank = nccl.rank();
         if (told.result() == NcclResult.REMOTE_ERROR) {

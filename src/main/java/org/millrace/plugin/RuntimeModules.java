@@ -18,7 +18,6 @@ import org.jspecify.annotations.Nullable;
  */
 public final class RuntimeModules {
 
-    /** Modules that the plugin needs. */
     private static final List<String> PLUGIN = List.of("java.base", "jdk.net");
     /**
      * Modules of {@link #PLUGIN}, and the further modules that the command line and Log4j's own back end need. Log4j

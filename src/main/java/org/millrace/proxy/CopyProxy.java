@@ -158,7 +158,6 @@ public final class CopyProxy extends AbstractProxy {
         /** Advances the copies in flight without blocking. Returns the amount of work done. */
         int progress();
 
-        /** {@return the number of copies that were completed since this object was created} */
         long completed();
 
         /**

@@ -151,7 +151,6 @@ public final class SendProxy extends AbstractProxy {
         return posted;
     }
 
-    /** Returns the slots of completed frames to the device. */
     private int release() {
         int released = 0;
         while (!window.isEmpty() && sender.framesCompleted() - window.removed() > 0) {

@@ -26,7 +26,6 @@ abstract sealed class SharedEnd permits SharedSender, SharedReceiver {
         this.open = members;
     }
 
-    /** Returns the network's sender or receiver. */
     abstract AutoCloseable shared();
 
     /** Closes the network's sender or receiver. */

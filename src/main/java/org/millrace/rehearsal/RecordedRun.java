@@ -60,12 +60,10 @@ public record RecordedRun(List<Process> processes, List<Step> steps, List<Call> 
     public record Connection(Process process, long hash, int rank, int peer, int channel, String direction, int kind,
             String key, String network, String peerText) {
 
-        /** {@return whether this end sends} */
         public boolean sends() {
             return !direction.equals("RECEIVE");
         }
 
-        /** {@return text for users, with the ranks, the channel and the network} */
         @Override
         public String toString() {
             return "rank " + (rank < 0 ? "?" : rank) + (sends() ? " -> " : " <- ")

@@ -329,7 +329,6 @@ public final class CommunicatorTrace implements AutoCloseable {
             return numbers.length > 0 && numbers[at(operation)] == operation + 1;
         }
 
-        /** Writes a remembered operation to an address. */
         void store(long operation, long address) {
             for (int word = 0; word < WORDS; word++) {
                 TraceMemory.set(address + (long) word * Long.BYTES, entries[at(operation) * WORDS + word]);

@@ -38,7 +38,6 @@ public final class ConnectionTrace implements AutoCloseable {
      * immediately.
      */
     private @Nullable AgentTrace agent;
-    /** Whether a change is not stored yet. */
     private boolean changed;
     private long frames;
     private long framesDone;

@@ -46,7 +46,6 @@ public final class JoinTrace implements AutoCloseable {
         return process == null ? NONE : process.join(communicator, rank, 0, since, "", description);
     }
 
-    /** Stores the ranks that have not joined. */
     public synchronized void missing(BitSet ranks) {
         if (process != null) {
             long[] bits = Arrays.copyOf(ranks.toLongArray(), words);

@@ -113,7 +113,6 @@ public record Link(@Nullable TracedRank from, @Nullable TracedConnection sender,
         return end;
     }
 
-    /** Returns the channel; -1 if unknown. */
     int channel() {
         return any().identity().channel();
     }

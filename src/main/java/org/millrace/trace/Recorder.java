@@ -3,7 +3,6 @@ package org.millrace.trace;
 /** Records every step and every operation of a process, whereas the trace keeps only the last steps and operations. */
 public interface Recorder {
 
-    /** Returns the recorder of a new connection. */
     Steps connection(ConnectionIdentity identity);
 
     /** Returns the recorder of a new communicator. Unknown values are -1, or empty. */

@@ -120,7 +120,6 @@ public final class TraceLayout {
     public static final int AGENT_THREAD_OFFSET = 48;
     public static final int AGENT_STATE_OFFSET = 52;
     public static final int AGENT_PASSES_OFFSET = 56;
-    /** Number of passes with work. */
     public static final int AGENT_BUSY_OFFSET = 64;
     /** Time when the passes were counted. */
     public static final int AGENT_CLOCK_OFFSET = 72;

@@ -45,7 +45,6 @@ public final class TraceReader {
         return readAll(list(directory), unreadable);
     }
 
-    /** Returns the files of a directory that are named as traces are. */
     static List<Path> list(Path directory) throws IOException {
         List<Path> traces = new ArrayList<>();
         try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, TraceSweep.GLOB)) {

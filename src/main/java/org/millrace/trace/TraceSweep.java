@@ -29,7 +29,6 @@ import org.millrace.file.StaleFiles;
  */
 final class TraceSweep {
 
-    /** Pattern of the file names of traces. */
     public static final String GLOB = "millrace-*." + FileName.TRACE;
 
     private static final Duration KEPT = Duration.ofHours(1);

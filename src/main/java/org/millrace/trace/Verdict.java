@@ -87,7 +87,6 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
         return culprit != null ? culprit.rank() : join != null ? join.rank() : -1;
     }
 
-    /** Returns the number of {@link #peer}; -1 if unknown. */
     public int peerRank() {
         return peer == null ? -1 : peer.rank();
     }

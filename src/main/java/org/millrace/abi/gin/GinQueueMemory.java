@@ -133,7 +133,6 @@ public final class GinQueueMemory extends PolledStruct {
         return common;
     }
 
-    /** Returns the bits that are set in all words of a line. */
     private static long commonBits(long address) {
         long common = -1;
         for (int word = 0; word < LINE_WORDS; word++) {

@@ -31,7 +31,6 @@ public final class Columns {
         rows.add(cells);
     }
 
-    /** Prints all columns. */
     public void print(PrintWriter out) {
         lines(Integer.MAX_VALUE).forEach(out::println);
     }

@@ -65,7 +65,6 @@ public final class Json {
         return GSON.toJson(value) + '\n';
     }
 
-    /** Writes a text to the file that an option names. */
     public static void save(String option, Path file, String text) {
         try {
             Files.writeString(file, text);

@@ -31,7 +31,6 @@ public final class ResultTable {
         this.out = out;
     }
 
-    /** Sets the columns and prints their titles. */
     public synchronized void begin(Column... each) {
         columns = List.of(each);
         print(columns.stream().map(Column::head).toList());

@@ -19,7 +19,6 @@ public final class RunJson {
 
     private RunJson() {}
 
-    /** Returns the version of Millrace, the time, and facts about the machine. */
     public static Map<String, Object> environment() {
         return Json.object("millrace", Version.millrace(), "time",
                 Instant.now().truncatedTo(ChronoUnit.SECONDS).toString(), "host", Host.name(), "kernel", Host.kernel(),

@@ -213,7 +213,6 @@ final class MachineChecks {
                         + "plugin's library: millrace plugin install elsewhere");
     }
 
-    /** Checks whether this process can detect the end of another process. */
     static CheckResult processes(Path proc, ProcessIdentity self) {
         if (self.namespace() == 0) {
             return CheckResult.unusable("there is no " + proc + ", or it is that of another PID namespace",

@@ -117,7 +117,6 @@ final class Processes {
         return chosen;
     }
 
-    /** Returns the state of a process in one word. */
     static String state(TracedProcess process) {
         return !process.alive() ? process.failed() ? "failed" : "dead"
                 : process.failed() ? "failing"

@@ -108,7 +108,6 @@ enum FloatFormat {
         };
     }
 
-    /** Returns the number that the low bits of {@code bits} encode. */
     abstract double decode(long bits);
 
     /** Returns the bits of a number that is normal and exact in this format. */

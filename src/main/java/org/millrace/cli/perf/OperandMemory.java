@@ -79,7 +79,6 @@ final class OperandMemory {
         return wrong[0];
     }
 
-    /** Returns the number of elements of a piece that differ from elements of one rank's operand. */
     private long countDifferent(MemorySegment piece, Reference reference, int source, long first) {
         int bytes = reference.elementBytes();
         MemorySegment expected = copy.asSlice(0, piece.byteSize());

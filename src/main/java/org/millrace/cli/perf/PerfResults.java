@@ -68,7 +68,6 @@ public final class PerfResults {
         return profiles.get(row.line().index()).values();
     }
 
-    /** Returns whether a fault has happened at any rank. */
     boolean happened(Fault fault) {
         return faults.contains(fault.text());
     }

@@ -25,7 +25,6 @@ abstract class Reference {
         return elementBytes;
     }
 
-    /** Returns the bits of an element in a rank's send operand. */
     abstract long element(int rank, long index);
 
     /**
@@ -34,7 +33,6 @@ abstract class Reference {
      */
     abstract boolean isRight(long bits, long index);
 
-    /** Fills memory with elements of a rank's send operand. */
     void fill(MemorySegment memory, int rank, long first, long count) {
         for (long i = 0; i < count; i++) {
             set(memory, elementBytes, i, element(rank, first + i));

@@ -78,7 +78,6 @@ final class Replay {
         }
     }
 
-    /** Runs all launches with the pauses between them. */
     public void run(List<ReplayPlan.Launch> launches) {
         long called = System.nanoTime();
         for (ReplayPlan.Launch launch : launches) {

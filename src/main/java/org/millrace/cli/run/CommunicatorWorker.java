@@ -21,7 +21,6 @@ public abstract class CommunicatorWorker implements RankWorker {
     private volatile boolean aborted;
     private volatile @Nullable Communicator joined;
 
-    /** Creates the work of a rank of {@code size} ranks that meet at {@code rendezvous}. */
     protected CommunicatorWorker(String rendezvous, int rank, int size, Map<String, String> settings) {
         this.rendezvous = rendezvous;
         this.rank = rank;

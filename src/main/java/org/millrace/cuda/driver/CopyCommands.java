@@ -159,7 +159,6 @@ final class CopyCommands {
         mailbox.donePlain(first);
     }
 
-    /** Returns whether the kernel can make a copy of this length, alignment and order. */
     boolean fits(long to, long from, long bytes, int order) {
         return given.length > 1 && order != CopyOrder.IN_TURN && bytes <= MAX_BYTES || fitsWarp(to, from, bytes);
     }

@@ -391,7 +391,6 @@ final class CopyEngine implements CopyQueue.Engine {
         private final CudaDriver driver;
         private final MemorySegment memory = Arena.ofAuto().allocate(BYTES, Long.BYTES);
 
-        /** Allocates the description of a copy. */
         RowCopies(CudaDriver driver) {
             this.driver = driver;
             memory.set(ValueLayout.JAVA_INT, SOURCE_TYPE, UNIFIED);

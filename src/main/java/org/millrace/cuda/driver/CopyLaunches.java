@@ -64,7 +64,6 @@ final class CopyLaunches {
         pending = new boolean[count];
     }
 
-    /** Returns the total number of launches in all streams. */
     int count() {
         return Arrays.stream(launches).sum();
     }

@@ -31,7 +31,6 @@ public final class ForeignMemory implements AutoCloseable {
     private static final int READ_AND_WRITE = 3; // CU_MEM_ACCESS_FLAGS_PROT_READWRITE
     private static final long PIDFD_OPEN = 434;
     private static final long PIDFD_GETFD = 438;
-    /** Layout of {@code CUmemAccessDesc}. */
     private static final StructLayout ACCESS =
             MemoryLayout.structLayout(ValueLayout.JAVA_INT, ValueLayout.JAVA_INT, ValueLayout.JAVA_INT);
     private static final CFunction SYSCALL = CFunction.named("syscall");

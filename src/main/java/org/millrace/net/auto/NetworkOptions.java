@@ -39,7 +39,6 @@ public record NetworkOptions(String name, SocketOptions socket, ShmOptions shm, 
                 configuration.get(Settings.UCX_LIBRARY), plugin);
     }
 
-    /** Returns the options for TCP from the settings. */
     public static SocketOptions socket(Configuration configuration) {
         SocketOptions options = addresses(configuration);
         return options

@@ -22,7 +22,6 @@ public final class FrameQueue {
         offsets = new long[headers.length];
     }
 
-    /** {@return the length of an array with an element for each slot} */
     public int slots() {
         return headers.length;
     }

@@ -66,7 +66,6 @@ public record HelloFormat(String magic, int version, int bytes) {
         return true;
     }
 
-    /** Returns the version in a hello or a reply. */
     public static int versionIn(ByteBuffer bytes) {
         return bytes.getInt(VERSION_OFFSET);
     }

@@ -133,7 +133,6 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
         return (InetSocketAddress) server.socket().getLocalSocketAddress();
     }
 
-    /** Creates the expected connection of this network for clients with a key. */
     protected abstract ExpectedConnection<C> newExpected(ConnectionKey key);
 
     /**

@@ -11,7 +11,6 @@ import org.jspecify.annotations.Nullable;
  */
 public final class LostPeerName {
 
-    /** Number of words for a name. */
     public static final int COUNT = 6;
 
     private LostPeerName() {}

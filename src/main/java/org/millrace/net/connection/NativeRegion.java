@@ -97,7 +97,6 @@ public class NativeRegion implements MemoryRegion {
         return ours;
     }
 
-    /** {@return whether this region was closed} */
     public final boolean isClosed() {
         return closed.get();
     }

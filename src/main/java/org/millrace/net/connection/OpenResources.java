@@ -36,7 +36,6 @@ public final class OpenResources {
         }
     }
 
-    /** Removes a closed resource. */
     public void forget(Object what) {
         open.remove(what);
     }

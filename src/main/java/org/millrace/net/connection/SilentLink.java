@@ -19,7 +19,6 @@ import org.jspecify.annotations.Nullable;
  */
 public record SilentLink(InetAddress local, InetAddress remote, String host) {
 
-    /** Number of words for a link. */
     public static final int WORDS = 6;
 
     /** Returns the words of a link; zeros if the link is null. */

@@ -72,7 +72,6 @@ final class TcpInfo {
         length = arena.allocate(ValueLayout.JAVA_INT);
     }
 
-    /** Returns whether this system is Linux. */
     static boolean isKnown() {
         return Files.isDirectory(DESCRIPTORS) && System.getProperty("os.name").equals("Linux");
     }

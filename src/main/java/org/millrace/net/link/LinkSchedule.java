@@ -132,7 +132,6 @@ final class LinkSchedule {
         return longest;
     }
 
-    /** {@return the text of the link in the setting} */
     @Override
     public String toString() {
         return text;

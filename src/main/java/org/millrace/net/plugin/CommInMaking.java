@@ -50,7 +50,6 @@ final class CommInMaking implements AutoCloseable {
         }
     }
 
-    /** Prepares a communicator that connects to a handle of the peer. */
     static CommInMaking connect(Session session, CallWatch watch, int device, byte[] peer) {
         CommInMaking comm = new CommInMaking(session, watch, NetFunction.CONNECT, device);
         comm.handle.copyFrom(MemorySegment.ofArray(peer));

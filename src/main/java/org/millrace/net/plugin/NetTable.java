@@ -63,7 +63,6 @@ final class NetTable {
         return version;
     }
 
-    /** Returns whether the table contains an optional function. */
     public boolean has(NetFunction function) {
         return of(function).address() != 0;
     }

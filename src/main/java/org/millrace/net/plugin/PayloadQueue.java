@@ -67,7 +67,6 @@ final class PayloadQueue {
         return (int) nextPiece & TAG_MASK;
     }
 
-    /** Removes the next piece. */
     void advance() {
         long bytes = bytes();
         int oldest = window.oldest();

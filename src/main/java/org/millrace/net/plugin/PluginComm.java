@@ -32,7 +32,6 @@ abstract class PluginComm {
     private final NetFunction closing;
     private final MemorySegment results;
     private final long[] requests = new long[MAX_REQUESTS];
-    /** The requests in flight. */
     final InFlight window = new InFlight(MAX_REQUESTS);
     /** Whether the plugin has failed to test a request. If so, the requests in flight never complete. */
     private boolean failed;

@@ -35,7 +35,6 @@ final class PluginConnect extends OutgoingConnection {
     private @Nullable CommInMaking payloads;
     private boolean handedOver;
 
-    /** Begins to connect. */
     public PluginConnect(DeviceSet devices, SocketOptions options, byte[] address, ConnectionKey key) {
         this(devices, options, address, PluginListener.ADDRESSES.decode(address), key);
     }

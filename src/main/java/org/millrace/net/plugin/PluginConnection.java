@@ -106,7 +106,6 @@ final class PluginConnection extends ConnectionState {
         return broken != null;
     }
 
-    /** Records that a function of the plugin has failed. */
     void broken(NetFunction function, int result) {
         broken(session.failed(function, result));
     }

@@ -68,7 +68,6 @@ public record PluginDevice(int index, String name, String pciPath, int ptrSuppor
         return deviceType != NetDeviceHandle.HOST;
     }
 
-    /** Returns whether the device supports a kind of memory. */
     public boolean supports(int kind) {
         return (ptrSupport & kind) != 0;
     }

@@ -51,7 +51,6 @@ final class PluginLibrary {
             return library.table;
         }
 
-        /** Returns the version of the table. */
         public int version() {
             return library.table.version().number();
         }
@@ -61,7 +60,6 @@ final class PluginLibrary {
             return library.configuration;
         }
 
-        /** Returns the plugin's name from its table. */
         public String plugin() {
             return library.name;
         }
@@ -205,7 +203,6 @@ final class PluginLibrary {
         return warning == null ? "" : "; its message: " + warning;
     }
 
-    /** Returns the plugin's name from its table. */
     public String name() {
         return name;
     }

@@ -94,12 +94,10 @@ public final class PluginNetwork implements Network {
         return "plugin " + devices.session().plugin();
     }
 
-    /** Returns the version of the plugin's table. */
     public int version() {
         return devices.session().version();
     }
 
-    /** Returns the devices that connections use. */
     public List<PluginDevice> devices() {
         return devices.devices();
     }

@@ -15,7 +15,6 @@ import java.util.List;
  */
 public record PluginOptions(List<Integer> devices, int inlineBytes, long pieceBytes, int maxRecvs, Duration callLimit) {
 
-    /** Copies the list of devices. */
     public PluginOptions {
         devices = List.copyOf(devices);
     }

@@ -42,7 +42,6 @@ final class PluginRegion extends NativeRegion {
         return of(network, segment, null, ids);
     }
 
-    /** Creates a region of device memory. */
     static PluginRegion of(OpenResources network, DeviceRegion device, BitSet ids) {
         return of(network, device.segment(), device, ids);
     }

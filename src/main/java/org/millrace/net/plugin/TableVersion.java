@@ -62,7 +62,6 @@ enum TableVersion {
         return number() >= 11;
     }
 
-    /** Returns whether sizes have the type {@code size_t}. */
     boolean hasLongSizes() {
         return number() >= 9;
     }

@@ -103,7 +103,6 @@ final class ProcessReader implements PeerMemory {
         CFunction.find("prctl").ifPresent(prctl -> prctl.call(SET_PTRACER, ANY_PROCESS));
     }
 
-    /** Returns the C name of an error number. */
     static String name(int errno) {
         return NAMES.getOrDefault(errno, "error " + errno);
     }

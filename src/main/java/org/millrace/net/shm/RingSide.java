@@ -160,7 +160,6 @@ abstract sealed class RingSide {
             memory.putLongRelease(RingLayout.PRODUCER_POSITION, position);
         }
 
-        /** Returns whether the consumer has reported that it cannot map device memory. */
         boolean consumerRefusesDevices() {
             return memory.getLongAcquire(RingLayout.CONSUMER_REFUSES_DEVICES) != 0;
         }

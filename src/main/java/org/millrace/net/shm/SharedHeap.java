@@ -29,7 +29,6 @@ public final class SharedHeap implements AutoCloseable {
     private final SharedMemory.Mapping mapping;
     /** Sizes of the free parts by offset. Neighboring free parts are merged. */
     private final TreeMap<Long, Long> free = new TreeMap<>();
-    /** Number of allocated parts. */
     private int parts;
     /** Number of users that have not closed the heap. Parts can be allocated while this number is not 0. */
     private int users = 1;

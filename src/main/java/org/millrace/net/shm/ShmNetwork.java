@@ -155,7 +155,6 @@ public final class ShmNetwork implements Network {
         private static final int HOST_OFFSET = 20;
         private static final int SECRET_OFFSET = 36;
 
-        /** Copies the secret. */
         public ShmAddress {
             if (secret.length != SECRET_BYTES) {
                 throw new IllegalArgumentException("a secret has " + SECRET_BYTES + " bytes, not " + secret.length);
@@ -167,7 +166,6 @@ public final class ShmNetwork implements Network {
             return new ShmAddress(id, SharedMemory.thisHost(), secret);
         }
 
-        /** {@return a copy of the secret} */
         @Override
         public byte[] secret() {
             return secret.clone();

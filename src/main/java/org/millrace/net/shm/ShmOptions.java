@@ -33,7 +33,6 @@ public record ShmOptions(Path directory, int ringBytes, int pieceBytes, int fram
     private static final int MIN_PIECES_PER_RING = 4;
     private static final int MAX_FRAMES_IN_FLIGHT = 1024;
 
-    /** Checks the values. */
     public ShmOptions {
         require(isRingLength(ringBytes), "ringBytes", ringBytes,
                 "a power of two from " + MIN_RING_BYTES + " to " + MAX_RING_BYTES);

@@ -73,7 +73,6 @@ final class HeaderFormat {
         return (int) bytes;
     }
 
-    /** Encodes a header of the given type, with the words of a frame. */
     public static void encode(FrameHeader header, int type, ByteBuffer to, int at) {
         encodeFixed(to, at, type, header.payloadBytes());
         for (int word = 0; word < FrameHeader.WORDS; word++) {
@@ -107,7 +106,6 @@ final class HeaderFormat {
         return LostPeerName.name(words(from, at));
     }
 
-    /** Reads the words of a header. */
     static long[] words(ByteBuffer from, int at) {
         long[] words = new long[FrameHeader.WORDS];
         for (int word = 0; word < words.length; word++) {

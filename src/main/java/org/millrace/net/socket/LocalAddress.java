@@ -114,7 +114,6 @@ public record LocalAddress(String name, InetAddress address, int subnetBits) {
                 : new LocalAddress(address.getHostAddress(), address, address.getAddress().length * Byte.SIZE);
     }
 
-    /** Returns whether a running interface has an address. */
     public static boolean isHere(InetAddress address) {
         return ofRunningInterfaces().stream().anyMatch(each -> each.address.equals(address));
     }

@@ -145,7 +145,6 @@ public final class OutgoingStream {
         return accepted;
     }
 
-    /** Returns the process that accepted the stream. */
     public String process() {
         return "pid " + HandshakeReply.pidIn(received) + " on " + host;
     }

@@ -28,7 +28,6 @@ abstract sealed class PieceWindow permits SendWindow, ReceiveWindow {
      */
     private final long[][] arrived;
     private final int mask;
-    /** Number of complete frames. */
     long completed;
     /** Number of frames that have a destination at the receiver. */
     long accepted;
@@ -70,7 +69,6 @@ abstract sealed class PieceWindow permits SendWindow, ReceiveWindow {
         arrived[slot][piece >> 6] |= 1L << piece;
     }
 
-    /** Marks all pieces of the frame in a slot as arrived. */
     final void markAllArrived(int slot) {
         missing[slot] = 0;
         Arrays.fill(arrived[slot], -1);

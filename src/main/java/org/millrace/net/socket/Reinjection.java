@@ -37,7 +37,6 @@ final class Reinjection {
         reinjected = new long[streams.length];
     }
 
-    /** Records that a stream was replaced by its successor. */
     void replaced(int stream) {
         reinjected[stream] = 0;
     }

@@ -110,7 +110,6 @@ final class SendStream {
         return greeted;
     }
 
-    /** Returns whether the staging buffer has room for any piece. */
     boolean hasStagingRoom() {
         return staged.hasRoom();
     }

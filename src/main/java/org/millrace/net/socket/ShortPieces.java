@@ -28,7 +28,6 @@ final class ShortPieces {
         this.streams = streams;
     }
 
-    /** Returns whether a piece is short. */
     static boolean isShort(int length) {
         return length <= SendStream.SHORT_BYTES;
     }

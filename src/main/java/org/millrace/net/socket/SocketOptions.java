@@ -82,7 +82,6 @@ public record SocketOptions(int streams, int stripeThreshold, int sendBufferByte
                 List.of(), null, Duration.ofSeconds(60));
     }
 
-    /** Returns these options with another number of streams and another stripe threshold. */
     public SocketOptions withStreams(int count, int threshold) {
         return new SocketOptions(count, threshold, sendBufferBytes, receiveBufferBytes, framesInFlight, connectDeadline,
                 handshakeDeadline, interfaces, family, addresses, tls, reconnectDeadline);

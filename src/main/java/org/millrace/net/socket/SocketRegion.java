@@ -66,7 +66,6 @@ final class SocketRegion extends NativeRegion {
         return (int) (offset >>> VIEW_SHIFT);
     }
 
-    /** Returns the offset of a payload in its view. */
     public static int viewOffset(long offset) {
         return (int) (offset & (1L << VIEW_SHIFT) - 1);
     }
@@ -80,7 +79,6 @@ final class SocketRegion extends NativeRegion {
 
         private @Nullable OfRegion[] regions = new OfRegion[4];
 
-        /** Returns the view that contains a payload at the given offset of a region. */
         ByteBuffer view(SocketRegion region, long offset) {
             int id = region.id;
             OfRegion known = id < regions.length ? regions[id] : null;

@@ -120,7 +120,6 @@ record StreamHello(int threshold, long attempt, int stream, int streams, int rai
         return streams == 0;
     }
 
-    /** Returns whether all numbers in the hello are valid. */
     boolean isPlausible() {
         return isQuery() || streams >= 1 && streams <= SocketOptions.MAX_STREAMS && stream >= 0 && stream < streams
                 && threshold >= 1 && rails >= 1 && rails <= streams && rail >= 0 && rail < rails && window >= 1

@@ -194,7 +194,6 @@ public final class StreamRecovery {
         return reconnector.mayWait();
     }
 
-    /** Returns whether this end opens the new streams. */
     boolean connects() {
         return !id.receiver();
     }

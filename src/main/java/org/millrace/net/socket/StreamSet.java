@@ -85,7 +85,6 @@ public final class StreamSet extends ConnectionState {
         return recovery;
     }
 
-    /** Replaces a closed stream by its successor. */
     synchronized void replace(int stream, SocketChannel channel) {
         if (released) {
             closeQuietly(channel);

@@ -88,7 +88,6 @@ final class OutgoingMessages {
         return more;
     }
 
-    /** Cancels the receives of credits that have not completed. */
     void cancel() {
         credits.cancel();
     }

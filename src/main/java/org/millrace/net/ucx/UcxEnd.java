@@ -373,7 +373,6 @@ abstract class UcxEnd extends ConnectionState {
                 "; the peer's process ended, or the network between failed: see the peer's last log lines", cause);
     }
 
-    /** Returns the exception for a message that violates the protocol. */
     final ConnectionException notProtocol(String problem) {
         return fail(new ConnectionException(this + ": received a message that is not a frame: " + problem
                 + "; one end runs another version, or something changes data"));

@@ -113,7 +113,6 @@ final class UcxFormat {
         return word;
     }
 
-    /** Writes a header at an address. */
     static void encode(FrameHeader header, long at) {
         // The magic number, and 4 bytes of 0 behind it.
         MEMORY.set(JAVA_LONG_UNALIGNED, at, MAGIC);

@@ -18,7 +18,6 @@ import org.millrace.net.ucx.UcxNetwork.UcxUnavailableException;
 /** The library libucp of UCX. It is loaded once in a process. */
 final class UcxLibrary {
 
-    /** Name of the library for the loader's search. */
     static final String NAME = "libucp.so.0";
 
     /** Oldest supported release. From this release on, UCX's functions accept a memory handle for a message. */
@@ -142,12 +141,10 @@ final class UcxLibrary {
         return version;
     }
 
-    /** {@return the file that the library was loaded from} */
     public String file() {
         return file;
     }
 
-    /** Returns the text of a C string at an address. */
     @SuppressWarnings("restricted") // the segment is a C string, which the library never frees
     static String text(long address) {
         return address == 0 ? "no reason was given"
@@ -162,7 +159,6 @@ final class UcxLibrary {
         return returned == 0 || Long.compareUnsigned(returned, ucp_h.UCS_ERR_LAST()) >= 0;
     }
 
-    /** Returns UCX's description of a status, for messages. */
     public static String meaning(int status) {
         return text(ucp_h.ucs_status_string(status).address());
     }

@@ -265,7 +265,6 @@ public final class UcxNetwork implements Network {
             return problem;
         }
 
-        /** {@return the remedy} */
         public String remedy() {
             return remedy;
         }

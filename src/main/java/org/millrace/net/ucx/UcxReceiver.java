@@ -57,7 +57,6 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
     private long answerRequest;
 
     private long shown;
-    /** Accepted frames that are not complete. */
     private final InFlight window = new InFlight(FRAMES);
     /**
      * Number of accepted frames that {@link #post} has processed: the receive was begun, or no receive was needed.

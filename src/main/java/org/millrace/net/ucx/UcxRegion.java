@@ -30,13 +30,11 @@ final class UcxRegion extends NativeRegion {
         this.receiveParam = param(arena, memory, ucp_h.UCP_OP_ATTR_FLAG_NO_IMM_CMPL());
     }
 
-    /** Registers memory with a context. */
     public static UcxRegion register(OpenResources network, UcxContext context, MemorySegment segment) {
         return new UcxRegion(network, context, segment,
                 segment.isNative() && segment.byteSize() > 0 ? context.map(segment) : 0);
     }
 
-    /** Returns a region of all memory of the process. */
     public static UcxRegion all(OpenResources network, UcxContext context) {
         return new UcxRegion(network, context, ALL_MEMORY, 0);
     }

@@ -125,12 +125,10 @@ final class UcxWorker {
         }
     }
 
-    /** Unlocks the worker. */
     public void leave() {
         taken.setRelease(false);
     }
 
-    /** Returns the handle of the worker, for calls of UCX. */
     public long handle() {
         return handle;
     }
@@ -173,7 +171,6 @@ final class UcxWorker {
         lingering.add(one);
     }
 
-    /** Throws an exception if the worker was {@link #stop stopped}. */
     public void checkRuns() {
         String why = stopped;
         if (why != null) {

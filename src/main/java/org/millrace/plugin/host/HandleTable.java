@@ -76,7 +76,6 @@ public final class HandleTable {
         return type.cast(entry.object);
     }
 
-    /** Returns whether the table contains an object of a type. */
     public boolean hasAny(Class<?> type) {
         return Arrays.stream(entries).anyMatch(entry -> entry != null && type.isInstance(entry.object));
     }

@@ -73,7 +73,6 @@ public final class NcclLog {
         }
     }
 
-    /** Returns a failure and its causes in one line. */
     public static String describe(Throwable failure) {
         StringBuilder line = new StringBuilder();
         for (Throwable each = failure; each != null; each = each.getCause()) {
