@@ -62,11 +62,7 @@ public final class PollSchedule<T> {
     /** Remaining number of polls of idle connections during which every pass polls all connections. */
     private int wakingPolls;
 
-    /**
-     * Creates a schedule without connections.
-     *
-     * @param busyPolls number of polls without work after which a connection is idle
-     */
+    /** @param busyPolls number of polls without work after which a connection is idle */
     public PollSchedule(T[] none, Poller<T> poller, int busyPolls) {
         this.connections = none;
         this.poller = poller;

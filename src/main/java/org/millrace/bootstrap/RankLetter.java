@@ -16,8 +16,6 @@ public final class RankLetter {
     private final ByteBuffer bytes;
 
     /**
-     * Creates a reader at the beginning of the bytes.
-     *
      * @param rank    rank that wrote the bytes, for messages
      * @param subject description of the bytes' content, for messages
      */

@@ -137,11 +137,7 @@ public final class Main {
         /** First write failure; null if none has occurred. */
         private volatile @Nullable IOException failure;
 
-        /**
-         * Creates a stream.
-         *
-         * @param file destination of all output, for example {@code new FileOutputStream(FileDescriptor.out)}
-         */
+        /** @param file destination of all output, for example {@code new FileOutputStream(FileDescriptor.out)} */
         StandardOutput(OutputStream file) {
             this.file = file;
         }

@@ -16,8 +16,6 @@ public final class CudaException extends MillraceException implements LibraryFai
     private final int code;
 
     /**
-     * Creates the exception for a failed call.
-     *
      * @param call   name of the function
      * @param code   error number
      * @param name   CUDA's name of the error

@@ -24,8 +24,6 @@ public abstract class ChunkSchedule {
     private long elements;
 
     /**
-     * Creates a schedule at its beginning.
-     *
      * @param share      elements that the block's channel processes
      * @param parts      number of chunks in a round
      * @param primitives number of primitives in a round

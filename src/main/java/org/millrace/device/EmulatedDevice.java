@@ -73,8 +73,6 @@ public final class EmulatedDevice implements Device, StagingDevice, Agent {
     }
 
     /**
-     * Creates a device without streams.
-     *
      * @param rank          rank that uses the device, for names and messages
      * @param roomDeadline  maximum time without a completed task in a stream while a thread waits for room in the
      *                      stream

@@ -47,8 +47,6 @@ public final class EmulatedKernel implements StreamTask {
     private long lastMoved;
 
     /**
-     * Creates a kernel that has not begun.
-     *
      * @param name           description of the operation; converted to text only for a message, and kept while the
      *                       kernel is on the device
      * @param blocks         blocks of the kernel; the array is not copied

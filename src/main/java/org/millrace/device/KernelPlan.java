@@ -30,11 +30,7 @@ public final class KernelPlan implements AutoCloseable {
     /** Object that the launcher keeps between two runs of the plan. Guarded by the launcher's lock. */
     private @Nullable Object attachment;
 
-    /**
-     * Creates a plan.
-     *
-     * @param items segment that begins with {@code itemBytes} bytes of work items; these bytes are copied
-     */
+    /** @param items segment that begins with {@code itemBytes} bytes of work items; these bytes are copied */
     KernelPlan(String owner, Object first, int operations, MemorySegment arguments, int batches, MemorySegment items,
             int itemBytes, KernelMemory memory) {
         this.owner = owner;

@@ -31,8 +31,6 @@ public final class PlanBuilder {
     private Object first;
 
     /**
-     * Creates a builder for plans.
-     *
      * @param owner         owner of the plans; the plans' names in messages begin with the owner
      * @param argumentBytes maximum size of a kernel's arguments in bytes, at most {@link KernelArguments#MAX_BYTES}
      * @param storedBytes   maximum size in bytes of work items outside of the arguments: half of the FIFO, or any

@@ -10,11 +10,7 @@ abstract class RingFunction extends CollectiveFunction {
 
     private final ChunkShape inSlots;
 
-    /**
-     * Creates a function.
-     *
-     * @param inSlots shape of the chunks of protocol Simple if they pass through slots
-     */
+    /** @param inSlots shape of the chunks of protocol Simple if they pass through slots */
     RingFunction(ChunkShape inSlots) {
         this.inSlots = inSlots;
     }

@@ -29,8 +29,6 @@ public final class WorkFifo {
     private int consumed;
 
     /**
-     * Creates an empty FIFO.
-     *
      * @param buffer memory of the ring: {@value #UNIT} to {@value #MAX_BYTES} bytes, a power of two, aligned to
      *               {@value #UNIT}
      * @param first  initial value of both counters, a multiple of {@value #UNIT}: 0, except in tests of their wrap

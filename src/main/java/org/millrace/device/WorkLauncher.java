@@ -79,8 +79,6 @@ public final class WorkLauncher implements AutoCloseable {
     }
 
     /**
-     * Creates a launcher without launched plans.
-     *
      * @param failure        callback that returns the reason why the communicator failed; called when the abort flag is
      *                       set
      * @param onFailure      callback that receives the reason why a kernel leaves before it is complete

@@ -23,11 +23,7 @@ final class WorkReader {
     private int function;
     private int items;
 
-    /**
-     * Creates a reader.
-     *
-     * @param counters counters of the FIFO, which show whether the work items are still in the FIFO
-     */
+    /** @param counters counters of the FIFO, which show whether the work items are still in the FIFO */
     WorkReader(WorkFifoCounters counters) {
         this.counters = counters;
     }

@@ -19,8 +19,6 @@ final class RegisteredMemory implements AutoCloseable {
     private final IntFunction<Transport> choices;
 
     /**
-     * Creates the regions of all transports.
-     *
      * @param choices returns the transport that connects this rank with another rank
      * @param maker   returns the region of a transport; null if the transport registers no memory
      */

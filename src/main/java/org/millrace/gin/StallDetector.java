@@ -19,11 +19,7 @@ final class StallDetector {
     private boolean running;
     private long since;
 
-    /**
-     * Creates a detector.
-     *
-     * @param patience time without progress after which a stall is reported
-     */
+    /** @param patience time without progress after which a stall is reported */
     StallDetector(Duration patience) {
         this.patience = patience.toNanos();
     }

@@ -391,8 +391,6 @@ final class GpuCommunicator implements Communicator, CallerCheck.Checked {
         private final Set<GraphPlan> plans = ConcurrentHashMap.newKeySet();
 
         /**
-         * Creates the object without plans.
-         *
          * @param who      name of the rank in messages
          * @param launcher launches a graph in a stream, in the same way as the communicator launches operations
          */

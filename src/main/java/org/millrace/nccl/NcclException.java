@@ -16,8 +16,6 @@ public final class NcclException extends MillraceException implements LibraryFai
     private final int code;
 
     /**
-     * Creates the exception for a failed call.
-     *
      * @param where     description of the caller's rank and device, or empty
      * @param lastError text of {@code ncclGetLastError} about the last failure; null or empty if NCCL has none
      */

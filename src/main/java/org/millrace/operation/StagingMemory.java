@@ -76,11 +76,7 @@ public final class StagingMemory implements AutoCloseable {
     private final List<Block> all = new ArrayList<>();
     private boolean closed;
 
-    /**
-     * Creates an empty pool.
-     *
-     * @param source allocator of the device memory
-     */
+    /** @param source allocator of the device memory */
     public StagingMemory(Source source) {
         this.source = source;
     }

@@ -125,8 +125,6 @@ final class NetPlugin {
         private final long communicator;
 
         /**
-         * Creates a context.
-         *
          * @param communicator NCCL's hash of the communicator; messages contain the hash. NCCL also passes this hash to
          *                     the tuner
          */

@@ -42,11 +42,7 @@ public final class PluginInstaller {
 
     private final Path jar;
 
-    /**
-     * Creates an installer of a jar.
-     *
-     * @throws MillraceException if the file is not a jar that contains Millrace's dependencies
-     */
+    /** @throws MillraceException if the file is not a jar that contains Millrace's dependencies */
     public PluginInstaller(Path jar) {
         if (!Files.isRegularFile(jar)) {
             throw new MillraceException(jar + " is not a jar;"

@@ -22,8 +22,6 @@ final class TunerPlugin {
     }
 
     /**
-     * Creates a tuner for the connections of a plugin.
-     *
      * @param choices function that takes the address of an NCCL library. It returns the tuner's choices for this
      *                library, or null if the library has no connections
      * @param losses  communicators that have lost a peer

@@ -35,8 +35,6 @@ final class ArrivingFrames {
     private long arrived;
 
     /**
-     * Creates an empty list.
-     *
      * @param staging    region with the length and the layout of the LL and LL128 buffers together
      * @param wholeWords whether the network stores whole words, see {@link org.millrace.net.FrameReceiver}
      */

@@ -26,8 +26,6 @@ final class MemoryReceiveSource implements ReceiveStepSource {
     private Protocol protocol;
 
     /**
-     * Creates the source of a connection's steps.
-     *
      * @param staging    region with the length and the layout of the LL and LL128 buffers together
      * @param wholeWords whether the network stores whole words, see {@link FrameReceiver}
      * @param firstStep  step of the first frame

@@ -52,8 +52,6 @@ public final class Forecast {
     private final int perHost;
 
     /**
-     * Creates a forecast from a recording.
-     *
      * @param link    link of each rank to other hosts
      * @param perHost number of ranks of a host
      */

@@ -60,8 +60,6 @@ public final class Recording implements Recorder {
     private volatile @Nullable Thread preparing;
 
     /**
-     * Creates a recording of this process.
-     *
      * @param bytes    size of each file of records, in bytes
      * @param complain receives one message if the recording becomes incomplete
      */

@@ -68,8 +68,6 @@ final class Simulation {
         private Moment free = Moment.BEGIN;
 
         /**
-         * Creates a block.
-         *
          * @param bytes  size of each frame in bytes
          * @param inputs number of frames that a task receives, each from a different rank
          * @param copies number of frames that a task sends, each to a different rank
@@ -108,11 +106,7 @@ final class Simulation {
         private final double[] proxiesFree;
         private double lineFree;
 
-        /**
-         * Creates a rank.
-         *
-         * @param proxies number of threads that serve the rank's connections
-         */
+        /** @param proxies number of threads that serve the rank's connections */
         Rank(int proxies) {
             proxiesFree = new double[proxies];
         }

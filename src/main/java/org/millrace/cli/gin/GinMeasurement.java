@@ -29,8 +29,6 @@ abstract class GinMeasurement {
     private final ResultTable table;
 
     /**
-     * Creates the windows, the contexts and the barrier.
-     *
      * @param sourceParts size of the source, in multiples of the largest put
      * @param targetParts size of the target, in multiples of the largest put
      */

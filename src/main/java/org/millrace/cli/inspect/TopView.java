@@ -33,8 +33,6 @@ final class TopView {
     private final Map<String, TracedConnection> before = new HashMap<>();
 
     /**
-     * Creates a view of two readings.
-     *
      * @param earlier earlier reading of the same processes. If a process is missing in it, the process's rates are
      *                averages since its start
      */
@@ -254,11 +252,7 @@ final class TopView {
 
         private final List<Context> contexts = new ArrayList<>();
 
-        /**
-         * Creates a view of two readings.
-         *
-         * @param seconds returns the time between the two readings of a process, in seconds
-         */
+        /** @param seconds returns the time between the two readings of a process, in seconds */
         GinView(List<TracedProcess> earlier, List<TracedProcess> now, ToDoubleFunction<TracedProcess> seconds) {
             Map<String, TracedGin> before = new HashMap<>();
             for (TracedProcess process : earlier) {

@@ -26,8 +26,6 @@ public final class CheckedCollectives implements AutoCloseable {
     private final RunDeadline deadline;
 
     /**
-     * Creates operations on a communicator.
-     *
      * @param deadline  deadline of all operations together
      * @param registers whether the operands are registered, so that they are used in place where that is possible
      */

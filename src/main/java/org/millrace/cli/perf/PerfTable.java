@@ -25,8 +25,6 @@ final class PerfTable implements RankRun.Listener<PerfEvent> {
     private Optional<Route> route = Optional.empty();
 
     /**
-     * Creates a table.
-     *
      * @param how      description of the options, in one line
      * @param terminal whether {@code out} is a terminal
      */

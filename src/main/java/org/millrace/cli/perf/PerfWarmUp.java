@@ -23,8 +23,6 @@ final class PerfWarmUp {
     private long spentNanos;
 
     /**
-     * Creates a warm-up.
-     *
      * @param forAny converts a condition of this rank to a common condition, which is true if the condition of any rank
      *               is true
      */

@@ -31,8 +31,6 @@ final class Replay {
     private final MemorySegment receive;
 
     /**
-     * Creates the replay of a rank.
-     *
      * @param arena    shared arena, which the caller closes after the stream
      * @param speed    quotient of the recorded pauses and the replayed pauses
      * @param deadline deadline of each operation

@@ -28,8 +28,6 @@ final class CommandRank {
     private final Thread end;
 
     /**
-     * Starts the process.
-     *
      * @param script text of rank.sh, a shell script that starts the second process and then becomes the command
      * @throws MillraceException if no process can be started
      */

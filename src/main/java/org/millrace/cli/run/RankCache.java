@@ -69,11 +69,7 @@ final class RankCache {
     final Path file;
     private final List<String> java;
 
-    /**
-     * Creates the description of a cache.
-     *
-     * @param java beginning of the command that creates the cache: Java with the kept options and the class path
-     */
+    /** @param java beginning of the command that creates the cache: Java with the kept options and the class path */
     private RankCache(List<String> words, Path file, List<String> java) {
         this.words = words;
         this.file = file;

@@ -72,11 +72,7 @@ final class CopyEngine implements CopyQueue.Engine {
     private long batched;
     private long batchCalls;
 
-    /**
-     * Creates an engine without requested copies.
-     *
-     * @param context the {@code CUcontext} of the copies
-     */
+    /** @param context the {@code CUcontext} of the copies */
     CopyEngine(CudaDriver driver, long context) {
         this.driver = driver;
         this.context = context;

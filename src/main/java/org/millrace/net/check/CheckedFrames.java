@@ -22,8 +22,6 @@ public final class CheckedFrames {
     private long removed;
 
     /**
-     * Creates an empty queue.
-     *
      * @param inSlots whether the payloads have arrived and were checked then
      * @param changed description of a change and of its likely causes
      * @param removed number of frames that the network has completed before

@@ -37,8 +37,6 @@ public final class FrameCheck {
     private boolean missingReported;
 
     /**
-     * Creates the check of a connection.
-     *
      * @param action        reaction to a changed payload; {@code OFF} disables the check
      * @param word          index of the header's word; the sum is in the word's high half
      * @param frames        maximum number of the connection's frames in flight in one direction

@@ -71,11 +71,7 @@ public final class Admission<C> {
     private long shortageBegan;
     private long shortageSeen;
 
-    /**
-     * Creates an admission without clients.
-     *
-     * @param most maximum number of clients
-     */
+    /** @param most maximum number of clients */
     public Admission(int most, Host<C> host) {
         this.most = most;
         this.host = host;

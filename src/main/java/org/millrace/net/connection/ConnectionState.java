@@ -24,8 +24,6 @@ public abstract class ConnectionState {
     private volatile @Nullable String blamed;
 
     /**
-     * Creates the state of an open connection.
-     *
      * @param name name of the connection, including the peer's name
      * @param peer the peer process
      */

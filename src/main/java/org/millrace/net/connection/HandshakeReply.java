@@ -59,8 +59,6 @@ public enum HandshakeReply {
         private final transient @Nullable HandshakeReply reply;
 
         /**
-         * Creates a refusal.
-         *
          * @param reply   the reply to the client; null to send none, because the client is no peer
          * @param message description of the client's action, for the log
          */

@@ -38,8 +38,6 @@ public abstract class OutgoingConnection implements Pending<FrameSender> {
     private boolean done;
 
     /**
-     * Begins to connect.
-     *
      * @param name  name of the connection and of its peer, for messages
      * @param limit time limit for the connection
      */
@@ -48,8 +46,6 @@ public abstract class OutgoingConnection implements Pending<FrameSender> {
     }
 
     /**
-     * Begins to connect.
-     *
      * @param name     name of the connection and of its peer, for messages
      * @param limit    time limit for the connection
      * @param patience time during which new attempts are made if a listener does not answer. Even if this time is

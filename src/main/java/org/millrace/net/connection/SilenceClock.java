@@ -24,8 +24,6 @@ final class SilenceClock {
     private long runnableAtLast;
 
     /**
-     * Creates the clock.
-     *
      * @param clock    current time in nanoseconds
      * @param runnable time that the calling thread has run or has waited for a core, in nanoseconds; always 0 if
      *                 unknown

@@ -23,11 +23,7 @@ final class FaultyNetwork implements Network {
     private final AtomicLong injected = new AtomicLong();
     private final AtomicLong connections = new AtomicLong();
 
-    /**
-     * Wraps a network.
-     *
-     * @param faults the faults to plant; each happens once
-     */
+    /** @param faults the faults to plant; each happens once */
     public FaultyNetwork(Network network, List<Fault> faults) {
         this.network = network;
         this.faults = faults.stream().map(fault -> new ArmedFault(fault, injected)).toList();
@@ -92,11 +88,7 @@ final class FaultyNetwork implements Network {
         private final AtomicLong injected;
         private final AtomicBoolean happened = new AtomicBoolean();
 
-        /**
-         * Arms a fault.
-         *
-         * @param injected counter of the network's faults that have happened; this fault increments it
-         */
+        /** @param injected counter of the network's faults that have happened; this fault increments it */
         ArmedFault(Fault fault, AtomicLong injected) {
             this.fault = fault;
             this.injected = injected;

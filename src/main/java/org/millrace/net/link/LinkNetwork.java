@@ -60,8 +60,6 @@ public final class LinkNetwork implements Network {
     private boolean moves;
 
     /**
-     * Wraps a network.
-     *
      * @param host       name of this process's host
      * @param clock      time in nanoseconds since any fixed time
      * @param ownersLook whether all owners poll as long as frames are in flight; if so, this network needs no thread

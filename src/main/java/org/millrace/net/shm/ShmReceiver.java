@@ -51,11 +51,7 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
     private long remaining;
     private long completed;
 
-    /**
-     * Creates a receiver.
-     *
-     * @param peer reader of large payloads in the peer's memory; null if all payloads pass through the ring
-     */
+    /** @param peer reader of large payloads in the peer's memory; null if all payloads pass through the ring */
     public ShmReceiver(ShmConnection connection, int ringBytes, int pieceBytes, @Nullable PeerMemory peer) {
         super(connection);
         this.peer = peer;

@@ -42,11 +42,7 @@ public final class OutgoingStream {
     private boolean connected;
     private boolean accepted;
 
-    /**
-     * Begins to connect.
-     *
-     * @param from local address of the stream; null lets the system choose
-     */
+    /** @param from local address of the stream; null lets the system choose */
     public OutgoingStream(@Nullable InetAddress from, InetSocketAddress to, HelloFormat format, ByteBuffer hello,
             SocketOptions options) {
         this.format = format;

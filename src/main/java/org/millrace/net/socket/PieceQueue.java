@@ -14,11 +14,7 @@ final class PieceQueue {
     private long taken;
     private long added;
 
-    /**
-     * Creates an empty queue.
-     *
-     * @param capacity maximum number of pieces, a power of two
-     */
+    /** @param capacity maximum number of pieces, a power of two */
     PieceQueue(int capacity) {
         frames = new long[capacity];
         pieces = new int[capacity];

@@ -541,8 +541,6 @@ public final class Reconnector implements Runnable {
         private ProcessTrace.@Nullable SilenceTrace cut;
 
         /**
-         * Creates the reporter of one connection.
-         *
          * @param connection the connection, for messages
          * @param peer       the peer process
          */

@@ -63,8 +63,6 @@ final class SocketConnect extends OutgoingConnection {
     private long pause = FIRST_PAUSE_NANOS;
 
     /**
-     * Begins to connect.
-     *
      * @param locals      source addresses for the streams of several rails; empty lets the system choose
      * @param reconnector restores lost streams; null if lost streams are not restored
      */

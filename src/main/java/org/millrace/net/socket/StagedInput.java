@@ -37,8 +37,6 @@ final class StagedInput {
     private boolean afterLarge;
 
     /**
-     * Creates an empty buffer.
-     *
      * @param headerBytes length of the bytes before each payload
      * @param memory      arena that the buffer is allocated in
      */

@@ -109,8 +109,6 @@ public final class StreamRecovery {
     private long refusedSince;
 
     /**
-     * Creates the state of a connection with all its streams.
-     *
      * @param id     identity of this end
      * @param secret secret of the reconnector of the peer's process
      * @param peers  for each stream, the address to which requests for the stream are sent

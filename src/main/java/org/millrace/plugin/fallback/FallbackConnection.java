@@ -174,11 +174,7 @@ abstract class FallbackConnection implements DataPath.Connection {
         private long matched;
         private final @Nullable UnpackRequests unpack;
 
-        /**
-         * Creates the receiver of a connection with one stream.
-         *
-         * @param unpack memory that the connection shares with kernels that unpack; null if kernels do not unpack
-         */
+        /** @param unpack memory that the connection shares with kernels that unpack; null if kernels do not unpack */
         Receiver(FrameReceiver receiver, Network network, UnpackDevice.@Nullable Connection unpack) {
             super(new RegionTable(network), true);
             this.receiver = receiver;

@@ -32,8 +32,6 @@ public final class FallbackPath implements DataPath {
     private final PayloadCheck check;
 
     /**
-     * Creates a data path without threads.
-     *
      * @param unpack   memory that the plugin and unpacking kernels share, closed with this data path; null if kernels
      *                 do not unpack
      * @param maxRecvs maximum number of buffers of one receive; 1 if kernels unpack. Such kernels number a connection's

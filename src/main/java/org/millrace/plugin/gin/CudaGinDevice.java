@@ -70,8 +70,6 @@ final class CudaGinDevice implements GinDevice {
     }
 
     /**
-     * Starts the agent's thread.
-     *
      * @param direct     whether to map peers' memory if possible
      * @param shared     whether staged bytes and signals of peers on this host lie in memory that this rank shares with
      *                   the peers

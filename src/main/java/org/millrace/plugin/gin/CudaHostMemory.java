@@ -15,8 +15,6 @@ final class CudaHostMemory extends CudaMemory {
     private final HostWindowMemory host;
 
     /**
-     * Creates a window's memory, with the mappings of the peers' parts of the window.
-     *
      * @param host    the window's memory, for access by threads
      * @param address address of the window's memory on the GPU
      */

@@ -28,8 +28,6 @@ final class CudaMover implements AutoCloseable {
     private final Staging staging;
 
     /**
-     * Creates a mover.
-     *
      * @param context    the {@code CUcontext} of the device in which copies are made
      * @param network    network that carries staged bytes
      * @param chunkBytes size of a staging buffer: the chunk size of {@link org.millrace.gin.GinOptions}

@@ -40,8 +40,6 @@ public final class GinKernel {
     private int put;
 
     /**
-     * Creates a kernel.
-     *
      * @param device device handle that createContext returned for kernels
      * @param window handle of this rank's part of the window
      * @param puts   number of descriptors to post

@@ -34,8 +34,6 @@ public final class KernelPair {
     private long size;
 
     /**
-     * Creates the kernels of both ends.
-     *
      * @param from  memory of the sending end
      * @param to    memory of the receiving end
      * @param steps number of steps to send

@@ -65,8 +65,6 @@ public final class TakeoverService {
     }
 
     /**
-     * Starts the threads.
-     *
      * @param nccl         the NCCL that owns the connections
      * @param threads      number of threads if no other process on this host has connections
      * @param threadsAmong returns the number of threads, given the number of processes on this host with connections,
