@@ -27,8 +27,6 @@ public record Setting<T>(Settings.Part part, String name, ValueType<T> type, T d
     }
 
     /**
-     * Parses a value.
-     *
      * @param where origin of the value, for the message
      * @param text  text of the value
      * @throws ConfigurationException if the text is not usable; the message states the allowed values

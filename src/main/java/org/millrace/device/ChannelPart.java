@@ -20,8 +20,6 @@ record ChannelPart(long first, long elements, long fullChunk, long alignment) {
     }
 
     /**
-     * Returns the number of elements of each chunk in a round.
-     *
      * @param roundFirst index in the share of the round's first element
      * @param parts      number of parts of the operation
      */

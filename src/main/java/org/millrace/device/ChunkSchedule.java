@@ -56,8 +56,6 @@ public abstract class ChunkSchedule {
     abstract void choose(int primitiveOfRound);
 
     /**
-     * Sets the kind and the elements of the current primitive.
-     *
      * @param part       number of the chunk in the round
      * @param inputBase  distance from an element's index in the operation to its index in the input
      * @param outputBase distance from an element's index in the operation to its index in the output

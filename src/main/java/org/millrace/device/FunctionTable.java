@@ -45,11 +45,7 @@ public final class FunctionTable {
         rows[FunctionNumber.row(operation, algorithm)] = function;
     }
 
-    /**
-     * Returns the function with a number.
-     *
-     * @throws MillraceException if no function has the number, which means that the work was overwritten
-     */
+    /** @throws MillraceException if no function has the number, which means that the work was overwritten */
     public DeviceFunction of(int number) {
         DeviceFunction function = rows[FunctionNumber.row(number)];
         if (function == null) {

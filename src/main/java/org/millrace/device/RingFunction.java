@@ -216,8 +216,6 @@ abstract class RingFunction extends CollectiveFunction {
         }
 
         /**
-         * Creates the schedule of a rank.
-         *
          * @param perRank number of elements of each rank; the elements of rank i begin at index {@code i * perRank} of
          *                the output
          * @param inPlace whether the output already contains this rank's elements
@@ -259,8 +257,6 @@ abstract class RingFunction extends CollectiveFunction {
         }
 
         /**
-         * Creates the schedule of a rank.
-         *
          * @param perRank number of elements of each rank's result; the elements for rank i begin at index
          *                {@code i * perRank} of the input
          */

@@ -153,8 +153,6 @@ final class StreamCapture {
     }
 
     /**
-     * Ends the capture and returns the plan.
-     *
      * @throws IllegalStateException if the capture began on another stream (the capture then continues), or if it has
      *                               ended already
      * @throws MillraceException     if the capture is invalid, or if the first stream has not waited for all work of

@@ -37,8 +37,6 @@ final class DirectTraces implements AutoCloseable {
     }
 
     /**
-     * Adds a new connection.
-     *
      * @param kind    0 for collectives, 1 for sends and receives
      * @param network transport of the connection's data
      */

@@ -33,11 +33,7 @@ final class TransportConnections implements AutoCloseable {
     /** Carries messages between the two ends of a connection that is being made. No method blocks. */
     public interface PeerMessages {
 
-        /**
-         * Sends a message to a rank.
-         *
-         * @param tag identity of the message, used only once between two ranks
-         */
+        /** @param tag identity of the message, used only once between two ranks */
         void send(int peer, long tag, byte[] data);
 
         /**

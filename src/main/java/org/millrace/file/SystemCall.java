@@ -67,8 +67,6 @@ public final class SystemCall {
     }
 
     /**
-     * Returns the result of a system call.
-     *
      * @param what description of the call, for the message
      * @throws IOException if the result is a negated error number
      */

@@ -62,11 +62,7 @@ public final class CFunction {
         return new CFunction(MemorySegment.ofAddress(address.address()));
     }
 
-    /**
-     * Returns a function of the C library.
-     *
-     * @throws UnsatisfiedLinkError if the C library has no function with that name
-     */
+    /** @throws UnsatisfiedLinkError if the C library has no function with that name */
     public static CFunction named(String name) {
         return find(name).orElseThrow(() -> new UnsatisfiedLinkError("the C library has no " + name));
     }

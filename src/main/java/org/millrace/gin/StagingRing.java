@@ -97,8 +97,6 @@ public final class StagingRing {
     }
 
     /**
-     * Returns the position at which the next piece begins.
-     *
      * @param position position after the previous piece
      * @param bytes    size of the next piece
      */

@@ -148,8 +148,6 @@ public final class CopyProxy extends AbstractProxy {
     interface SlotCopies {
 
         /**
-         * Begins a copy.
-         *
          * @param offset offset of the slot, the same in both connections
          * @param bytes  number of bytes, 0 or more; whole lines if the protocol has lines
          */

@@ -46,11 +46,7 @@ abstract sealed class SharedEnd permits SharedSender, SharedReceiver {
             owners[(int) (added++ & owners.length - 1)] = member;
         }
 
-        /**
-         * Returns the number of completed frames of this member.
-         *
-         * @param frames number of frames that the network has completed, for all members together
-         */
+        /** @param frames number of frames that the network has completed, for all members together */
         final long completed(long frames) {
             while (removed != frames) {
                 completed[owners[(int) (removed++ & owners.length - 1)]]++;

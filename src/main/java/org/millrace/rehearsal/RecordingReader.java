@@ -56,8 +56,6 @@ public final class RecordingReader {
     }
 
     /**
-     * Reads all recordings of a directory.
-     *
      * @param steps whether to read steps, which may be millions
      * @throws MillraceException if the directory has no recording, or if a recording cannot be read; the message names
      *                           the file and the remedy

@@ -136,8 +136,6 @@ public final class CommunicatorTrace implements AutoCloseable {
     }
 
     /**
-     * Stores that an operation was enqueued.
-     *
      * @param name     name that users know, for instance {@code "all_reduce"}
      * @param sequence number of the operation in the communicator, the same on all ranks; for a send or receive, number
      *                 of the transfer among the transfers to or from the peer; -1 if unknown

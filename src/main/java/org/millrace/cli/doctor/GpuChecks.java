@@ -132,11 +132,7 @@ final class GpuChecks {
         return CheckResult.works("NVIDIA's driver " + version);
     }
 
-    /**
-     * Checks a native library.
-     *
-     * @param harm reason why this process must not load the library; empty if this process may load the library
-     */
+    /** @param harm reason why this process must not load the library; empty if this process may load the library */
     static CheckResult library(Optional<CheckResult> harm, Supplier<NativeLibrary.Report> loaded) {
         return harm.orElseGet(() -> library(loaded.get()));
     }

@@ -22,8 +22,6 @@ final class PerfPage {
     private PerfPage() {}
 
     /**
-     * Writes a page.
-     *
      * @param differences differences of A and B by type and reduction, as {@link CompareCommand} makes them; empty if
      *                    the runs are not compared
      */

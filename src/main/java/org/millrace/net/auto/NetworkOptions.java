@@ -69,8 +69,6 @@ public record NetworkOptions(String name, SocketOptions socket, ShmOptions shm, 
     }
 
     /**
-     * Opens the network.
-     *
      * @throws IllegalArgumentException             if no network has the name
      * @throws org.millrace.net.ConnectionException if the plugin cannot be used
      */

@@ -46,11 +46,7 @@ public record LinkShape(long bitsPerSecond, Duration delay, Duration jitter, dou
      */
     private static final double RENO = 1.22;
 
-    /**
-     * Reads a link.
-     *
-     * @throws IllegalArgumentException if the text does not describe a link; the message contains the allowed forms
-     */
+    /** @throws IllegalArgumentException if the text does not describe a link; the message contains the allowed forms */
     public static LinkShape parse(String text) {
         if (text.strip().equals("down")) {
             return DOWN;

@@ -32,11 +32,7 @@ final class CommInMaking implements AutoCloseable {
         this.device = device;
     }
 
-    /**
-     * Makes the plugin listen on a device.
-     *
-     * @throws ConnectionException if the plugin cannot listen
-     */
+    /** @throws ConnectionException if the plugin cannot listen */
     static CommInMaking listen(Session session, CallWatch watch, int device) {
         CommInMaking comm = new CommInMaking(session, watch, NetFunction.ACCEPT, device);
         try {

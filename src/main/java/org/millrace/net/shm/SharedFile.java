@@ -40,8 +40,6 @@ final class SharedFile {
     }
 
     /**
-     * Creates a file in a directory.
-     *
      * @param kind      one of the kinds of {@link FileName}
      * @param allocated number of bytes at the beginning of the file that are allocated immediately
      * @param length    length of the file

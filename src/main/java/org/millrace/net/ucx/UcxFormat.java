@@ -151,11 +151,7 @@ final class UcxFormat {
         return payloadBytes <= bufferBytes - HEADER_BYTES;
     }
 
-    /**
-     * Returns the number of bytes of a frame in a message.
-     *
-     * @param inline whether the payload is in the message, after the header
-     */
+    /** @param inline whether the payload is in the message, after the header */
     static long frameBytes(long payloadBytes, boolean inline) {
         return HEADER_BYTES + (inline ? payloadBytes + Long.BYTES - 1 & -Long.BYTES : 0);
     }

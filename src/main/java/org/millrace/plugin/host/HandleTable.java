@@ -54,8 +54,6 @@ public final class HandleTable {
     }
 
     /**
-     * Returns an object.
-     *
      * @param handle the object's handle, with or without a part
      * @throws IllegalArgumentException if the handle is unknown, or its object has another type
      */

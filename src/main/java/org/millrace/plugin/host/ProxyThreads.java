@@ -33,8 +33,6 @@ public record ProxyThreads(int count, boolean ownCore, Optional<Integer> idleThr
     }
 
     /**
-     * Decides the threads of this process.
-     *
      * @param deviceSlots whether GPUs copy the data. Two threads then suffice, because they only request copies, and
      *                    more threads would wait for each other
      * @param processes   number of processes on this host that serve connections, including this one, see

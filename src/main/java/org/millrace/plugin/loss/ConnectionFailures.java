@@ -26,8 +26,6 @@ public final class ConnectionFailures {
     private ConnectionFailures() {}
 
     /**
-     * Adds a listener.
-     *
      * @param listener receives an exception that names the connection, the cause and the last observed state of the
      *                 connection. A proxy thread calls the listener, so the listener must not block
      */

@@ -36,11 +36,7 @@ public final class LossWatch {
         /** Reports the loss of a peer. Called once for each peer. */
         void tell(LostEnd lost, LossPolicy policy);
 
-        /**
-         * Ends the process.
-         *
-         * @param leave action that closes the connections before the process ends; may take some time
-         */
+        /** @param leave action that closes the connections before the process ends; may take some time */
         void end(Runnable leave);
 
         /** Makes {@code ncclCommGetAsyncError} return the loss to every caller from now on. */

@@ -66,8 +66,6 @@ public interface DataPath extends AutoCloseable {
     String toString();
 
     /**
-     * Creates the sending end of a new connection.
-     *
      * @param sender sender that the data path uses and closes
      * @param number number of the connection in its communicator
      * @param more   connects a further stream, given its number, 1 or more; null if the messages have no tags
@@ -76,8 +74,6 @@ public interface DataPath extends AutoCloseable {
             @Nullable IntFunction<Pending<FrameSender>> more);
 
     /**
-     * Creates the receiving end of a new connection.
-     *
      * @param receiver receiver that the data path uses and closes
      * @param number   number of the connection in its communicator
      * @param more     further streams for messages with tags; the sender connects a stream when it needs the stream
