@@ -57,17 +57,6 @@ public final class ReceiveProxy extends AbstractProxy {
     }
 
     /**
-     * {@return a proxy for the announced operations of a connection with its own slots} The caller adds the proxy to an
-     * agent.
-     *
-     * @param staging region where lines arrive; its length is the sum of the lengths of the LL and LL128 buffers
-     */
-    public static ReceiveProxy byOperation(ConnectionName name, ConnectionInfo info, MemoryRegion memory,
-            MemoryRegion staging, OperationQueue queue, FrameReceiver receiver, ProxyConnection.StopListener listener) {
-        return sharing(null, null, name, info, memory, staging, queue, receiver, listener);
-    }
-
-    /**
      * {@return a proxy for the announced operations of a connection} The connection has its own slots, or takes its
      * slots of protocol Simple from a pool. One agent must serve all connections of a pool.
      *

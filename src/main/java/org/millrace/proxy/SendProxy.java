@@ -52,15 +52,6 @@ public final class SendProxy extends AbstractProxy {
     }
 
     /**
-     * {@return a proxy for the announced operations of a connection with its own slots} The caller adds the proxy to an
-     * agent.
-     */
-    public static SendProxy byOperation(ConnectionName name, ConnectionInfo info, MemoryRegion memory,
-            OperationQueue queue, FrameSender sender, ProxyConnection.StopListener listener) {
-        return sharing(null, name, info, memory, queue, sender, listener);
-    }
-
-    /**
      * {@return a connection's proxy for announced operations} The connection may take its slots of protocol Simple from
      * a pool. One agent must serve all connections of a pool.
      *

@@ -45,10 +45,11 @@ class OperationProtocolsTest {
         receives = new OperationQueue();
         from = ConnectionInfo.allocate(arena, LAYOUT, firstStep);
         to = ConnectionInfo.allocate(arena, LAYOUT, firstStep);
-        send = SendProxy.byOperation(ConnectionName.ofRing(0, 1, 0, true), from, MemoryFrames.region(from.buffers()),
+        send = SendProxy.sharing(null, ConnectionName.ofRing(0, 1, 0, true), from, MemoryFrames.region(from.buffers()),
                 sends, frames.sender(), (c, f) -> {});
-        receive = ReceiveProxy.byOperation(ConnectionName.ofRing(1, 0, 0, false), to, MemoryFrames.region(to.buffers()),
-                MemoryFrames.staging(arena, LAYOUT), receives, frames.receiver(), (c, f) -> {});
+        receive = ReceiveProxy.sharing(null, null, ConnectionName.ofRing(1, 0, 0, false), to,
+                MemoryFrames.region(to.buffers()), MemoryFrames.staging(arena, LAYOUT), receives, frames.receiver(),
+                (c, f) -> {});
     }
 
     private void announce(Protocol protocol, long steps, MemoryRegion sent, MemoryRegion received) {
@@ -244,7 +245,7 @@ class OperationProtocolsTest {
         ConnectionInfo visible = ConnectionInfo.allocate(arena, LAYOUT, 0);
         ReorderingMemory memory = new ReorderingMemory(arena, visible.buffers());
         OperationQueue queue = new OperationQueue();
-        receive = ReceiveProxy.byOperation(ConnectionName.ofRing(1, 0, 0, false), visible, memory,
+        receive = ReceiveProxy.sharing(null, null, ConnectionName.ofRing(1, 0, 0, false), visible, memory,
                 MemoryFrames.staging(arena, LAYOUT), queue, frames.receiver(), (c, f) -> {});
         sends.add(new ProxyOp(1, 2, 3, 3, 1, 1));
         queue.add(new ProxyOp(1, 2, 3, 3, 1, 1));

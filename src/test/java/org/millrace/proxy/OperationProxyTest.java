@@ -76,9 +76,9 @@ class OperationProxyTest {
         Pair(Arena arena, long firstStep) {
             from = new End(arena, firstStep);
             to = new End(arena, firstStep);
-            send = SendProxy.byOperation(ConnectionName.ofRing(0, 1, 0, true), from.info,
+            send = SendProxy.sharing(null, ConnectionName.ofRing(0, 1, 0, true), from.info,
                     MemoryFrames.region(from.info.buffers()), from.queue, frames.sender(), this::stopped);
-            receive = ReceiveProxy.byOperation(ConnectionName.ofRing(1, 0, 0, false), to.info,
+            receive = ReceiveProxy.sharing(null, null, ConnectionName.ofRing(1, 0, 0, false), to.info,
                     MemoryFrames.region(to.info.buffers()), MemoryFrames.staging(arena, LAYOUT), to.queue,
                     frames.receiver(), this::stopped);
             send.abortedBy(from.abort);

@@ -51,12 +51,12 @@ class SharedConnectionTest {
                 channel.to = ConnectionInfo.allocate(arena, LAYOUT, 0);
                 OperationQueue sends = new OperationQueue();
                 OperationQueue receives = new OperationQueue();
-                channel.send = SendProxy.byOperation(ConnectionName.ofRing(0, 1, member, true), channel.from,
+                channel.send = SendProxy.sharing(null, ConnectionName.ofRing(0, 1, member, true), channel.from,
                         MemoryFrames.region(channel.from.buffers()), sends, senders.member(member, sends),
                         (c, f) -> {});
-                channel.receive = ReceiveProxy.byOperation(ConnectionName.ofRing(1, 0, member, false), channel.to,
-                        MemoryFrames.region(channel.to.buffers()), MemoryFrames.staging(arena, LAYOUT), receives,
-                        receivers.member(member), (c, f) -> {});
+                channel.receive = ReceiveProxy.sharing(null, null, ConnectionName.ofRing(1, 0, member, false),
+                        channel.to, MemoryFrames.region(channel.to.buffers()), MemoryFrames.staging(arena, LAYOUT),
+                        receives, receivers.member(member), (c, f) -> {});
                 sends.add(op);
                 receives.add(op);
                 channels.add(channel);

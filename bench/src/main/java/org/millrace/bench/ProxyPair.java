@@ -43,11 +43,11 @@ final class ProxyPair {
         from = ConnectionInfo.allocate(Arena.global(), layout, 0);
         to = ConnectionInfo.allocate(Arena.global(), layout, 0);
         InMemoryFrames frames = new InMemoryFrames();
-        send = SendProxy.byOperation(ConnectionName.ofRing(0, 1, channel, true), from,
+        send = SendProxy.sharing(null, ConnectionName.ofRing(0, 1, channel, true), from,
                 new InMemoryFrames.Region(from.buffers()), sends, frames.sender(), ProxyPair::stopped);
         InMemoryFrames.Region staging = new InMemoryFrames.Region(
                 Arena.global().allocate(layout.bufferOffset(Protocol.SIMPLE), LL128Line.BYTES));
-        receive = ReceiveProxy.byOperation(ConnectionName.ofRing(1, 0, channel, false), to,
+        receive = ReceiveProxy.sharing(null, null, ConnectionName.ofRing(1, 0, channel, false), to,
                 new InMemoryFrames.Region(to.buffers()), staging, receives, frames.receiver(), ProxyPair::stopped);
         AbortFlag abort = AbortFlag.of(Arena.global().allocate(AbortFlag.BYTES, AbortFlag.BYTES));
         send.abortedBy(abort);
