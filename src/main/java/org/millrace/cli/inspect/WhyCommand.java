@@ -14,6 +14,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
+import org.millrace.cli.base.Converters;
 import org.millrace.cli.base.ExitStatus;
 import org.millrace.cli.base.Json;
 import org.millrace.cli.base.Units;
@@ -28,7 +29,6 @@ import org.millrace.trace.Verdict;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParameterException;
 
 /** {@code millrace why}. */
 @Command(
@@ -39,9 +39,13 @@ import picocli.CommandLine.ParameterException;
                 "Ends with status 3 if a stall was found, 0 if none was."})
 public final class WhyCommand extends InspectCommand {
 
-    private static final ValueTypes.DurationType TIMES =
-            new ValueTypes.DurationType(Duration.ZERO, Duration.ofHours(24));
     private static final int STALL_FOUND = 3;
+
+    static final class TimeOrNone extends Converters.OfValueType<Duration> {
+        TimeOrNone() {
+            super(new ValueTypes.DurationType(Duration.ZERO, Duration.ofHours(24)));
+        }
+    }
 
     @Option(
             names = "--json",
@@ -52,8 +56,9 @@ public final class WhyCommand extends InspectCommand {
             names = "--after",
             paramLabel = "TIME",
             defaultValue = "1s",
+            converter = TimeOrNone.class,
             description = "What moved within this time does not stand still (default: ${DEFAULT-VALUE}).")
-    private String after;
+    private Duration after;
 
     @Option(
             names = "--from",
@@ -66,9 +71,10 @@ public final class WhyCommand extends InspectCommand {
     @Option(
             names = "--watch",
             paramLabel = "TIME",
+            converter = TimeOrNone.class,
             description = "Look again after each TIME, and report each stall once, until Ctrl-C, or until the processes"
                     + " PID have ended.")
-    private @Nullable String watch;
+    private @Nullable Duration watch;
 
     @Option(
             names = "--exec",
@@ -81,28 +87,24 @@ public final class WhyCommand extends InspectCommand {
 
     @Override
     public Integer call() throws IOException, InterruptedException {
-        Duration quiet = time("--after", after);
+        require(watch != null || exec == null, "--exec needs --watch");
         if (watch == null) {
-            if (exec != null) {
-                throw new ParameterException(spec.commandLine(), "--exec needs --watch");
-            }
-            return look(quiet);
+            return look();
         }
-        Duration pause = time("--watch", watch);
         StallWatch.Reported reported = new StallWatch.Reported();
         CountDownLatch never = new CountDownLatch(1);
         int status = ExitCode.OK;
-        checkKnown(verdicts(quiet));
+        checkKnown(verdicts());
         do {
             long begun = System.nanoTime();
-            for (Verdict verdict : verdicts(quiet)) {
+            for (Verdict verdict : verdicts()) {
                 if (isStall(verdict) && reported.add(verdict, begun)) {
                     status = STALL_FOUND;
                     print(json ? Json.write(WhyDocument.of(verdict)) : verdict.sentence() + ".\n");
                     execute(verdict);
                 }
             }
-            never.await(pause.toNanos(), TimeUnit.NANOSECONDS);
+            never.await(watch.toNanos(), TimeUnit.NANOSECONDS);
         } while (processes.pids().isEmpty()
                 || all.stream().anyMatch(one -> one.alive() && processes.pids().contains(one.identity().pid())));
         return status;
@@ -136,12 +138,12 @@ public final class WhyCommand extends InspectCommand {
     }
 
     /** Reads all traces. Returns the verdicts on the selected processes. */
-    private List<Verdict> verdicts(Duration quiet) throws IOException {
+    private List<Verdict> verdicts() throws IOException {
         return Hang.verdicts(() -> {
             all.clear();
             all.addAll(read());
             return List.copyOf(all);
-        }, quiet).stream().filter(verdict -> processes.pids().isEmpty() || verdict.concerns(processes.pids())).toList();
+        }, after).stream().filter(verdict -> processes.pids().isEmpty() || verdict.concerns(processes.pids())).toList();
     }
 
     /** Throws an exception if the user has named processes, and none of them has a trace. */
@@ -152,9 +154,9 @@ public final class WhyCommand extends InspectCommand {
         }
     }
 
-    private int look(Duration quiet) throws IOException {
+    private int look() throws IOException {
         long begun = System.nanoTime();
-        List<Verdict> verdicts = verdicts(quiet);
+        List<Verdict> verdicts = verdicts();
         checkKnown(verdicts);
         PrintWriter out = out();
         List<Verdict> told = told(verdicts, !processes.pids().isEmpty());
@@ -164,7 +166,7 @@ public final class WhyCommand extends InspectCommand {
             if (told.stream().noneMatch(WhyCommand::isStall)) {
                 long alive = all.stream().filter(TracedProcess::alive).count();
                 out.println(all.isEmpty() ? processes.nothing()
-                        : nothingStands(alive, all.size() - alive) + late(Hang.withoutCore(all, quiet)));
+                        : nothingStands(alive, all.size() - alive) + late(Hang.withoutCore(all, after)));
             }
             told.forEach(verdict -> out.println(verdict.sentence() + "."));
         }
@@ -213,13 +215,5 @@ public final class WhyCommand extends InspectCommand {
             all.addAll(Files.isDirectory(path) ? processes.readAll(path) : List.of(TraceReader.read(path)));
         }
         return all;
-    }
-
-    private Duration time(String option, String value) {
-        try {
-            return TIMES.parse(value);
-        } catch (IllegalArgumentException wrong) {
-            throw new ParameterException(spec.commandLine(), option + " is a time with its unit, such as 500ms or 10s");
-        }
     }
 }

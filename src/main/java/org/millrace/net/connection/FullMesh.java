@@ -68,16 +68,8 @@ public record FullMesh(@Nullable FrameSender[] senders, @Nullable FrameReceiver[
 
     /**
      * Begins to establish all connections of this rank concurrently. Every rank must call this method. The parameters
-     * have the same meaning as in {@link #connect}.
-     *
-     * @param network      network of the connections
-     * @param here         this rank's listener; must stay open until all connections are established
-     * @param addresses    addresses of all ranks' listeners, ordered by rank
-     * @param rank         this rank
-     * @param key          number that distinguishes these connections from other connections of the same listener;
-     *                     equal on all ranks
-     * @param communicator hash of the communicator for the process's trace; 0 if unknown
-     * @return the pending connections
+     * have the same meaning as in {@link #connect}, but the listener must stay open until all connections are
+     * established.
      */
     public static Pending<FullMesh> begin(Network network, Listener here, byte[][] addresses, int rank, long key,
             long communicator) {
