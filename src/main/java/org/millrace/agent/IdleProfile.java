@@ -296,6 +296,11 @@ public enum IdleProfile {
      * twentieth of its idle time.
      *
      * <p>
+     * A program that enqueues operations computes for a millisecond. It then yields until the operations are complete.
+     * After short parks, the thread answers later than after these yields. A long yield among many short yields is
+     * therefore followed by a short period of short parks.
+     *
+     * <p>
      * A spinning thread detects the loss of its core by a long time between two reads of the clock. Some programs'
      * threads also spin on all cores that they see, for example OpenMP's threads between two parallel regions. All
      * these threads then wait for the one thread of the program that shares a core with Millrace's spinning thread.
@@ -324,15 +329,10 @@ public enum IdleProfile {
         static final long LEAST_AVOIDANCE_NANOS = 10_000_000;
         static final long MAX_AVOIDANCE_NANOS = 1_000_000_000;
         /**
-         * Duration of the period with short parks after a single long yield, in nanoseconds. The JIT compiler
-         * occasionally takes the core for a millisecond.
+         * Duration of the period with short parks after a rare long yield, in nanoseconds. A long yield is rare if the
+         * short yields since the previous long yield took at least as much time.
          */
-        static final long AVOIDANCE_OF_ONE_NANOS = 2_000_000;
-        /**
-         * Minimum time from the end of a period of avoidance to the next long yield, in nanoseconds. After this time,
-         * that yield counts as a single long yield.
-         */
-        static final long ALONE_NANOS = 100_000_000;
+        static final long AVOIDANCE_OF_RARE_NANOS = 1_000_000;
 
         /**
          * Number of reads of the clock after which the thread spins more slowly. The passes until then take longer than
@@ -408,7 +408,8 @@ public enum IdleProfile {
         private long spinAvoidanceNanos;
 
         private boolean avoidsYields;
-        private boolean yieldedLong;
+        /** Total duration of the short yields since the last long yield, in nanoseconds. */
+        private long shortYieldNanos;
         private boolean sharpTimers;
         private int shortParks;
         private long firstShortPark;
@@ -524,19 +525,22 @@ public enum IdleProfile {
             }
             scheduler.yieldCore();
             long after = scheduler.nanoTime();
-            boolean tookLong = after - before > LONG_YIELD_NANOS;
+            long took = after - before;
+            boolean tookLong = took > LONG_YIELD_NANOS;
             if (tookLong) {
-                boolean alone = !yieldedLong || after - avoidsSince >= ALONE_NANOS + avoidanceNanos;
-                avoidanceNanos = alone ? AVOIDANCE_OF_ONE_NANOS
+                avoidanceNanos = shortYieldNanos >= took ? AVOIDANCE_OF_RARE_NANOS
                         : Math.clamp(avoidanceNanos * 2, LEAST_AVOIDANCE_NANOS, MAX_AVOIDANCE_NANOS);
-                yieldedLong = true;
+                shortYieldNanos = 0;
                 avoidsSince = after;
                 if (!sharpTimers) {
                     scheduler.sharpenTimers();
                     sharpTimers = true;
                 }
-            } else if (avoidsYields) {
-                avoidanceNanos = 0;
+            } else {
+                shortYieldNanos += took;
+                if (avoidsYields) {
+                    avoidanceNanos = 0;
+                }
             }
             avoidsYields = tookLong;
         }
@@ -609,7 +613,7 @@ public enum IdleProfile {
         private void forgetNow() {
             forgetful = false;
             avoidsYields = false;
-            yieldedLong = false;
+            avoidanceNanos = 0;
             avoidsSpins = false;
             spinAvoidanceNanos = 0;
             shortParks = 0;

@@ -165,7 +165,7 @@ class TimedIdleStrategyTest {
     void yieldsAreTriedAgainLaterAndLaterWhileTheyAreLong() {
         IdleProfile.TimedIdleStrategy strategy = strategy(0);
         scheduler.yieldLasts = IdleProfile.TimedIdleStrategy.LONG_YIELD_NANOS + 1;
-        long avoidance = IdleProfile.TimedIdleStrategy.AVOIDANCE_OF_ONE_NANOS;
+        long avoidance = IdleProfile.TimedIdleStrategy.LEAST_AVOIDANCE_NANOS;
         strategy.idle(0);
         for (int yields = 1; yields < 20; yields++) {
             strategy.idle(1);
@@ -175,8 +175,7 @@ class TimedIdleStrategyTest {
             scheduler.now++;
             strategy.idle(0);
             assertEquals(yields + 1, scheduler.yields);
-            avoidance = Math.clamp(2 * avoidance, IdleProfile.TimedIdleStrategy.LEAST_AVOIDANCE_NANOS,
-                    IdleProfile.TimedIdleStrategy.MAX_AVOIDANCE_NANOS);
+            avoidance = Math.min(2 * avoidance, IdleProfile.TimedIdleStrategy.MAX_AVOIDANCE_NANOS);
         }
         assertEquals(1, scheduler.sharpened);
         scheduler.now += avoidance;
@@ -187,21 +186,44 @@ class TimedIdleStrategyTest {
     }
 
     @Test
-    void aLongYieldThatStandsAloneCountsLittle() {
+    void aLongYieldAmongShortOnesIsFollowedByShortParksForAMillisecond() {
         IdleProfile.TimedIdleStrategy strategy = strategy(0);
         for (int i = 0; i < 3; i++) {
-            scheduler.yieldLasts = IdleProfile.TimedIdleStrategy.LONG_YIELD_NANOS + 1;
-            strategy.idle(0);
-            scheduler.yieldLasts = 1;
-            scheduler.now += IdleProfile.TimedIdleStrategy.AVOIDANCE_OF_ONE_NANOS - 1;
-            strategy.idle(0);
-            assertEquals(1 + 2 * i, scheduler.yields);
-            scheduler.now++;
-            strategy.idle(0);
-            assertEquals(2 + 2 * i, scheduler.yields);
-            strategy.idle(1);
-            scheduler.now += IdleProfile.TimedIdleStrategy.ALONE_NANOS;
+            yieldShortAndThenLong(strategy, 10 * IdleProfile.TimedIdleStrategy.LONG_YIELD_NANOS);
+            assertAvoidsYieldsFor(strategy, IdleProfile.TimedIdleStrategy.AVOIDANCE_OF_RARE_NANOS);
         }
+    }
+
+    @Test
+    void aLongYieldThatTookMoreTimeThanTheShortOnesIsFollowedByMoreShortParks() {
+        IdleProfile.TimedIdleStrategy strategy = strategy(0);
+        for (int i = 0; i < 3; i++) {
+            yieldShortAndThenLong(strategy, 10 * IdleProfile.TimedIdleStrategy.LONG_YIELD_NANOS + 2);
+            assertAvoidsYieldsFor(strategy, IdleProfile.TimedIdleStrategy.LEAST_AVOIDANCE_NANOS);
+        }
+    }
+
+    /** Makes ten of the longest short yields, and then a yield of the given time. */
+    private void yieldShortAndThenLong(IdleProfile.TimedIdleStrategy strategy, long nanos) {
+        scheduler.yieldLasts = IdleProfile.TimedIdleStrategy.LONG_YIELD_NANOS;
+        for (int i = 0; i < 10; i++) {
+            strategy.idle(0);
+        }
+        scheduler.yieldLasts = nanos;
+        strategy.idle(0);
+    }
+
+    /** Asserts that the strategy does not yield for the time, and then yields. That yield takes a nanosecond. */
+    private void assertAvoidsYieldsFor(IdleProfile.TimedIdleStrategy strategy, long nanos) {
+        scheduler.yieldLasts = 1;
+        int yields = scheduler.yields;
+        scheduler.now += nanos - 1;
+        strategy.idle(0);
+        assertEquals(yields, scheduler.yields);
+        scheduler.now++;
+        strategy.idle(0);
+        assertEquals(yields + 1, scheduler.yields);
+        strategy.idle(1);
     }
 
     @Test
@@ -224,7 +246,7 @@ class TimedIdleStrategyTest {
         assertEquals(1, scheduler.parks.size());
         scheduler.yieldLasts = IdleProfile.TimedIdleStrategy.LONG_YIELD_NANOS + 1;
         strategy.idle(0);
-        scheduler.now += IdleProfile.TimedIdleStrategy.AVOIDANCE_OF_ONE_NANOS;
+        scheduler.now += IdleProfile.TimedIdleStrategy.LEAST_AVOIDANCE_NANOS;
         strategy.idle(0);
         assertEquals(9, scheduler.yields, "and the next avoidance is the shortest");
     }
