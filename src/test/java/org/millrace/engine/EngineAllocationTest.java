@@ -22,6 +22,7 @@ import org.millrace.ReduceOp;
  * are planned only once. The limits are the allocation of interpreted code (258, 284, 4,624 and 585 bytes) plus a
  * fifth. The limits hold in any state of the JIT compiler.
  */
+@Tag("slow")
 @Tag("optimized")
 class EngineAllocationTest extends EngineFixture {
 

@@ -16,6 +16,7 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.concurrent.CompletableFuture;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.millrace.file.ProcessIdentity;
@@ -278,6 +279,7 @@ abstract class FrameContract extends NetworkFixture {
     private static final long LOOK_BYTES = 16 << 10;
 
     @Test
+    @Tag("slow")
     void manyFramesAllocateNothing() {
         int frames = framesWithoutAllocation();
         assumeTrue(frames > 0, "a JVM without its optimizing compiler allocates for calls of the kernel");

@@ -26,6 +26,7 @@ import org.millrace.proxy.spi.ConnectionName;
  * A proxy's thread allocates no bytes while it receives for a device that unpacks: slices with data, empty slices, and
  * lines.
  */
+@Tag("slow")
 @Tag("optimized")
 class UnpackAllocationTest {
 

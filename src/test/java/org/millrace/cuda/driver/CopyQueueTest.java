@@ -179,6 +179,7 @@ class CopyQueueTest {
      * only. Relaxed copies do not overlap. Another thread plays the kernel and its workers, which leave at any time.
      */
     @ParameterizedTest
+    @Tag("slow")
     @CsvSource({"1, 0", "-3000, 0", "1, 3", "-3000, 4"})
     void randomCopiesKeepTheirOrder(int firstCommand, int workers) throws InterruptedException {
         Random random = new Random(firstCommand);

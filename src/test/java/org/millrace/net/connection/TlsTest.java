@@ -239,6 +239,7 @@ class TlsTest {
     }
 
     @Test
+    @Tag("slow")
     void whoHasAnotherSecretIsNotLetIn() {
         String said = failure(secret("of the group"), secret("of another"));
         assertTrue(said.contains("TLS") && said.contains("the secret"), said);

@@ -9,6 +9,7 @@ import org.millrace.net.socket.SocketNetwork;
 import org.millrace.net.socket.SocketOptions;
 
 /** The network over UCX's TCP. Its endpoints detect that their peers are gone. */
+@Tag("slow")
 @Tag("optimized")
 class UcxTcpNetworkTest extends NetworkContract {
 
