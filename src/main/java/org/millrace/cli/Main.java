@@ -163,10 +163,8 @@ public final class Main {
         }
 
         /**
-         * Returns the write failure as text for the user.
-         *
-         * @return a sentence; null if all output was written, or if the reader closed the pipe early, as {@code head}
-         *         does
+         * Returns a sentence about the write failure; null if all output was written, or if the reader closed the pipe
+         * early, as {@code head} does.
          */
         @Nullable
         String complaint() {

@@ -263,29 +263,17 @@ public final class Configuration {
         return isSet(setting) ? Optional.of(get(setting)) : Optional.empty();
     }
 
-    /**
-     * {@return whether a setting was set} If the setting was not set, its value is the default.
-     *
-     * @param setting one of {@link Settings}
-     */
+    /** {@return whether a setting was set} If the setting was not set, its value is the default. */
     public boolean isSet(Setting<?> setting) {
         return origin(setting).source() != Source.DEFAULT;
     }
 
-    /**
-     * {@return the origin of a setting's value}
-     *
-     * @param setting one of {@link Settings}
-     */
+    /** {@return the origin of a setting's value} */
     public Origin origin(Setting<?> setting) {
         return entries.get(setting).origin();
     }
 
-    /**
-     * {@return the text of a setting as written; empty if it is not set}
-     *
-     * @param setting one of {@link Settings}
-     */
+    /** {@return the text of a setting as written; empty if it is not set} */
     public String text(Setting<?> setting) {
         return entries.get(setting).text();
     }

@@ -38,11 +38,7 @@ final class RegisteredMemory implements AutoCloseable {
         }
     }
 
-    /**
-     * Returns the region for operations on connections with a peer.
-     *
-     * @return region; null if data to and from the peer always passes through slots
-     */
+    /** Returns the region for connections with a peer; null if their data always passes through slots. */
     public @Nullable MemoryRegion with(int peer) {
         return regions.get(choices.apply(peer));
     }

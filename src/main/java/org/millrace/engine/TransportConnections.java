@@ -179,10 +179,8 @@ final class TransportConnections implements AutoCloseable {
     }
 
     /**
-     * Returns the chosen transports, with the reasons against transports of higher preference.
-     *
-     * @return one line for each end that was started, such as {@code "rank 0 -> rank 1, channel 0: SHM (P2P: other
-     * process 4711)"}
+     * Returns a line for each end that was started, with the reasons against transports of higher preference, such as
+     * {@code "rank 0 -> rank 1, channel 0: SHM (P2P: other process 4711)"}.
      */
     public synchronized List<String> describe() {
         return List.copyOf(descriptions);

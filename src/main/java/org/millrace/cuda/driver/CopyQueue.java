@@ -324,9 +324,7 @@ public final class CopyQueue implements AutoCloseable {
     }
 
     /**
-     * Returns whether a copy and all earlier copies are complete.
-     *
-     * @return true if the target contains the bytes and the calling thread sees them
+     * Returns whether a copy and all earlier copies are complete: the calling thread sees the bytes in the target.
      */
     public boolean isDone(long number) {
         if (done - number < 0) {
