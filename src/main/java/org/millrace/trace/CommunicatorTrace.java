@@ -50,7 +50,7 @@ public final class CommunicatorTrace implements AutoCloseable {
         TraceMemory.set(base + TraceLayout.RANK_IN_GROUP_OFFSET, rank);
         TraceMemory.set(base + CommunicatorFields.SIZE_OFFSET, size);
         TraceMemory.set(base + CommunicatorFields.NODES_OFFSET, nodes);
-        TraceMemory.text(base + CommunicatorFields.NAME_OFFSET, CommunicatorFields.NAME_BYTES, name);
+        TraceMemory.text(base, CommunicatorFields.NAME, name);
         if (recorder != null) {
             recorder.describe(rank, size, nodes, name);
         }
@@ -114,8 +114,7 @@ public final class CommunicatorTrace implements AutoCloseable {
         long now = closed ? recorded : TraceMemory.getAcquire(base + CommunicatorFields.ENQUEUED_OFFSET);
         for (recorded = Math.max(recorded, now - OPERATIONS + 1); recorded < now; recorded++) {
             long at = entry(recorded);
-            String name = TraceMemory.text(at + CommunicatorFields.OPERATION_NAME_OFFSET,
-                    CommunicatorFields.OPERATION_NAME_BYTES);
+            String name = TraceMemory.text(at, CommunicatorFields.OPERATION_NAME);
             recorder.enqueued(recorded, TraceMemory.get(at + CommunicatorFields.ENQUEUED_TIME_OFFSET), name,
                     TraceMemory.get(at + CommunicatorFields.SEQUENCE_OFFSET),
                     TraceMemory.get(at + CommunicatorFields.BYTES_OFFSET),
@@ -170,7 +169,7 @@ public final class CommunicatorTrace implements AutoCloseable {
         int entry = (int) enqueued & OPERATIONS - 1;
         if (names[entry] != name) {
             names[entry] = name;
-            name.store(at + CommunicatorFields.OPERATION_NAME_OFFSET);
+            name.store(at + CommunicatorFields.OPERATION_NAME.offset());
         }
         if (name.function >= 0) {
             long counter = base + CommunicatorFields.FUNCTIONS_OFFSET + (long) name.function * Long.BYTES;
@@ -355,10 +354,8 @@ public final class CommunicatorTrace implements AutoCloseable {
     /** A short name that is stored repeatedly. It is encoded once, so that storing allocates nothing. */
     public static final class TraceName {
 
-        static final int BYTES = CommunicatorFields.OPERATION_NAME_BYTES;
-
         private final String text;
-        private final long[] words = new long[BYTES / Long.BYTES];
+        private final long[] words = new long[CommunicatorFields.OPERATION_NAME.bytes() / Long.BYTES];
         /** Index in {@link CommunicatorFields#FUNCTIONS}; -1 if the functions do not include the name. */
         private final int function;
 
@@ -368,11 +365,11 @@ public final class CommunicatorTrace implements AutoCloseable {
                     .map(each -> each.toLowerCase(Locale.ROOT))
                     .toList()
                     .indexOf(text.replace("_", ""));
-            byte[] encoded = Arrays.copyOf(text.getBytes(StandardCharsets.UTF_8), BYTES);
+            byte[] encoded = Arrays.copyOf(text.getBytes(StandardCharsets.UTF_8), words.length * Long.BYTES);
             ByteBuffer.wrap(encoded).order(ByteOrder.LITTLE_ENDIAN).asLongBuffer().get(words);
         }
 
-        /** Returns a name of at most {@value #BYTES} bytes. Longer text is cut. */
+        /** Returns a name. Text that is longer than {@link CommunicatorFields#OPERATION_NAME} is cut. */
         public static TraceName of(String text) {
             return new TraceName(text);
         }

@@ -80,7 +80,7 @@ final class FlightEvents {
     /** @param block address of the connection's block in the trace */
     static void stall(long block, long nanos) {
         StallEvent event = new StallEvent();
-        event.connection = TraceMemory.text(block + ConnectionFields.NAME_OFFSET, ConnectionFields.NAME_BYTES);
+        event.connection = TraceMemory.text(block, ConnectionFields.NAME);
         event.taken = TraceMemory.get(block + ConnectionFields.TAKEN_OFFSET);
         event.done = TraceMemory.get(block + ConnectionFields.DONE_OFFSET);
         event.blocked = TraceMemory.get(block + ConnectionFields.BLOCKED_OFFSET) - event.taken >= 0;

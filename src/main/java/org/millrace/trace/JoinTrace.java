@@ -59,7 +59,7 @@ public final class JoinTrace implements AutoCloseable {
     /** Stores the rank's present activity as the predicate of a sentence, or the connection's description. */
     public synchronized void activity(String predicate) {
         if (process != null) {
-            TraceMemory.text(base + JoinFields.ACTIVITY_OFFSET, JoinFields.ACTIVITY_BYTES, predicate);
+            TraceMemory.text(base, JoinFields.ACTIVITY, predicate);
             TraceMemory.set(base + JoinFields.POLLED_OFFSET, System.nanoTime());
         }
     }

@@ -67,7 +67,7 @@ public final class ProcessTrace {
         TraceMemory.set(header + TraceLayout.EPOCH_NANOS_OFFSET, System.nanoTime());
         set(TraceLayout.RANK_OFFSET, -1);
         set(TraceLayout.SIZE_OFFSET, -1);
-        TraceMemory.text(header + TraceLayout.HOST_OFFSET, TraceLayout.HOST_BYTES, ProcessIdentity.HOST);
+        TraceMemory.text(header, TraceLayout.HOST, ProcessIdentity.HOST);
         beat();
         set(TraceLayout.VERSION_OFFSET, TraceLayout.VERSION);
         // The file is a valid trace from now on.
@@ -134,19 +134,19 @@ public final class ProcessTrace {
     public synchronized void describe(String program, int rank, int size) {
         set(TraceLayout.RANK_OFFSET, rank);
         set(TraceLayout.SIZE_OFFSET, size);
-        TraceMemory.text(file.header() + TraceLayout.PROGRAM_OFFSET, TraceLayout.PROGRAM_BYTES, program);
+        TraceMemory.text(file.header(), TraceLayout.PROGRAM, program);
     }
 
     /** Stores the settings that were set, except secret ones. */
     public synchronized void settings(Map<String, String> settings) {
         StringBuilder lines = new StringBuilder();
         settings.forEach((name, value) -> lines.append(name).append('=').append(value.replace('\n', ' ')).append('\n'));
-        TraceMemory.text(file.header() + TraceLayout.SETTINGS_OFFSET, TraceLayout.SETTINGS_BYTES, lines.toString());
+        TraceMemory.text(file.header(), TraceLayout.SETTINGS, lines.toString());
     }
 
     /** Stores the ports that the process listens on. Ports without room are omitted. */
     public synchronized void ports(Collection<String> open) {
-        TraceMemory.text(file.header() + TraceLayout.PORTS_OFFSET, TraceLayout.PORTS_BYTES, String.join("\n", open));
+        TraceMemory.text(file.header(), TraceLayout.PORTS, String.join("\n", open));
     }
 
     /**
@@ -164,7 +164,7 @@ public final class ProcessTrace {
         }
         long at = agentAt(number);
         TraceMemory.clear(at, TraceLayout.AGENT_BYTES);
-        TraceMemory.text(at + TraceLayout.AGENT_NAME_OFFSET, TraceLayout.AGENT_NAME_BYTES, name);
+        TraceMemory.text(at, TraceLayout.AGENT_NAME, name);
         TraceMemory.release(at + TraceLayout.AGENT_STATE_OFFSET, TraceLayout.OPEN);
         agents = Math.max(agents, number + 1);
         TraceMemory.release(file.header() + TraceLayout.AGENTS_OFFSET, agents);
@@ -201,9 +201,9 @@ public final class ProcessTrace {
         TraceMemory.set(at + ConnectionFields.DONE_OFFSET, identity.firstStep());
         TraceMemory.set(at + ConnectionFields.CONSUMED_OFFSET, identity.firstStep());
         TraceMemory.set(at + ConnectionFields.BLOCKED_OFFSET, identity.firstStep() - 1);
-        TraceMemory.text(at + ConnectionFields.NETWORK_OFFSET, ConnectionFields.NETWORK_BYTES, identity.network());
-        TraceMemory.text(at + ConnectionFields.PEER_TEXT_OFFSET, ConnectionFields.PEER_TEXT_BYTES, identity.peerText());
-        TraceMemory.text(at + ConnectionFields.NAME_OFFSET, ConnectionFields.NAME_BYTES, identity.name());
+        TraceMemory.text(at, ConnectionFields.NETWORK, identity.network());
+        TraceMemory.text(at, ConnectionFields.PEER_TEXT, identity.peerText());
+        TraceMemory.text(at, ConnectionFields.NAME, identity.name());
         show(index);
         if (FlightEvents.isRecording()) {
             FlightEvents.connection(identity);
@@ -248,7 +248,7 @@ public final class ProcessTrace {
         TraceMemory.set(at + GinFields.PEERS_OFFSET, peers);
         TraceMemory.set(at + GinFields.CONTEXT_OFFSET, context);
         TraceMemory.set(at + GinFields.QUEUE_SIZE_OFFSET, queueSize);
-        TraceMemory.text(at + GinFields.NAME_OFFSET, GinFields.NAME_BYTES, name);
+        TraceMemory.text(at, GinFields.NAME, name);
         show(index);
         return new GinTrace(this, index, at, context);
     }
@@ -273,9 +273,9 @@ public final class ProcessTrace {
         long at = blocks.address(index);
         TraceMemory.set(at + SilenceFields.SINCE_OFFSET, since);
         TraceMemory.set(at + SilenceFields.STREAMS_OFFSET, streams);
-        TraceMemory.text(at + SilenceFields.LOCAL_OFFSET, SilenceFields.LOCAL_BYTES, local);
-        TraceMemory.text(at + SilenceFields.REMOTE_OFFSET, SilenceFields.REMOTE_BYTES, remote);
-        TraceMemory.text(at + SilenceFields.PEER_OFFSET, SilenceFields.PEER_BYTES, peer);
+        TraceMemory.text(at, SilenceFields.LOCAL, local);
+        TraceMemory.text(at, SilenceFields.REMOTE, remote);
+        TraceMemory.text(at, SilenceFields.PEER, peer);
         show(index);
         return new SilenceTrace(this, index, at);
     }
@@ -299,8 +299,8 @@ public final class ProcessTrace {
         TraceMemory.set(at + JoinFields.SIZE_OFFSET, size);
         TraceMemory.set(at + JoinFields.SINCE_OFFSET, since);
         TraceMemory.set(at + JoinFields.POLLED_OFFSET, System.nanoTime() + UNPOLLED_NANOS);
-        TraceMemory.text(at + JoinFields.WHERE_OFFSET, JoinFields.WHERE_BYTES, where);
-        TraceMemory.text(at + JoinFields.ACTIVITY_OFFSET, JoinFields.ACTIVITY_BYTES, activity);
+        TraceMemory.text(at, JoinFields.WHERE, where);
+        TraceMemory.text(at, JoinFields.ACTIVITY, activity);
         show(index);
         return new JoinTrace(this, index, at, size);
     }
@@ -379,7 +379,7 @@ public final class ProcessTrace {
         long at = file.header() + TraceLayout.MESSAGE_TABLE_OFFSET
                 + (messages % TraceLayout.MESSAGES) * TraceLayout.MESSAGE_BYTES;
         TraceMemory.set(at + TraceLayout.MESSAGE_TIME_OFFSET, System.nanoTime());
-        TraceMemory.text(at + TraceLayout.MESSAGE_TEXT_OFFSET, TraceLayout.MESSAGE_TEXT_BYTES, text);
+        TraceMemory.text(at, TraceLayout.MESSAGE_TEXT, text);
         TraceMemory.release(file.header() + TraceLayout.MESSAGES_OFFSET, ++messages);
     }
 

@@ -5,6 +5,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
+import org.millrace.trace.TraceLayout.Text;
 
 /** Bytes that were read from a part of a file. Bytes after the file's end are zeros. */
 final class TraceBytes {
@@ -46,13 +47,13 @@ final class TraceBytes {
     }
 
     /** Returns text up to its first zero. Characters that control a terminal are replaced. */
-    String textAt(int offset, int length) {
+    String textAt(Text place) {
         int end = 0;
-        while (end < length && bytes.get(offset + end) != 0) {
+        while (end < place.bytes() && bytes.get(place.offset() + end) != 0) {
             end++;
         }
         byte[] encoded = new byte[end];
-        bytes.get(offset, encoded);
+        bytes.get(place.offset(), encoded);
         return printable(new String(encoded, StandardCharsets.UTF_8));
     }
 

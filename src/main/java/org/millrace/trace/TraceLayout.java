@@ -40,6 +40,10 @@ import java.util.List;
  */
 public final class TraceLayout {
 
+    /** Place of a text: its offset, and its maximum length in bytes. */
+    record Text(int offset, int bytes) {
+    }
+
     /** "MLRTRACE". */
     public static final long MAGIC = 0x45434152_54524c4dL;
     /** Version of this format. A reader knows one version. */
@@ -96,17 +100,13 @@ public final class TraceLayout {
     public static final int LATE_BEAT_OFFSET = 104;
     /** 1 while the process holds the file's lock. The process keeps the lock until it ends. */
     public static final int LOCKED_OFFSET = 112;
-    public static final int HOST_OFFSET = 128;
-    public static final int HOST_BYTES = 64;
+    static final Text HOST = new Text(128, 64);
     /** Description of the process: "takeover, network table v11, Java 25". */
-    public static final int PROGRAM_OFFSET = 192;
-    public static final int PROGRAM_BYTES = 256;
+    static final Text PROGRAM = new Text(192, 256);
     /** Open ports of the process: lines of "10.0.0.1 port 41234 (connections)", from the oldest to the newest. */
-    static final int PORTS_OFFSET = 448;
-    static final int PORTS_BYTES = 576;
+    static final Text PORTS = new Text(448, 576);
     /** Settings of the process, as lines of NAME=VALUE. */
-    public static final int SETTINGS_OFFSET = 1024;
-    public static final int SETTINGS_BYTES = 3072;
+    static final Text SETTINGS = new Text(1024, 3072);
 
     // Offset of the table of agents, and offsets in an agent's entry.
 
@@ -114,8 +114,7 @@ public final class TraceLayout {
     public static final int AGENT_BYTES = 128;
     public static final int MAX_AGENTS = 64;
 
-    public static final int AGENT_NAME_OFFSET = 0;
-    public static final int AGENT_NAME_BYTES = 48;
+    static final Text AGENT_NAME = new Text(0, 48);
     /** Linux's number of the agent's thread; 0 if the thread has not run. */
     public static final int AGENT_THREAD_OFFSET = 48;
     public static final int AGENT_STATE_OFFSET = 52;
@@ -132,8 +131,7 @@ public final class TraceLayout {
     public static final int MESSAGES = 16;
 
     public static final int MESSAGE_TIME_OFFSET = 0;
-    public static final int MESSAGE_TEXT_OFFSET = 8;
-    public static final int MESSAGE_TEXT_BYTES = MESSAGE_BYTES - MESSAGE_TEXT_OFFSET;
+    static final Text MESSAGE_TEXT = new Text(8, MESSAGE_BYTES - 8);
 
     // Offsets in a block.
 
@@ -246,12 +244,9 @@ public final class TraceLayout {
         public static final int WAIT_OFFSET = 184;
         public static final int FIRST_STEP_OFFSET = 216;
 
-        public static final int NETWORK_OFFSET = 256;
-        public static final int NETWORK_BYTES = 32;
-        public static final int PEER_TEXT_OFFSET = 288;
-        public static final int PEER_TEXT_BYTES = 96;
-        public static final int NAME_OFFSET = 384;
-        public static final int NAME_BYTES = 128;
+        static final Text NETWORK = new Text(256, 32);
+        static final Text PEER_TEXT = new Text(288, 96);
+        static final Text NAME = new Text(384, 128);
 
         public static final int FRAME_BYTES = 32;
         /** Number of frames that are remembered; a power of two. */
@@ -334,8 +329,7 @@ public final class TraceLayout {
         /** Functions that NCCL's RAS counts, in its order. */
         public static final List<String> FUNCTIONS =
                 List.of("Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce");
-        public static final int NAME_OFFSET = 256;
-        public static final int NAME_BYTES = 128;
+        static final Text NAME = new Text(256, 128);
         public static final int OLDEST_OFFSET = 384;
 
         public static final int OPERATION_BYTES = 128;
@@ -355,13 +349,11 @@ public final class TraceLayout {
         public static final int ENQUEUED_TIME_OFFSET = 40;
         public static final int STARTED_OFFSET = 48;
         public static final int ENDED_OFFSET = 56;
-        public static final int OPERATION_NAME_OFFSET = 64;
-        public static final int OPERATION_NAME_BYTES = 32;
+        static final Text OPERATION_NAME = new Text(64, 32);
         public static final int CHANNELS_STARTED_OFFSET = 96;
         public static final int CHANNELS_ENDED_OFFSET = 104;
         /** Algorithm and protocol of the operation; empty if unknown. */
-        public static final int HOW_OFFSET = 112;
-        public static final int HOW_BYTES = 16;
+        static final Text HOW = new Text(112, 16);
 
         private CommunicatorFields() {}
     }
@@ -385,8 +377,7 @@ public final class TraceLayout {
         public static final int QUEUE_SIZE_OFFSET = 36;
         /** Number of descriptors of each {@link Kind}. */
         public static final int KINDS_OFFSET = 128;
-        public static final int NAME_OFFSET = 384;
-        public static final int NAME_BYTES = 128;
+        static final Text NAME = new Text(384, 128);
 
         public static final int QUEUE_BYTES = 32;
         /** Maximum number of queues that are stored. Queues of further peers are not stored. */
@@ -443,12 +434,9 @@ public final class TraceLayout {
          */
         static final int CUT = -1;
 
-        static final int LOCAL_OFFSET = 192;
-        static final int LOCAL_BYTES = 64;
-        static final int REMOTE_OFFSET = 256;
-        static final int REMOTE_BYTES = 96;
-        static final int PEER_OFFSET = 352;
-        static final int PEER_BYTES = 160;
+        static final Text LOCAL = new Text(192, 64);
+        static final Text REMOTE = new Text(256, 96);
+        static final Text PEER = new Text(352, 160);
 
         private SilenceFields() {}
     }
@@ -475,11 +463,9 @@ public final class TraceLayout {
          * earlier.
          */
         static final int POLLED_OFFSET = 136;
-        static final int WHERE_OFFSET = 192;
-        static final int WHERE_BYTES = 96;
+        static final Text WHERE = new Text(192, 96);
         /** Present activity of a rank that rank 0 has not admitted, as the predicate of a sentence. */
-        static final int ACTIVITY_OFFSET = 288;
-        static final int ACTIVITY_BYTES = 224;
+        static final Text ACTIVITY = new Text(288, 224);
 
         private JoinFields() {}
     }

@@ -4,6 +4,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 import java.nio.charset.StandardCharsets;
+import org.millrace.trace.TraceLayout.Text;
 
 /**
  * Access to the memory of the trace's file by address, so that an access is one instruction. The file stays mapped
@@ -67,23 +68,23 @@ final class TraceMemory {
     }
 
     /** Returns text up to its first zero. */
-    static String text(long address, int bytes) {
-        byte[] encoded = bytes(address, bytes);
+    static String text(long base, Text place) {
+        byte[] encoded = bytes(base + place.offset(), place.bytes());
         int length = 0;
-        while (length < bytes && encoded[length] != 0) {
+        while (length < encoded.length && encoded[length] != 0) {
             length++;
         }
         return new String(encoded, 0, length, StandardCharsets.UTF_8);
     }
 
     /** Stores text, followed by zeros. Text that is too long is cut. */
-    static void text(long address, int bytes, String text) {
+    static void text(long base, Text place, String text) {
         byte[] encoded = text.getBytes(StandardCharsets.UTF_8);
-        int length = Math.min(encoded.length, bytes);
+        int length = Math.min(encoded.length, place.bytes());
         while (length < encoded.length && length > 0 && (encoded[length] & 0xc0) == 0x80) {
             length--; // The text is not cut in the middle of a character.
         }
-        MemorySegment target = MEMORY.asSlice(address, bytes);
+        MemorySegment target = MEMORY.asSlice(base + place.offset(), place.bytes());
         MemorySegment.copy(encoded, 0, target, ValueLayout.JAVA_BYTE, 0, length);
         target.asSlice(length).fill((byte) 0);
     }

@@ -99,15 +99,13 @@ public final class TraceReader {
             Blocks blocks = new Blocks(channel, header);
             blocks.read();
             boolean alive = !TraceSweep.isOwnerDead(file, name.owner());
-            return new TracedProcess(file, name.owner(), alive,
-                    header.textAt(TraceLayout.HOST_OFFSET, TraceLayout.HOST_BYTES),
-                    header.textAt(TraceLayout.PROGRAM_OFFSET, TraceLayout.PROGRAM_BYTES),
-                    header.intAt(TraceLayout.RANK_OFFSET), header.intAt(TraceLayout.SIZE_OFFSET),
-                    header.intAt(TraceLayout.FAILED_OFFSET) != 0, begun, header.longAt(TraceLayout.HEARTBEAT_OFFSET),
-                    header.longAt(TraceLayout.LATE_BEAT_OFFSET), header.longAt(TraceLayout.EPOCH_MILLIS_OFFSET),
-                    header.longAt(TraceLayout.EPOCH_NANOS_OFFSET), settings(header), agents(header),
-                    blocks.communicators, blocks.connections, blocks.gin, blocks.silences, blocks.joins,
-                    messages(header), alive ? ports(header) : List.of());
+            return new TracedProcess(file, name.owner(), alive, header.textAt(TraceLayout.HOST),
+                    header.textAt(TraceLayout.PROGRAM), header.intAt(TraceLayout.RANK_OFFSET),
+                    header.intAt(TraceLayout.SIZE_OFFSET), header.intAt(TraceLayout.FAILED_OFFSET) != 0, begun,
+                    header.longAt(TraceLayout.HEARTBEAT_OFFSET), header.longAt(TraceLayout.LATE_BEAT_OFFSET),
+                    header.longAt(TraceLayout.EPOCH_MILLIS_OFFSET), header.longAt(TraceLayout.EPOCH_NANOS_OFFSET),
+                    settings(header), agents(header), blocks.communicators, blocks.connections, blocks.gin,
+                    blocks.silences, blocks.joins, messages(header), alive ? ports(header) : List.of());
         }
     }
 
@@ -127,7 +125,7 @@ public final class TraceReader {
 
     private static Map<String, String> settings(TraceBytes header) {
         Map<String, String> settings = new LinkedHashMap<>();
-        header.textAt(TraceLayout.SETTINGS_OFFSET, TraceLayout.SETTINGS_BYTES).lines().forEach(line -> {
+        header.textAt(TraceLayout.SETTINGS).lines().forEach(line -> {
             int equals = line.indexOf('=');
             if (equals > 0) {
                 settings.put(line.substring(0, equals), line.substring(equals + 1));
@@ -144,8 +142,7 @@ public final class TraceReader {
             if (header.intAt(at + TraceLayout.AGENT_STATE_OFFSET) != TraceLayout.OPEN) {
                 continue;
             }
-            agents.add(new TracedAgent(number,
-                    header.textAt(at + TraceLayout.AGENT_NAME_OFFSET, TraceLayout.AGENT_NAME_BYTES),
+            agents.add(new TracedAgent(number, header.slice(at, TraceLayout.AGENT_BYTES).textAt(TraceLayout.AGENT_NAME),
                     header.intAt(at + TraceLayout.AGENT_THREAD_OFFSET),
                     header.countAt(at + TraceLayout.AGENT_PASSES_OFFSET),
                     header.countAt(at + TraceLayout.AGENT_BUSY_OFFSET),
@@ -156,7 +153,7 @@ public final class TraceReader {
     }
 
     private static List<String> ports(TraceBytes header) {
-        return header.textAt(TraceLayout.PORTS_OFFSET, TraceLayout.PORTS_BYTES)
+        return header.textAt(TraceLayout.PORTS)
                 .lines()
                 .filter(line -> line.endsWith(")")) // The last line is cut if the text had no room for all ports.
                 .toList();
@@ -169,7 +166,7 @@ public final class TraceReader {
             int at = TraceLayout.MESSAGE_TABLE_OFFSET
                     + (int) (number % TraceLayout.MESSAGES) * TraceLayout.MESSAGE_BYTES;
             messages.add(new Message(header.longAt(at + TraceLayout.MESSAGE_TIME_OFFSET),
-                    header.textAt(at + TraceLayout.MESSAGE_TEXT_OFFSET, TraceLayout.MESSAGE_TEXT_BYTES)));
+                    header.slice(at, TraceLayout.MESSAGE_BYTES).textAt(TraceLayout.MESSAGE_TEXT)));
         }
         return List.copyOf(messages);
     }

@@ -60,7 +60,7 @@ final class TraceSweep {
     }
 
     private static boolean readLocked(Path file) throws IOException {
-        ByteBuffer header = ByteBuffer.allocate(TraceLayout.HOST_OFFSET).order(ByteOrder.LITTLE_ENDIAN);
+        ByteBuffer header = ByteBuffer.allocate(TraceLayout.HOST.offset()).order(ByteOrder.LITTLE_ENDIAN);
         try (FileChannel channel = FileChannel.open(file, Set.of(StandardOpenOption.READ, LinkOption.NOFOLLOW_LINKS))) {
             return channel.read(header) == header.capacity()
                     && header.getLong(TraceLayout.MAGIC_OFFSET) == TraceLayout.MAGIC

@@ -108,8 +108,7 @@ public record TracedCommunicator(long hash, int rank, int size, int nodes, Strin
         long enqueued = block.countAt(CommunicatorFields.ENQUEUED_OFFSET);
         return new TracedCommunicator(block.longAt(TraceLayout.COMMUNICATOR_OFFSET),
                 block.intAt(TraceLayout.RANK_IN_GROUP_OFFSET), block.intAt(CommunicatorFields.SIZE_OFFSET),
-                block.intAt(CommunicatorFields.NODES_OFFSET),
-                block.textAt(CommunicatorFields.NAME_OFFSET, CommunicatorFields.NAME_BYTES), state,
+                block.intAt(CommunicatorFields.NODES_OFFSET), block.textAt(CommunicatorFields.NAME), state,
                 block.longAt(TraceLayout.OPENED_OFFSET), block.longAt(TraceLayout.CLOSED_OFFSET),
                 block.intAt(CommunicatorFields.KERNELS_OFFSET) != 0, block.longAt(CommunicatorFields.FUNCTION_OFFSET),
                 block.countAt(CommunicatorFields.BEGUN_OFFSET), block.countAt(CommunicatorFields.ENDED_COUNT_OFFSET),
@@ -148,15 +147,13 @@ public record TracedCommunicator(long hash, int rank, int size, int nodes, Strin
     }
 
     private static Operation operation(long number, TraceBytes entry) {
-        return new Operation(number,
-                entry.textAt(CommunicatorFields.OPERATION_NAME_OFFSET, CommunicatorFields.OPERATION_NAME_BYTES),
+        return new Operation(number, entry.textAt(CommunicatorFields.OPERATION_NAME),
                 entry.longAt(CommunicatorFields.SEQUENCE_OFFSET), entry.longAt(CommunicatorFields.BYTES_OFFSET),
                 entry.longAt(CommunicatorFields.COUNT_OFFSET), entry.intAt(CommunicatorFields.TYPE_OFFSET),
                 entry.intAt(CommunicatorFields.CHANNELS_OFFSET), entry.intAt(CommunicatorFields.PEER_OFFSET),
                 entry.intAt(CommunicatorFields.ROOT_OFFSET), entry.longAt(CommunicatorFields.ENQUEUED_TIME_OFFSET),
                 entry.longAt(CommunicatorFields.STARTED_OFFSET), entry.longAt(CommunicatorFields.ENDED_OFFSET),
                 entry.longAt(CommunicatorFields.CHANNELS_STARTED_OFFSET),
-                entry.longAt(CommunicatorFields.CHANNELS_ENDED_OFFSET),
-                entry.textAt(CommunicatorFields.HOW_OFFSET, CommunicatorFields.HOW_BYTES));
+                entry.longAt(CommunicatorFields.CHANNELS_ENDED_OFFSET), entry.textAt(CommunicatorFields.HOW));
     }
 }

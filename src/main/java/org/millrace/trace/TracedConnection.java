@@ -66,10 +66,8 @@ public record TracedConnection(int block, long generation, TracedState state, Co
                 block.intAt(ConnectionFields.CHANNEL_OFFSET), Direction.values()[direction],
                 block.intAt(ConnectionFields.KIND_OFFSET), block.longAt(ConnectionFields.KEY_HIGH_OFFSET),
                 block.longAt(ConnectionFields.KEY_LOW_OFFSET), block.intAt(ConnectionFields.ORDER_OFFSET),
-                block.longAt(ConnectionFields.FIRST_STEP_OFFSET),
-                block.textAt(ConnectionFields.NETWORK_OFFSET, ConnectionFields.NETWORK_BYTES),
-                block.textAt(ConnectionFields.PEER_TEXT_OFFSET, ConnectionFields.PEER_TEXT_BYTES),
-                block.textAt(ConnectionFields.NAME_OFFSET, ConnectionFields.NAME_BYTES));
+                block.longAt(ConnectionFields.FIRST_STEP_OFFSET), block.textAt(ConnectionFields.NETWORK),
+                block.textAt(ConnectionFields.PEER_TEXT), block.textAt(ConnectionFields.NAME));
         long frames = block.countAt(ConnectionFields.FRAMES_OFFSET);
         return new TracedConnection(index, block.longAt(TraceLayout.GENERATION_OFFSET), state, identity,
                 block.intAt(ConnectionFields.AGENT_OFFSET), block.longAt(TraceLayout.OPENED_OFFSET),

@@ -39,7 +39,7 @@ public record TracedGin(long communicator, int rank, int peers, int context, int
         }
         return new TracedGin(block.longAt(TraceLayout.COMMUNICATOR_OFFSET),
                 block.intAt(TraceLayout.RANK_IN_GROUP_OFFSET), peers, block.intAt(GinFields.CONTEXT_OFFSET),
-                block.intAt(GinFields.QUEUE_SIZE_OFFSET), block.textAt(GinFields.NAME_OFFSET, GinFields.NAME_BYTES),
-                state, Map.copyOf(descriptors), List.copyOf(queues));
+                block.intAt(GinFields.QUEUE_SIZE_OFFSET), block.textAt(GinFields.NAME), state, Map.copyOf(descriptors),
+                List.copyOf(queues));
     }
 }

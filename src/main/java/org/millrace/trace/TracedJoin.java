@@ -46,7 +46,6 @@ public record TracedJoin(TracedState state, long hash, int rank, int size, long 
         return state == null || rank < 0 && size != 0 ? null
                 : new TracedJoin(state, block.longAt(TraceLayout.COMMUNICATOR_OFFSET), rank, size,
                         block.longAt(JoinFields.SINCE_OFFSET), block.longAt(JoinFields.POLLED_OFFSET),
-                        block.textAt(JoinFields.WHERE_OFFSET, JoinFields.WHERE_BYTES),
-                        block.textAt(JoinFields.ACTIVITY_OFFSET, JoinFields.ACTIVITY_BYTES), missing);
+                        block.textAt(JoinFields.WHERE), block.textAt(JoinFields.ACTIVITY), missing);
     }
 }

@@ -34,8 +34,7 @@ public record TracedSilence(TracedState state, long since, long closed, int stre
         return state == null ? null
                 : new TracedSilence(state, block.longAt(SilenceFields.SINCE_OFFSET),
                         block.longAt(TraceLayout.CLOSED_OFFSET), block.intAt(SilenceFields.STREAMS_OFFSET),
-                        block.textAt(SilenceFields.LOCAL_OFFSET, SilenceFields.LOCAL_BYTES),
-                        block.textAt(SilenceFields.REMOTE_OFFSET, SilenceFields.REMOTE_BYTES),
-                        block.textAt(SilenceFields.PEER_OFFSET, SilenceFields.PEER_BYTES));
+                        block.textAt(SilenceFields.LOCAL), block.textAt(SilenceFields.REMOTE),
+                        block.textAt(SilenceFields.PEER));
     }
 }
