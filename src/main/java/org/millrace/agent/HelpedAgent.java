@@ -93,8 +93,6 @@ public final class HelpedAgent implements Agent, IdleStrategy {
     private long napNanos = FIRST_NAP_NANOS;
 
     /**
-     * Creates an agent that no thread runs yet.
-     *
      * @param alone           strategy of the agent's own thread
      * @param helping         strategy of a thread that runs passes while it waits, with sleeps of {@code helpersSleep}
      * @param helpersSleep    sleeper whose sleeps end at the deadline of the waiting thread

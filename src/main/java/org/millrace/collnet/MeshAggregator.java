@@ -66,8 +66,6 @@ final class MeshAggregator implements Agent {
     private boolean failed;
 
     /**
-     * Creates an aggregator with established connections.
-     *
      * @param index     index of this aggregator among the rank's aggregators
      * @param senders   senders to the aggregator with the same index on each rank, by rank; null for this rank
      * @param receivers receivers from the aggregator with the same index on each rank, by rank; null for this rank

@@ -8,11 +8,7 @@ public class ConfigurationException extends IllegalArgumentException {
 
     private static final long serialVersionUID = 1L;
 
-    /**
-     * Creates the exception.
-     *
-     * @param message one line for each refused setting
-     */
+    /** @param message one line for each refused setting */
     public ConfigurationException(String message) {
         super(message);
     }

@@ -36,8 +36,6 @@ public final class DeviceCommunicator {
     private final WorkCounters[] completed = new WorkCounters[KernelArguments.MAX_CHANNELS];
 
     /**
-     * Creates a communicator without any work so far.
-     *
      * @param arena         lifetime of the memory; the arena is closed after the last kernel has left the device
      * @param nodes         for each rank, the number of its machine; machines are numbered from 0 in the order of their
      *                      lowest ranks

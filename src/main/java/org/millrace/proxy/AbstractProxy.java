@@ -115,11 +115,7 @@ public abstract class AbstractProxy implements ProxyConnection {
 
         private static final long serialVersionUID = 1L;
 
-        /**
-         * Creates the exception.
-         *
-         * @param message description of the observation that indicates the abort
-         */
+        /** @param message description of the observation that indicates the abort */
         public DeviceAbortedException(String message) {
             super(message);
         }

@@ -37,11 +37,7 @@ public final class ProxyAgent implements Agent {
         this(name, () -> {});
     }
 
-    /**
-     * Creates an agent without connections.
-     *
-     * @param atEnd action that the agent's thread executes before it terminates
-     */
+    /** @param atEnd action that the agent's thread executes before it terminates */
     public ProxyAgent(String name, Runnable atEnd) {
         this(name, atEnd, System::nanoTime);
     }

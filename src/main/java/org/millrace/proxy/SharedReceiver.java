@@ -14,11 +14,7 @@ public final class SharedReceiver extends SharedEnd {
 
     private final FrameReceiver receiver;
 
-    /**
-     * Creates the receiving end for a number of members.
-     *
-     * @param receiver the network's receiver, which is closed with the last member
-     */
+    /** @param receiver the network's receiver, which is closed with the last member */
     public SharedReceiver(FrameReceiver receiver, int members) {
         super(members);
         this.receiver = receiver;

@@ -32,11 +32,7 @@ public final class SharedSender extends SharedEnd {
     private final FrameSender sender;
     private final @Nullable OperationQueue[] queues;
 
-    /**
-     * Creates the sending end for a number of members.
-     *
-     * @param sender the network's sender, which is closed with the last member
-     */
+    /** @param sender the network's sender, which is closed with the last member */
     public SharedSender(FrameSender sender, int members) {
         super(members);
         this.sender = sender;

@@ -136,8 +136,6 @@ final class CopyCommands {
     }
 
     /**
-     * Creates the commands for a kernel that has never been launched.
-     *
      * @param first    number of the first command; 1, or in tests a number shortly before the numbers wrap around
      * @param workers  number of workers, 0 to {@link CopyMailbox#WORKERS}
      * @param launcher requests a launch of the kernel without waiting for the launch. If the launch fails and may be

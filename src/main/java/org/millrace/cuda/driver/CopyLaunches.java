@@ -51,8 +51,6 @@ final class CopyLaunches {
     private int refusals;
 
     /**
-     * Creates the object for streams without any launch so far.
-     *
      * @param count      number of streams, 1 to {@link #MAX_STREAMS}
      * @param startNanos time to wait for the start of a launched kernel before the next stream is tried, in nanoseconds
      */

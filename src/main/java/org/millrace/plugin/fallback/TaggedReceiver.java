@@ -87,8 +87,6 @@ final class TaggedReceiver implements DataPath.Connection {
     }
 
     /**
-     * Creates the receiving end with its first stream.
-     *
      * @param maxRecvs maximum number of buffers of one receive
      * @param more     streams that the sending end connects when it needs them
      */

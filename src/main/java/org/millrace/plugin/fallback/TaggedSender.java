@@ -27,8 +27,6 @@ final class TaggedSender implements DataPath.Connection {
     private int used;
 
     /**
-     * Creates the sending end with its first stream.
-     *
      * @param most maximum number of streams
      * @param more connects a further stream
      */

@@ -36,11 +36,7 @@ final class ConnectionLocator {
     /** Address of the field in which the caller stores the handle of the first buffer. */
     private long handles;
 
-    /**
-     * Creates a locator before the first buffer is registered.
-     *
-     * @param nccl owner of the memory, with at least one known layout
-     */
+    /** @param nccl owner of the memory, with at least one known layout */
     ConnectionLocator(CallingLibrary nccl) {
         this.nccl = nccl;
     }

@@ -24,8 +24,6 @@ public final class TakeoverPath implements DataPath {
     private final @Nullable UnpackDevice unpack;
 
     /**
-     *
-     *
      * @param service threads and memory of the connections, closed with this data path
      * @param unpack  memory that the plugin and unpacking kernels share, closed with this data path; null if kernels do
      *                not unpack
