@@ -8,8 +8,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.LongStream;
@@ -46,6 +48,9 @@ class EngineStallTest {
     private static final long DEADLINE_NANOS = TimeUnit.MINUTES.toNanos(5);
     /** Delay as a number of polls. The test ends long before this number. */
     private static final long BLACK_HOLE = 1_000_000_000_000L;
+    /** Causes of verdicts about ranks that a busy machine starts slowly. No planted stall has these causes. */
+    private static final Set<Verdict.Cause> SLOW_START =
+            EnumSet.of(Verdict.Cause.NOT_JOINED, Verdict.Cause.NOT_CONNECTED);
 
     @TempDir
     Path directory;
@@ -263,7 +268,7 @@ class EngineStallTest {
         while (verdicts.isEmpty()) {
             assertTrue(System.nanoTime() < deadline, () -> stall + "\nno verdict:\n" + outputs());
             children.getLast().waitFor(LOOK_MILLIS, TimeUnit.MILLISECONDS);
-            verdicts = asking.ask().stream().filter(each -> each.cause() != Verdict.Cause.NOT_JOINED).toList();
+            verdicts = asking.ask().stream().filter(each -> !SLOW_START.contains(each.cause())).toList();
         }
         String what = stall + "\n" + verdicts.stream().map(Verdict::sentence).toList() + "\n" + asking + "\n";
         System.out.println(what.strip());
