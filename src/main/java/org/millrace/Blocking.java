@@ -133,6 +133,15 @@ final class Blocking {
         return reason;
     }
 
+    /**
+     * {@return an argument that is not null}
+     *
+     * @throws NullPointerException if the argument is null; the message names the operation and the argument
+     */
+    static <T> T required(String operation, String argument, @Nullable T value) {
+        return Objects.requireNonNull(value, () -> operation + ": the " + argument + " is null");
+    }
+
     /** Runs an operation that consists of several operations. */
     static <T extends @Nullable Object> T composed(BlockingOperations caller, Supplier<T> parts) {
         boolean before = COMPOSED.get();
@@ -211,7 +220,8 @@ final class Blocking {
      * @param isOptional whether the counts may be missing on this rank
      */
     static void requirePart(Communicator communicator, String what, Operand part, boolean isOptional, long... counts) {
-        Objects.requireNonNull(part, () -> what + ": the operand is null");
+        required(what, "operand", part);
+        required(what, "array of counts", counts);
         if (isOptional && counts.length == 0) {
             return;
         }
@@ -223,6 +233,7 @@ final class Blocking {
     }
 
     private static void requireCounts(Communicator communicator, String what, long... counts) {
+        required(what, "array of counts", counts);
         if (counts.length != communicator.size() || Arrays.stream(counts).anyMatch(count -> count < 0)) {
             throw new IllegalArgumentException(
                     "rank " + communicator.rank() + ", " + what + ": counts " + Arrays.toString(counts)
@@ -239,7 +250,7 @@ final class Blocking {
     static IntFunction<@Nullable Operand> parts(Communicator communicator, String what, @Nullable Operand all,
             long... counts) {
         requireCounts(communicator, what, counts);
-        Objects.requireNonNull(all, () -> what + ": the operand is null");
+        required(what, "operand", all);
         long left = all.count();
         for (long count : counts) {
             if (count > left) {
@@ -254,12 +265,15 @@ final class Blocking {
     /** Checks the size of an object that another rank has announced, in bytes. Returns the size. */
     static int length(long told) {
         if (told < 0 || told > Integer.MAX_VALUE) {
-            throw new MillraceException("an object of " + told + " bytes: the ranks do not use the same operation");
+            throw new MillraceException(
+                    "another rank announced an object of " + told + " bytes: do all ranks call the same operation?");
         }
         return (int) told;
     }
 
     static int[] withRank(Communicator communicator, Operand values, ReduceOp op) {
+        required("allReduceWithRank", "operand values", values);
+        required("allReduceWithRank", "argument op", op);
         if (op != ReduceOp.MIN && op != ReduceOp.MAX || !values.isOnHost(communicator.device())) {
             throw new IllegalArgumentException(op.label() + " of " + values
                     + " cannot be computed with ranks: give MIN or MAX, and elements in memory of the host");
@@ -293,23 +307,33 @@ final class Blocking {
     /**
      * Returns the objects of the ranks from which this rank receives, in rank order.
      *
+     * @param operation    operation of the program, for messages
      * @param sendsTo      returns whether this rank sends its object to the given rank
      * @param receivesFrom returns whether this rank receives the object of the given rank
      */
-    static <T> List<T> gather(Communicator communicator, T object, IntPredicate sendsTo, IntPredicate receivesFrom,
+    static <T> List<T> gather(BlockingOperations caller, String operation, T object, IntPredicate sendsTo,
+            IntPredicate receivesFrom, Serializer<T> serializer) {
+        byte[] mine = serialized(operation, object, serializer);
+        Communicator communicator = (Communicator) caller;
+        return composed(caller, () -> {
+            long[] lengths = new long[communicator.size()];
+            communicator.allGather(Operand.of(new long[] {mine.length}), Operand.of(lengths));
+            return received(communicator, peer -> sendsTo.test(peer) ? mine : null, receivesFrom, lengths, serializer);
+        });
+    }
+
+    /** Returns the objects of all ranks on the root, and an empty list on other ranks. */
+    static <T> List<T> gather(BlockingOperations caller, String operation, T object, int root,
             Serializer<T> serializer) {
-        Objects.requireNonNull(serializer, "gather: the serializer is null");
-        byte[] mine = serializer.serialize(object);
-        long[] lengths = new long[communicator.size()];
-        communicator.allGather(Operand.of(new long[] {mine.length}), Operand.of(lengths));
-        return received(communicator, peer -> sendsTo.test(peer) ? mine : null, receivesFrom, lengths, serializer);
+        requireRank((Communicator) caller, operation + ", root", root);
+        boolean isRoot = ((Communicator) caller).rank() == root;
+        return gather(caller, operation, object, peer -> peer == root, _ -> isRoot, serializer);
     }
 
     /** Returns the objects of the earlier ranks and of this rank. */
-    static <T> List<T> earlier(BlockingOperations caller, T object, Serializer<T> serializer) {
+    static <T> List<T> earlier(BlockingOperations caller, String operation, T object, Serializer<T> serializer) {
         int rank = ((Communicator) caller).rank();
-        return composed(caller,
-                () -> gather((Communicator) caller, object, peer -> peer >= rank, peer -> peer <= rank, serializer));
+        return gather(caller, operation, object, peer -> peer >= rank, peer -> peer <= rank, serializer);
     }
 
     static <T> List<T> allToAll(Communicator communicator, List<byte[]> objects, Serializer<T> serializer) {
@@ -336,13 +360,18 @@ final class Blocking {
         return bytes == null ? null : Operand.of(bytes);
     }
 
+    /** Returns the bytes of an object. */
+    static <T> byte[] serialized(String operation, @Nullable T object, Serializer<T> serializer) {
+        required(operation, "serializer", serializer);
+        return required(operation, "result of the serializer",
+                serializer.serialize(required(operation, "object", object)));
+    }
+
     /** Returns the bytes of one object for each rank. */
     static <T> List<byte[]> serialized(Communicator communicator, String what, @Nullable List<T> objects,
             Serializer<T> serializer) {
-        Objects.requireNonNull(serializer, () -> what + ": the serializer is null");
-        List<byte[]> each = Objects.requireNonNull(objects, () -> what + ": the list of objects is null")
-                .stream()
-                .map(serializer::serialize)
+        List<byte[]> each = required(what, "list of objects", objects).stream()
+                .map(object -> serialized(what, object, serializer))
                 .toList();
         if (each.size() != communicator.size()) {
             throw new IllegalArgumentException("rank " + communicator.rank() + ", " + what + ": " + each.size()
@@ -353,7 +382,7 @@ final class Blocking {
 
     static <T> T scatter(Communicator communicator, @Nullable List<T> objects, int root, Serializer<T> serializer) {
         requireRank(communicator, "scatter, root", root);
-        Objects.requireNonNull(serializer, "scatter: the serializer is null");
+        required("scatter", "serializer", serializer);
         boolean isRoot = communicator.rank() == root;
         List<byte[]> each = isRoot ? serialized(communicator, "scatter", objects, serializer) : List.of();
         long[] length = new long[1];

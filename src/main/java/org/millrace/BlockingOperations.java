@@ -2,7 +2,6 @@ package org.millrace;
 
 import java.time.Duration;
 import java.util.List;
-import java.util.Objects;
 import java.util.Optional;
 import java.util.function.BinaryOperator;
 import org.jspecify.annotations.Nullable;
@@ -134,8 +133,8 @@ sealed interface BlockingOperations permits Communicator {
     default void sendReceive(Operand send, int to, Operand receive, int from) {
         Blocking.requireRank((Communicator) this, "sendReceive, to", to);
         Blocking.requireRank((Communicator) this, "sendReceive, from", from);
-        Objects.requireNonNull(send, "sendReceive: the operand send is null");
-        Objects.requireNonNull(receive, "sendReceive: the operand receive is null");
+        Blocking.required("sendReceive", "operand send", send);
+        Blocking.required("sendReceive", "operand receive", receive);
         OperandCall.check((Communicator) this, Operation.SEND_RECEIVE, "send", send, false);
         OperandCall.check((Communicator) this, Operation.SEND_RECEIVE, "receive", receive, true);
         Blocking.run(this, stream -> ((Communicator) this).group(() -> {
@@ -180,7 +179,7 @@ sealed interface BlockingOperations permits Communicator {
      * @throws IllegalArgumentException if the function does not accept the element type, or the elements lie on a GPU
      */
     default void allReduce(Operand values, ReduceFunction function) {
-        HostReduction reduction = new HostReduction((Communicator) this, values, function);
+        HostReduction reduction = new HostReduction((Communicator) this, "allReduce", values, function);
         Blocking.composed(this, reduction::allReduce);
     }
 
@@ -189,7 +188,7 @@ sealed interface BlockingOperations permits Communicator {
      * operation consists of two all-to-alls.
      */
     default void scan(Operand values, ReduceFunction function) {
-        HostReduction reduction = new HostReduction((Communicator) this, values, function);
+        HostReduction reduction = new HostReduction((Communicator) this, "scan", values, function);
         Blocking.composed(this, () -> reduction.scan(true));
     }
 
@@ -198,7 +197,7 @@ sealed interface BlockingOperations permits Communicator {
      * own elements are not part of its result. Rank 0 keeps its elements. The operation consists of two all-to-alls.
      */
     default void exscan(Operand values, ReduceFunction function) {
-        HostReduction reduction = new HostReduction((Communicator) this, values, function);
+        HostReduction reduction = new HostReduction((Communicator) this, "exscan", values, function);
         Blocking.composed(this, () -> reduction.scan(false));
     }
 
@@ -260,10 +259,9 @@ sealed interface BlockingOperations permits Communicator {
      */
     default <T> T broadcast(@Nullable T object, int root, Serializer<T> serializer) {
         Blocking.requireRank((Communicator) this, "broadcast, root", root);
-        Objects.requireNonNull(serializer, "broadcast: the serializer is null");
+        Blocking.required("broadcast", "serializer", serializer);
         boolean isRoot = ((Communicator) this).rank() == root;
-        byte[] mine = isRoot ? serializer.serialize(Objects.requireNonNull(object, "the root's object is null"))
-                : new byte[0];
+        byte[] mine = isRoot ? Blocking.serialized("broadcast", object, serializer) : new byte[0];
         return serializer.deserialize(Blocking.composed(this, () -> {
             int[] length = {mine.length};
             broadcast(Operand.of(length), root);
@@ -278,8 +276,7 @@ sealed interface BlockingOperations permits Communicator {
      * and sends and receives of the bytes between all ranks.
      */
     default <T> List<T> allGather(T object, Serializer<T> serializer) {
-        return Blocking.composed(this,
-                () -> Blocking.gather((Communicator) this, object, _ -> true, _ -> true, serializer));
+        return Blocking.gather(this, "allGather", object, _ -> true, _ -> true, serializer);
     }
 
     /**
@@ -287,10 +284,7 @@ sealed interface BlockingOperations permits Communicator {
      * consists of an all-gather of the byte counts, and sends of the bytes to the root.
      */
     default <T> List<T> gather(T object, int root, Serializer<T> serializer) {
-        Blocking.requireRank((Communicator) this, "gather, root", root);
-        boolean isRoot = ((Communicator) this).rank() == root;
-        return Blocking.composed(this,
-                () -> Blocking.gather((Communicator) this, object, peer -> peer == root, _ -> isRoot, serializer));
+        return Blocking.gather(this, "gather", object, root, serializer);
     }
 
     /**
@@ -308,7 +302,7 @@ sealed interface BlockingOperations permits Communicator {
     /** Sends an object: first the number of its bytes, then the bytes. */
     default <T> void send(T object, int peer, Serializer<T> serializer) {
         Blocking.requireRank((Communicator) this, "send, peer", peer);
-        byte[] bytes = serializer.serialize(object);
+        byte[] bytes = Blocking.serialized("send", object, serializer);
         Blocking.composed(this, () -> {
             send(Operand.of(new int[] {bytes.length}), peer);
             send(Operand.of(bytes), peer);
@@ -319,7 +313,7 @@ sealed interface BlockingOperations permits Communicator {
     /** {@return the object that another rank sends by {@link #send(Object, int, Serializer)}} */
     default <T> T receive(int peer, Serializer<T> serializer) {
         Blocking.requireRank((Communicator) this, "receive, peer", peer);
-        Objects.requireNonNull(serializer, "receive: the serializer is null");
+        Blocking.required("receive", "serializer", serializer);
         return serializer.deserialize(Blocking.composed(this, () -> {
             int[] length = new int[1];
             receive(Operand.of(length), peer);
@@ -334,7 +328,11 @@ sealed interface BlockingOperations permits Communicator {
      * {@link #allGather(Object, Serializer)}.
      */
     default <T> T allReduce(T object, BinaryOperator<T> function, Serializer<T> serializer) {
-        return allGather(object, serializer).stream().reduce(function).orElseThrow();
+        Blocking.required("allReduce", "function", function);
+        return Blocking.gather(this, "allReduce", object, _ -> true, _ -> true, serializer)
+                .stream()
+                .reduce(function)
+                .orElseThrow();
     }
 
     /**
@@ -342,7 +340,8 @@ sealed interface BlockingOperations permits Communicator {
      * uses {@link #gather(Object, int, Serializer)}.
      */
     default <T> Optional<T> reduce(T object, BinaryOperator<T> function, int root, Serializer<T> serializer) {
-        return gather(object, root, serializer).stream().reduce(function);
+        Blocking.required("reduce", "function", function);
+        return Blocking.gather(this, "reduce", object, root, serializer).stream().reduce(function);
     }
 
     /**
@@ -350,7 +349,8 @@ sealed interface BlockingOperations permits Communicator {
      * operation consists of an all-gather of the byte counts, and sends of the bytes to all later ranks.
      */
     default <T> T scan(T object, BinaryOperator<T> function, Serializer<T> serializer) {
-        return Blocking.earlier(this, object, serializer).stream().reduce(function).orElseThrow();
+        Blocking.required("scan", "function", function);
+        return Blocking.earlier(this, "scan", object, serializer).stream().reduce(function).orElseThrow();
     }
 
     /**
@@ -358,7 +358,8 @@ sealed interface BlockingOperations permits Communicator {
      * {@link #scan(Object, BinaryOperator, Serializer)}; empty on rank 0}
      */
     default <T> Optional<T> exscan(T object, BinaryOperator<T> function, Serializer<T> serializer) {
-        List<T> objects = Blocking.earlier(this, object, serializer);
+        Blocking.required("exscan", "function", function);
+        List<T> objects = Blocking.earlier(this, "exscan", object, serializer);
         return objects.subList(0, objects.size() - 1).stream().reduce(function);
     }
 
@@ -380,9 +381,9 @@ sealed interface BlockingOperations permits Communicator {
      * This barrier is slower than {@link #barrier()}.
      *
      * <p>
-     * A missed deadline ends the group: the communicator has failed on all ranks, and can only be closed. A program
-     * that continues without the missing ranks joins a new group. An interrupt does not end the group: this rank counts
-     * as a rank that has called the barrier.
+     * A missed deadline ends the group: the communicator has failed on all ranks, and can only be closed or
+     * {@linkplain Communicator#shrink(Duration) shrunk}. An interrupt does not end the group: this rank counts as a
+     * rank that has called the barrier.
      *
      * @param deadline time to wait for the other ranks, 0 or more
      * @throws DeadlineException             if a rank did not call in time; the message names all missing ranks

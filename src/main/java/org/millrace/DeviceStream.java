@@ -21,8 +21,9 @@ public interface DeviceStream extends AutoCloseable {
     /**
      * Waits until all enqueued operations are complete.
      *
-     * @param deadline maximum time to wait
-     * @throws MillraceException if an operation of this stream failed, or if the deadline passed first
+     * @param deadline maximum time to wait, 0 or more
+     * @throws IllegalArgumentException if the deadline is negative
+     * @throws MillraceException        if an operation of this stream failed, or if the deadline passed first
      */
     void synchronize(Duration deadline);
 

@@ -20,8 +20,9 @@ public interface Event extends AutoCloseable {
     /**
      * Waits until the most recent mark is reached.
      *
-     * @param deadline maximum time to wait
-     * @throws MillraceException if an operation before the mark failed, or if the deadline passed first
+     * @param deadline maximum time to wait, 0 or more
+     * @throws IllegalArgumentException if the deadline is negative
+     * @throws MillraceException        if an operation before the mark failed, or if the deadline passed first
      */
     void synchronize(Duration deadline);
 

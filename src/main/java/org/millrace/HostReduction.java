@@ -17,7 +17,10 @@ final class HostReduction {
     /** Number of elements in a part. Some elements at the end of the last parts may be unused. */
     private final long part;
 
-    HostReduction(Communicator communicator, Operand values, ReduceFunction function) {
+    /** @param operation operation of the program, for messages */
+    HostReduction(Communicator communicator, String operation, Operand values, ReduceFunction function) {
+        Blocking.required(operation, "operand values", values);
+        Blocking.required(operation, "function", function);
         if (!function.takes(values.type()) || !values.isElementwise()) {
             throw new IllegalArgumentException("rank " + communicator.rank() + ": this ReduceFunction does not take "
                     + values + ": ofLongs takes integers, ofDoubles float and double");

@@ -279,6 +279,9 @@ public final class JoinBuilder {
 
     private JoinBuilder set(String name, Duration value) {
         long micros = TimeUnit.MICROSECONDS.convert(Objects.requireNonNull(value, () -> name + " is null"));
+        if (value.isNegative()) {
+            throw new IllegalArgumentException(name + ": the deadline " + value + " is negative; give 1 ms to 24 h");
+        }
         return set(name, micros + "us");
     }
 

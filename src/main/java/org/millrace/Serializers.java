@@ -51,7 +51,7 @@ final class Serializers {
             return bytes.array();
         }, bytes -> {
             if (bytes.length != size) {
-                throw malformed(bytes.length + " bytes are no " + type.getSimpleName());
+                throw malformed(type.getSimpleName() + " has " + size + " bytes, and " + bytes.length + " were sent");
             }
             return get.apply(ByteBuffer.wrap(bytes));
         });
@@ -83,7 +83,7 @@ final class Serializers {
         while (rest.hasRemaining()) {
             int length = rest.remaining() < Integer.BYTES ? -1 : rest.getInt();
             if (length < 0 || length > rest.remaining()) {
-                throw malformed(bytes.length + " bytes are no whole parts");
+                throw malformed("the " + bytes.length + " bytes of a record or list end within a part");
             }
             byte[] part = new byte[length];
             rest.get(part);
@@ -109,8 +109,8 @@ final class Serializers {
         }
         throw new IllegalArgumentException(owner + ": " + type.getTypeName()
                 + " has no serializer. There are serializers"
-                + " for primitives, String, byte[], enums, records, and lists of these; give functions for other types:"
-                + " Serializer.of(toBytes, fromBytes)");
+                + " for primitives, String, byte[], enums, records, and lists of these. For another type, or a record"
+                + " that contains it, use Serializer.of(toBytes, fromBytes)");
     }
 
     private static Serializer<?> ofEnum(Class<?> type) {
@@ -119,19 +119,21 @@ final class Serializers {
             return (Enum<?>) Arrays.stream(type.getEnumConstants())
                     .filter(constant -> ((Enum<?>) constant).name().equals(name))
                     .findFirst()
-                    .orElseThrow(() -> malformed(type.getSimpleName() + " has no constant " + name));
+                    .orElseThrow(() -> malformed(type.getSimpleName() + " has no constant '" + name + "'"));
         });
     }
 
     /** Serializer of a record, by its accessors and its canonical constructor. */
     private static final class OfRecord<R extends Record> implements Serializer<R> {
 
+        private final Class<R> type;
         private final Constructor<R> constructor;
         private final List<Method> accessors = new ArrayList<>();
         private final List<Serializer<Object>> serializers = new ArrayList<>();
 
         @SuppressWarnings("unchecked") // each serializer receives only values of its component's type
         OfRecord(Class<R> type, Map<Type, Serializer<?>> known) {
+            this.type = type;
             known.put(type, this); // precedes of(), because a component may have the record's type
             try {
                 RecordComponent[] components = type.getRecordComponents();
@@ -145,8 +147,8 @@ final class Serializers {
                             type.getSimpleName() + "." + component.getName(), known));
                 }
             } catch (InaccessibleObjectException | NoSuchMethodException closed) {
-                throw new IllegalArgumentException("the record " + type.getName() + " is not accessible: add opens "
-                        + type.getPackageName() + " to org.millrace to its module", closed);
+                throw new IllegalArgumentException("the record " + type.getName() + " is not accessible: add 'opens "
+                        + type.getPackageName() + " to org.millrace;' to its module-info.java", closed);
             }
         }
 
@@ -157,8 +159,7 @@ final class Serializers {
                 Method accessor = accessors.get(i);
                 parts.add(serializers.get(i)
                         .serialize(Objects.requireNonNull(call(() -> accessor.invoke(value)),
-                                () -> accessor.getDeclaringClass().getSimpleName() + "." + accessor.getName()
-                                        + " is null")));
+                                () -> type.getSimpleName() + "." + accessor.getName() + " is null")));
             }
             return join(parts);
         }
@@ -167,7 +168,8 @@ final class Serializers {
         public R deserialize(byte[] bytes) {
             List<byte[]> parts = split(bytes);
             if (parts.size() != serializers.size()) {
-                throw malformed(parts.size() + " parts are no " + constructor.getDeclaringClass().getSimpleName());
+                throw malformed("the record " + type.getSimpleName() + " has " + serializers.size()
+                        + " components, and " + parts.size() + " were sent");
             }
             Object[] values = new Object[parts.size()];
             Arrays.setAll(values, i -> serializers.get(i).deserialize(parts.get(i)));
@@ -179,11 +181,12 @@ final class Serializers {
             T make() throws ReflectiveOperationException;
         }
 
-        private static <T> T call(Call<T> reflective) {
+        private <T> T call(Call<T> reflective) {
             try {
                 return reflective.make();
             } catch (InvocationTargetException thrown) {
-                throw new IllegalArgumentException("a record refuses its values: " + thrown.getCause(),
+                throw new IllegalArgumentException(
+                        "the record " + type.getSimpleName() + " refuses its values: " + thrown.getCause(),
                         thrown.getCause());
             } catch (ReflectiveOperationException impossible) {
                 throw new IllegalStateException(impossible);

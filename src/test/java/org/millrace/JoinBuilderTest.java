@@ -11,11 +11,13 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Properties;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.function.Function;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -24,6 +26,18 @@ import org.millrace.config.Settings;
 
 /** Values that a program sets in a builder arrive as settings. A join reports missing values. */
 class JoinBuilderTest {
+
+    @Test
+    void aNegativeDeadlineIsRefused() {
+        JoinBuilder builder = Millrace.builder();
+        for (Function<Duration, JoinBuilder> each : List.<Function<Duration, JoinBuilder>>of(builder::connectDeadline,
+                builder::stallDeadline, builder::lateDeadline, builder::closeDeadline)) {
+            String said =
+                    assertThrows(IllegalArgumentException.class, () -> each.apply(Duration.ofSeconds(-5))).getMessage();
+            assertTrue(said.matches("MILLRACE_[A-Z]+_DEADLINE: the deadline PT-5S is negative; give 1 ms to 24 h"),
+                    said);
+        }
+    }
 
     @Test
     void everyMethodSetsWhatItSays() {

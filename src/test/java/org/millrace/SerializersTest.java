@@ -83,13 +83,26 @@ class SerializersTest {
     void theConstructorChecksTheValues() {
         byte[] zero = Serializer.of(Positive.class).serialize(new Positive(1));
         zero[zero.length - 1] = 0;
-        refused("not positive: 0", () -> Serializer.of(Positive.class).deserialize(zero));
-        refused("Color has no constant BLUE",
+        refused("the record Positive refuses its values: java.lang.IllegalStateException: not positive: 0",
+                () -> Serializer.of(Positive.class).deserialize(zero));
+        refused("Color has no constant 'BLUE': do all ranks use the same serializer?",
                 () -> Serializer.of(Color.class).deserialize(Serializer.STRING.serialize("BLUE")));
     }
 
     @Test
+    void bytesOfAnotherSizeAreNamed() {
+        refused("Integer has 4 bytes, and 3 were sent: do all ranks use the same serializer?",
+                () -> Serializer.of(Integer.class).deserialize(new byte[3]));
+        refused("the record Point has 2 components, and 0 were sent: do all ranks use the same serializer?",
+                () -> Serializer.of(Point.class).deserialize(new byte[0]));
+        refused("the 3 bytes of a record or list end within a part: do all ranks use the same serializer?",
+                () -> Serializer.of(Point.class).deserialize(new byte[3]));
+    }
+
+    @Test
     void typesWithoutASerializerAreNamed() {
+        refused("lists of these. For another type, or a record that contains it, use Serializer.of(toBytes, fromBytes)",
+                () -> Serializer.of(Foreign.class));
         refused("Foreign.thread: java.lang.Thread has no serializer", () -> Serializer.of(Foreign.class));
         refused("Object: java.lang.Object has no serializer", () -> Serializer.of(Object.class));
         String message = assertThrows(NullPointerException.class,

@@ -11,6 +11,18 @@ public final class Waiting {
     private Waiting() {}
 
     /**
+     * Refuses a negative deadline.
+     *
+     * @param what call with the deadline, for the message
+     * @throws IllegalArgumentException if the deadline is negative
+     */
+    public static void requireNotNegative(String what, Duration deadline) {
+        if (deadline.isNegative()) {
+            throw new IllegalArgumentException(what + ": the deadline " + deadline + " is negative; give 0 or more");
+        }
+    }
+
+    /**
      * Waits until a thread has ended, even if the waiting thread is interrupted. The waiting thread is about to free
      * memory that the other thread uses. The interrupt status is restored afterwards.
      *

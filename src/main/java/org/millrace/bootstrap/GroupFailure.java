@@ -10,6 +10,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.OperationInterruptedException;
 import org.millrace.PeerLostException;
+import org.millrace.agent.Waiting;
 import org.millrace.failure.RepeatedFailure;
 
 /**
@@ -55,6 +56,11 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
      */
     protected void failed() {
         // A subclass may override this method. Otherwise, only callers of get() learn of the failure.
+    }
+
+    /** Returns the calls that are still possible after a failure, for messages. */
+    protected String remedy() {
+        return "close it";
     }
 
     /**
@@ -110,10 +116,7 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
      * ranks.
      */
     public final void meet(Duration deadline) {
-        if (deadline.isNegative()) {
-            throw new IllegalArgumentException(
-                    "rank " + control.rank() + ", barrier: the deadline " + deadline + " is negative; give 0 or more");
-        }
+        Waiting.requireNotNegative("rank " + control.rank() + ", barrier", deadline);
         try {
             control.barrier(deadline);
         } catch (OperationInterruptedException interrupted) {
@@ -139,7 +142,7 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
     public final void throwIfFailed() {
         Throwable failure = first.get();
         if (failure != null) {
-            throw RepeatedFailure.of("rank " + control.rank() + ": the communicator has failed and can only be closed: "
+            throw RepeatedFailure.of("rank " + control.rank() + ": the communicator has failed; " + remedy() + ": "
                     + RemoteFailure.withoutRank(control.rank(), failure.getMessage()), failure);
         }
     }

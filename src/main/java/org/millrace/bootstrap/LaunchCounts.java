@@ -128,8 +128,9 @@ public final class LaunchCounts {
             if (missing != null) {
                 failure.fail(new AbortedException(
                         "rank " + peer + " has closed the communicator without an operation that this rank has begun: "
-                                + missing + ", counted from 0. If its program threw an exception: Millrace.run, and"
-                                + " abort(reason), tell the other ranks which",
+                                + missing + ", counted from 0. Let each rank call every operation before it closes. If"
+                                + " an exception closed rank " + peer + ", use Millrace.run or abort(reason), which"
+                                + " report the exception to the other ranks",
                         control.rank(), peer, null, null));
             }
         }

@@ -74,6 +74,7 @@ public final class CudaEvent implements Event {
 
     @Override
     public void synchronize(Duration deadline) {
+        Waiting.requireNotNegative("synchronize", deadline);
         if (!Waiting.until(this::query, deadline)) {
             throw new MillraceException(handle + " was not reached within " + deadline.toMillis()
                     + " ms: work enqueued before it is not complete");

@@ -84,6 +84,7 @@ public final class CudaStream implements DeviceStream {
 
     @Override
     public void synchronize(Duration deadline) {
+        Waiting.requireNotNegative("synchronize", deadline);
         if (!Waiting.until(this::query, deadline)) {
             throw new MillraceException(
                     "the work of " + handle + " on " + device + " had not completed after " + deadline.toMillis()

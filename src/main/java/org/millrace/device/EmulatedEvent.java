@@ -11,6 +11,7 @@ import org.millrace.DeadlineException;
 import org.millrace.Event;
 import org.millrace.MillraceException;
 import org.millrace.OperationInterruptedException;
+import org.millrace.agent.Waiting;
 import org.millrace.device.StreamCapture.CapturedMark;
 import org.millrace.failure.RepeatedFailure;
 import org.millrace.operation.Completions;
@@ -99,6 +100,7 @@ final class EmulatedEvent implements Event {
 
     @Override
     public void synchronize(Duration deadline) {
+        Waiting.requireNotNegative("synchronize", deadline);
         refuseIfCaptured();
         EventMark mark = latest;
         if (mark == null || isReached(mark)) {

@@ -11,6 +11,7 @@ import org.millrace.DeviceStream;
 import org.millrace.Event;
 import org.millrace.MillraceException;
 import org.millrace.Plan;
+import org.millrace.agent.Waiting;
 import org.millrace.device.EmulatedEvent.EventMark;
 import org.millrace.device.StreamCapture.CapturedMark;
 import org.millrace.device.StreamTask.Work;
@@ -204,6 +205,7 @@ public final class EmulatedStream implements DeviceStream {
 
     @Override
     public void synchronize(Duration deadline) {
+        Waiting.requireNotNegative("synchronize", deadline);
         refuseIfCaptured("nothing runs, and nothing can be queried or awaited");
         tasks.await(deadline);
         tasks.throwFailure();

@@ -37,6 +37,11 @@ final class CommunicatorFailure extends GroupFailure implements ProxyConnection.
         trace.accept(Objects.requireNonNull(get(), "called when it has failed"));
     }
 
+    @Override
+    protected String remedy() {
+        return "close it, or continue with the living ranks by shrink";
+    }
+
     void failOf(Throwable thrown) {
         fail(thrown instanceof DisagreementException disagreement
                 ? new MismatchException(thrown.getMessage(), disagreement.connection().selfRank(),

@@ -325,6 +325,12 @@ final class LaunchQueue implements OperationGroup.Part {
     private static final class SelfTransfers {
 
         private record Half(SendOrReceive transfer, DeviceStream stream) {
+
+            /** Returns a text for messages. */
+            @Override
+            public String toString() {
+                return transfer.count() + " " + transfer.type().label() + " on " + stream;
+            }
         }
 
         private final String who;
@@ -351,21 +357,20 @@ final class LaunchQueue implements OperationGroup.Part {
         private void requireSame(Half send, Half receive) {
             if (send.transfer.count() != receive.transfer.count() || send.transfer.type() != receive.transfer.type()
                     || send.stream != receive.stream) {
-                throw new IllegalArgumentException(who + "it sends itself " + send.transfer.count() + " "
-                        + send.transfer.type().label() + " on " + send.stream + " and receives "
-                        + receive.transfer.count() + " " + receive.transfer.type().label() + " on " + receive.stream
-                        + ": they must be the same");
+                throw new IllegalArgumentException(who + "it sends " + send + " to itself, and receives " + receive
+                        + " from itself: give both the same count, type and stream");
             }
         }
 
         /** Throws if a half is left at the end of a group, because no later call can add the other half. */
         void requireNone() {
             if (!sends.isEmpty() || !receives.isEmpty()) {
-                String left = sends.size() + " sends to itself without a receive, and " + receives.size()
-                        + " receives without a send";
+                String left = sends.isEmpty() ? "it receives " + receives.peek() + " from itself, and sends nothing"
+                        : "it sends " + sends.peek() + " to itself, and receives nothing";
                 sends.clear();
                 receives.clear();
-                throw new IllegalArgumentException(who + left + ": both belong into one group");
+                throw new IllegalArgumentException(
+                        who + left + ": call send and receive in one group (Millrace.group), or sendReceive");
             }
         }
     }

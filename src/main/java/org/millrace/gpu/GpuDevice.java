@@ -264,6 +264,7 @@ final class GpuDevice implements Device, StagingDevice {
 
         @Override
         public void synchronize(Duration deadline) {
+            Waiting.requireNotNegative("synchronize", deadline);
             boolean isOver = Waiting.until(() -> query() || Thread.currentThread().isInterrupted(), deadline);
             if (Thread.currentThread().isInterrupted() && !query()) {
                 throw new OperationInterruptedException("the thread was interrupted while it waited for " + this,

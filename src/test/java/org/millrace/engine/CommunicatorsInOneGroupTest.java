@@ -227,7 +227,7 @@ class CommunicatorsInOneGroupTest extends EngineFixture {
                 pair.there.send(word, 1, DataType.INT64, pair.rank(), pair.thereOn);
                 pair.exchange(1);
             }));
-            assertTrue(half.getMessage().contains("both belong into one group"), half.getMessage());
+            assertTrue(half.getMessage().contains("call send and receive in one group"), half.getMessage());
             pair.check();
         });
     }

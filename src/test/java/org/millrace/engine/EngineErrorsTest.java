@@ -116,7 +116,10 @@ class EngineErrorsTest extends EngineFixture {
                         stalled.getMessage());
                 MillraceException later = assertThrows(MillraceException.class,
                         () -> communicator.allReduce(data, data, 100, DataType.INT64, ReduceOp.SUM, stream));
-                assertTrue(later.getMessage().contains("has failed and can only be closed"), later.getMessage());
+                assertTrue(later.getMessage()
+                        .contains(
+                                "the communicator has failed; close it, or continue with the living ranks by shrink: "),
+                        later.getMessage());
             } finally {
                 failed.countDown();
             }

@@ -112,7 +112,9 @@ class RankThatThrowsTest extends EngineFixture {
             }
             return null;
         }), "rank 1 has closed the communicator without an operation that this rank has begun: collective operation "
-                + launched);
+                + launched
+                + ", counted from 0. Let each rank call every operation before it closes. If an exception closed"
+                + " rank 1, use Millrace.run or abort(reason), which report the exception to the other ranks");
     }
 
     /** Rank 1 closes first. Rank 0 then begins an operation that rank 1 has not begun. */

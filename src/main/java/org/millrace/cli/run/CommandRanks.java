@@ -48,7 +48,6 @@ final class CommandRanks implements Ranks {
     private @Nullable Signals signals;
     private boolean stopped;
     private int status;
-    private int statusOfEnded;
     /**
      * First signal that asked this program to end, and the time at which all ranks must have ended. Both are null until
      * such a signal has arrived.
@@ -93,7 +92,7 @@ final class CommandRanks implements Ranks {
             events.accept(new RankEvent.Finished(number));
         } else if (ending != null && code == ExitStatus.of(ending)) {
             // The rank was ended by the signal that was passed on to it, which is no failure of the rank.
-            count(code, true);
+            status = status == 0 ? code : status;
             events.accept(new RankEvent.Finished(number));
         } else {
             String forced =
@@ -103,27 +102,18 @@ final class CommandRanks implements Ranks {
     }
 
     synchronized void unwritten(CommandRank rank, IOException why) {
-        fail(rank.rank(), "what it writes cannot be passed on: " + why.getMessage(), 1, false);
+        fail(rank.rank(), "what it writes cannot be passed on: " + why.getMessage(), 0, false);
     }
 
     private void fail(int rank, String message, int code, boolean died) {
-        count(code, died);
+        // A rank that the run has stopped did not fail by itself.
+        status = status == 0 && (!stopped || ending != null) ? code : status;
         events.accept(new RankEvent.Failed(rank, message, "", died));
     }
 
-    private void count(int code, boolean died) {
-        status = status == 0 ? code : status;
-        statusOfEnded = statusOfEnded == 0 && died ? code : statusOfEnded;
-    }
-
-    /** Returns the exit status for the first failure of a rank; 0 if no rank failed. */
+    /** Returns the exit status of the first rank that did not end with 0; 0 if all ranks ended with 0. */
     synchronized int status() {
         return status;
-    }
-
-    /** Returns the exit status of the first rank that did not end with 0; 0 if all ranks ended with 0. */
-    synchronized int statusOfEnded() {
-        return statusOfEnded;
     }
 
     /** Returns the first ending signal, which was passed on to the ranks; null if no ending signal has arrived. */

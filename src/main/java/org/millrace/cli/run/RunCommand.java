@@ -144,8 +144,7 @@ public final class RunCommand extends Subcommand {
             err.println("millrace: SIG" + started.ending() + " was passed on, and the ranks have ended");
         }
         int status = keepGoing && survivors.exist() && failures.isEmpty() && started.ending() == null ? ExitCode.OK
-                : Math.max(keepGoing ? started.statusOfEnded() : started.status(),
-                        failures.isEmpty() ? ExitCode.OK : ExitCode.SOFTWARE);
+                : Math.max(started.status(), failures.isEmpty() ? ExitCode.OK : ExitCode.SOFTWARE);
         if (cache != null && status == ExitCode.OK) {
             cache.makeInBackground();
         }
