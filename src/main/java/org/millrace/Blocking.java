@@ -122,8 +122,8 @@ final class Blocking {
     }
 
     /**
-     * Aborts the communicator before the memory of a composed operation is freed: the other ranks would wait for the
-     * remaining operations.
+     * Aborts the communicator before the memory of a composed operation is freed. Otherwise the other ranks would wait
+     * for the remaining operations.
      */
     private static OperationInterruptedException aborted(Communicator communicator) {
         OperationInterruptedException reason = new OperationInterruptedException("rank " + communicator.rank()
@@ -262,7 +262,7 @@ final class Blocking {
         return rank -> all.slice(Arrays.stream(counts, 0, rank).sum(), counts[rank]);
     }
 
-    /** Checks the size of an object that another rank has announced, in bytes. Returns the size. */
+    /** Checks the size in bytes that another rank has announced for an object. Returns the size. */
     static int length(long told) {
         if (told < 0 || told > Integer.MAX_VALUE) {
             throw new MillraceException(

@@ -354,8 +354,8 @@ sealed interface BlockingOperations permits Communicator {
     }
 
     /**
-     * {@return the combination of the objects of all earlier ranks, like
-     * {@link #scan(Object, BinaryOperator, Serializer)}; empty on rank 0}
+     * {@return the combination of the objects of all earlier ranks, in rank order; empty on rank 0} Unlike the result
+     * of {@link #scan(Object, BinaryOperator, Serializer)}, the result does not contain this rank's object.
      */
     default <T> Optional<T> exscan(T object, BinaryOperator<T> function, Serializer<T> serializer) {
         Blocking.required("exscan", "function", function);

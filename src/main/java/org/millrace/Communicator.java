@@ -248,8 +248,9 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
     /**
      * Prepares operations for repeated launches, without running them. All ranks prepare the same operations.
      *
-     * @param stream     stream that each {@link Plan#launch} replaces by the stream of the launch. All other streams
-     *                   that the operations use wait for the plan, and the plan waits for their earlier work
+     * @param stream     stream that each {@link Plan#launch} replaces by the stream of the launch. The plan waits for
+     *                   the earlier work of all other streams of the operations, and later work of these streams waits
+     *                   for the plan
      * @param operations function that calls this communicator's operations, on the calling thread, as in a
      *                   {@link #group}. If it throws, no plan is created.
      * @return the plan; the operands of its operations must exist until the last launch is complete
@@ -300,10 +301,10 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
      * {@code millrace run}. Otherwise a strict majority of the ranks continues.
      *
      * @param deadline maximum time to wait for the living ranks, more than 0. The completion of the new communicator
-     *                 may then take the same time again, or 5 s if the time is shorter. Each further lost or stopped
-     *                 rank adds at most half of the time, or 5 s if that is longer
-     * @return this rank's new communicator; the caller closes the communicator. If a member is lost in the last moment
-     *         of the call, the operations of the new communicator fail, and the program can shrink it again
+     *                 may then take the same time again, or 5 s if the deadline is shorter. Each further lost or
+     *                 stopped rank adds at most half of the deadline, or 5 s if 5 s are longer
+     * @return this rank's new communicator; the caller closes the communicator. If a member is lost at the end of the
+     *         call, the operations of the new communicator fail. The program can then shrink the new communicator
      * @throws IllegalArgumentException if the deadline is not more than 0
      * @throws ExcludedException        if other ranks continue without this rank, or may do so
      * @throws AbortedException         if this rank has closed, aborted or shrunk this communicator before. It then

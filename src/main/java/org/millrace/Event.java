@@ -4,8 +4,8 @@ import java.time.Duration;
 
 /**
  * A mark in a {@link DeviceStream}, reached when all earlier work of the stream is complete. {@link Device#newEvent()}
- * creates the event, and {@link DeviceStream#record} places the mark in a stream. Another record replaces the mark.
- * Streams and threads that already wait continue to wait for the earlier mark.
+ * creates the event, and {@link DeviceStream#record} places the mark in a stream. Another record replaces the mark. The
+ * earlier mark still applies to streams and threads that already wait for it.
  */
 public interface Event extends AutoCloseable {
 

@@ -1,10 +1,10 @@
 package org.millrace;
 
 /**
- * The other ranks continue without this rank, or may do so. Either this rank called
+ * The other ranks continue without this rank, or may do so. There are two possible reasons. This rank may have called
  * {@link Communicator#shrink(java.time.Duration)} too late, for instance because a signal had stopped its process. Or
- * this rank and the ranks that it can reach are less than a majority of the group, and they do not share a decision
- * place. The process keeps its data and may join another group.
+ * this rank can reach less than a majority of the group (itself included), and the ranks share no decision place. The
+ * process keeps its data and may join another group.
  */
 public final class ExcludedException extends CommunicatorException {
 

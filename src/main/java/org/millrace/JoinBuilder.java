@@ -227,7 +227,7 @@ public final class JoinBuilder {
      * listener prints stalls to standard error.
      *
      * @param listener receives a text with the stalled operation, the missing rank and the time; called once for each
-     *                 such operation, on a separate thread
+     *                 stalled operation, on a separate thread
      * @return this
      */
     public JoinBuilder onStall(Consumer<String> listener) {
@@ -294,8 +294,9 @@ public final class JoinBuilder {
      * Joins the group. Blocks until all ranks have joined.
      *
      * @return this rank's communicator
-     * @throws IllegalArgumentException if only some of rank, size and rendezvous are set, if none is set and a
-     *                                  launcher's variable is missing or not usable, or if a setting is not usable
+     * @throws IllegalArgumentException if only some of rank, size and rendezvous are set, or if a setting is not
+     *                                  usable. Also if none of the three is set and a launcher's variable is missing or
+     *                                  not usable
      * @throws MillraceException        if no provider is usable, or if the group was not completed
      */
     public Communicator join() {

@@ -38,8 +38,8 @@ public final class Millrace {
      *
      * <p>
      * A process without a launcher is a group of one rank. One notice on standard error reports this, and names
-     * {@code millrace run}. A process that may be one of several ranks is never such a group: if a launcher's variables
-     * are incomplete or contradict each other, this method refuses them.
+     * {@code millrace run}. A process that may be one of several ranks never becomes a group of one. If a launcher's
+     * variables are incomplete or contradict each other, this method refuses them.
      *
      * @return this rank's communicator
      * @throws IllegalArgumentException if a launcher's variable is missing or not usable, or a setting is not usable

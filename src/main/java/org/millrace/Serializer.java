@@ -7,8 +7,8 @@ import java.util.function.Function;
 
 /**
  * Converts objects to bytes and back, for the object operations of {@link BlockingOperations}. The library has no
- * default serializer. A default serializer would use Java's own deserialization. The bytes come from other processes,
- * which could then make this process create any object.
+ * default serializer. A default serializer would use Java's own deserialization. Other processes, which send the bytes,
+ * could then make this process create any object.
  *
  * @param <T> type of the objects
  */

@@ -201,7 +201,7 @@ sealed interface TypedOperations permits Communicator {
     }
 
     /**
-     * Enqueues {@link BlockingOperations#allGatherv} and returns its stage, like
+     * Enqueues {@link BlockingOperations#allGatherv}. The returned stage completes as in
      * {@link #allToAll(Operand, Operand, DeviceStream)}.
      */
     default CompletionStage<Void> allGatherv(Operand send, Operand receive, DeviceStream stream, long... counts) {
@@ -211,7 +211,7 @@ sealed interface TypedOperations permits Communicator {
     }
 
     /**
-     * Enqueues {@link BlockingOperations#gatherv} and returns its stage, like
+     * Enqueues {@link BlockingOperations#gatherv}. The returned stage completes as in
      * {@link #allToAll(Operand, Operand, DeviceStream)}.
      */
     default CompletionStage<Void> gatherv(Operand send, @Nullable Operand receive, int root, DeviceStream stream,
@@ -224,7 +224,7 @@ sealed interface TypedOperations permits Communicator {
     }
 
     /**
-     * Enqueues {@link BlockingOperations#scatterv} and returns its stage, like
+     * Enqueues {@link BlockingOperations#scatterv}. The returned stage completes as in
      * {@link #allToAll(Operand, Operand, DeviceStream)}.
      */
     default CompletionStage<Void> scatterv(@Nullable Operand send, Operand receive, int root, DeviceStream stream,
@@ -238,7 +238,7 @@ sealed interface TypedOperations permits Communicator {
     }
 
     /**
-     * Enqueues {@link BlockingOperations#allToAllv} and returns its stage, like
+     * Enqueues {@link BlockingOperations#allToAllv}. The returned stage completes as in
      * {@link #allToAll(Operand, Operand, DeviceStream)}.
      */
     default CompletionStage<Void> allToAllv(Operand send, long[] sendCounts, Operand receive, long[] receiveCounts,

@@ -276,7 +276,10 @@ class ArchitectureTest {
                 "Recording", "SharedMemoryOptions", "TlsIdentity", "TransferOptions"), readers);
     }
 
-    /** A type that is absent at run time, or in a user's compilation, must not appear in other signatures. */
+    /**
+     * Only the package {@code chronicle} uses types of Chronicle Bytes, because they may be absent at run time, or in a
+     * user's compilation.
+     */
     @Test
     void onlyThePackageChronicleUsesChronicleBytes() {
         Set<String> users = classes.stream()
@@ -299,7 +302,9 @@ class ArchitectureTest {
         assertEquals(List.of(), users, "users of sun.misc.Unsafe");
     }
 
-    /** Maven compiles all sources again in each run if one file lacks the type of its name. */
+    /**
+     * If a file does not declare the type that the file is named after, Maven compiles all sources again in each run.
+     */
     @Test
     void everyFileDeclaresTheTypeOfItsName() throws IOException {
         List<String> others = new ArrayList<>();

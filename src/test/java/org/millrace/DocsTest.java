@@ -24,8 +24,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * The pages for readers refer only to existing things: files and headings in links, and the names of classes, packages
- * and files. The README is short, and all pages use common technical words.
+ * Each file, heading, class and package that the pages for readers name exists. The README is short, and all pages use
+ * common technical words.
  */
 class DocsTest {
 

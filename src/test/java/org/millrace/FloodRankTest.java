@@ -8,7 +8,7 @@ import javax.tools.ToolProvider;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The rank program of bench/flood.sh, which starts the program from its source file. */
+/** The rank program that bench/flood.sh starts from the program's source file. */
 class FloodRankTest {
 
     @Test

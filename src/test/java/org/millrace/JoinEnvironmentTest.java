@@ -85,7 +85,10 @@ class JoinEnvironmentTest {
         assertEquals(List.of(0, 1, false), List.of(found.rank(), found.size(), found.isLaunched()));
     }
 
-    /** A program such as sudo removes the launcher's variables. Each process would then form a group of one rank. */
+    /**
+     * A program such as sudo removes the launcher's variables. Without this refusal, each process would then form a
+     * group of one rank.
+     */
     @ParameterizedTest
     @ValueSource(strings = {"mpirun", "hydra_pmi_proxy", "prterun", "slurmstepd"})
     void aProcessWithoutItsLaunchersVariablesIsRefused(String launcher) {

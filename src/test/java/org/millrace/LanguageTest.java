@@ -58,7 +58,7 @@ class LanguageTest {
     private static final Pattern CODE_BLOCK = Pattern.compile("(?s)```.*?```|~~~.*?~~~");
     private static final Pattern SENTENCE_END = Pattern.compile("(?<=[.;:!])\\s+|\\s+\\.\\s+");
 
-    /** A sentence of a comment or a page, with the line on which its passage begins. */
+    /** A sentence of a comment or a page. The line is the first line of the sentence's comment or paragraph. */
     private record Sentence(Path file, int line, String text) {
 
         List<String> reasons() {
@@ -174,8 +174,8 @@ class LanguageTest {
     }
 
     /**
-     * Returns a paragraph's prose. Each list item and each table cell is a sentence. An indented block is code and
-     * returns an empty text.
+     * Returns a paragraph's prose. Each list item and each table cell is a sentence. For an indented block, which is
+     * code, the result is empty.
      */
     private static String ofPage(String paragraph) {
         return paragraph.startsWith("    ") ? ""

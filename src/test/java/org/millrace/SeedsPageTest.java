@@ -79,7 +79,7 @@ class SeedsPageTest {
     private static final List<List<String>> items = new ArrayList<>();
     /** Numbers in the page's table, by seed: the total number of items, then the number of items in each state. */
     private static final Map<String, List<Integer>> said = new TreeMap<>();
-    /** The same numbers as in {@link #said}, but counted from the rows of items. */
+    /** Numbers of the same kind as in {@link #said}, counted from the rows of items. */
     private static final Map<String, List<Integer>> counted = new TreeMap<>();
     private static final Map<String, List<String>> variables = new HashMap<>();
     /** Source files by class name. */
@@ -217,7 +217,9 @@ class SeedsPageTest {
         int run(PrintWriter out, PrintWriter err, String... arguments);
     }
 
-    /** Parses a command with a request for help at its end. All words before it must then be valid. */
+    /**
+     * Parses a command after adding a request for help. The parse succeeds only if all words of the command are valid.
+     */
     private static void parse(List<String> words, String command, CommandLine line) {
         for (int at; (at = words.indexOf("-D")) >= 0;) {
             words.remove(at);

@@ -14,7 +14,7 @@ import org.junit.platform.launcher.TestIdentifier;
  */
 public final class SkippedTests implements TestExecutionListener {
 
-    /** Identifier of a build. All test JVMs of one build have the same identifier, and the next build has another. */
+    /** Identifier of a build, which all test JVMs of the build share. The next build has another identifier. */
     private static final String BUILD =
             System.getProperty("skipped.tests.build", Long.toString(ProcessHandle.current().pid()));
     private static final Path SAID = Path.of("target", "skipped");

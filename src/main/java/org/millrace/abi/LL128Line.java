@@ -126,8 +126,8 @@ public record LL128Line(long bytes) {
     public void copyRelease(MemorySegment from, MemorySegment to, long offset, long bytes) {
         long source = Words.readable(LINES, from, offset, bytes);
         long target = Words.writable(LINES, to, offset, bytes);
-        // NCCL's size as a constant makes the compiled copy of a line faster: 4.7 instead of 5.4 us for 56 KiB of
-        // lines.
+        // The compiled copy is faster if the size of a line is a constant. The copy of 56 KiB of lines takes 4.7 us
+        // with the constant, and 5.4 us without it.
         if (this.bytes == BYTES) {
             copyRelease(source, target, count(bytes), BYTES);
         } else {

@@ -103,13 +103,13 @@ public final class LLLine {
      * <p>
      * The method copies the halves into the array {@code halves} and checks them there. The copy loads each half in one
      * access ({@link #copyWords} explains why). A loop over an array is fast even before the JVM's second compiler (C2)
-     * has compiled it. Time for 256 KiB of lines in microseconds, for this method and for a loop over the segment (in
-     * place):
+     * has compiled the loop. The table compares this method with a loop over the segment. It has the times for 256 KiB
+     * of lines, in microseconds:
      *
      * <pre>
-     *               interpreter      C1      C2
-     *   this                500      25       7
-     *   in place         30,000     165       4
+     *                      interpreter      C1      C2
+     *   this method                500      25       7
+     *   loop over segment       30,000     165       4
      * </pre>
      */
     public static boolean areReadyAcquire(MemorySegment buffer, long offset, long bytes, int flag, long[] halves) {

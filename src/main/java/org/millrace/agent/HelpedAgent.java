@@ -18,8 +18,8 @@ import org.millrace.foreign.Words;
  *
  * <pre>
  *   FREE ──compareAndSet──▶ TAKEN     The thread takes the turn and runs passes. It writes plain fields, and then sets
- *        ◀───setVolatile──            FREE. The next thread sees these fields after its compareAndSet. The agent
- *                                     therefore needs no other protection than on one thread.
+ *        ◀───setVolatile──            FREE. The next thread sees these fields after its compareAndSet. The agent's
+ *                                     fields therefore need no further protection.
  *   FREE ──compareAndSet──▶ CLOSED    The agent's own thread closes the turn permanently.
  * </pre>
  *
@@ -71,8 +71,8 @@ public final class HelpedAgent implements Agent, IdleStrategy {
     @SuppressWarnings("unused")
     private int turn;
     /**
-     * Number of turns that threads other than the agent's own thread had. The thread that has the turn writes this
-     * number. The agent's own thread reads the number with opaque mode, and compares it with its previous value.
+     * Number of turns of all threads except the agent's own thread. The thread that has the turn writes this number.
+     * The agent's own thread reads the number with opaque mode, and compares it with its previous value.
      */
     private long visits;
     /** Helper that waits for the turn; null if none. The thread that leaves the turn unparks the helper. */

@@ -111,9 +111,9 @@ public enum IdleProfile {
     }
 
     /**
-     * Returns the strategy for one of a rank's threads for the case that the host has more ranks than cores. The
-     * strategy yields without a spin before. After a long yield, the thread parks for a while instead of yielding.
-     * During a yield, Linux may give the core to a computing thread, such as a compiler, for milliseconds.
+     * Returns the strategy for one of a rank's threads for the case that the host has more ranks than cores. The thread
+     * never spins. After a long yield, the thread parks for a while instead of yielding. During a yield, Linux may give
+     * the core to a computing thread, such as a compiler, for milliseconds.
      */
     public static IdleStrategy rankWithoutCore(long longestNanos, Sleeper sleeper) {
         return new TimedIdleStrategy(new TimedIdleStrategy.Scheduler() {
@@ -282,18 +282,18 @@ public enum IdleProfile {
     /**
      * Strategy that spins, then yields, then parks, each for a limited time. A pass costs tens of nanoseconds on one
      * connection and microseconds on many, so a number of passes is no useful limit. After the first passes without
-     * work, the thread spins more slowly. Slow spinning halves the load of an idle thread on the core's other hardware
-     * thread and on the operating system's locks.
+     * work, the thread spins more slowly. Slow spinning halves the load that an idle thread puts on the core's other
+     * hardware thread and on the operating system's locks.
      *
      * <p>
-     * A yield to threads that also yield returns within microseconds. A computing thread on the same core keeps the
-     * core until the scheduler's next tick, some 4 ms later. The strategy therefore measures yields. After a long
-     * yield, short parks replace yields for a while, because Linux immediately returns the core to a thread that a
-     * timer wakes. A measurement on Linux 6.18 took the time until the answer of a thread on another core. On a core
-     * shared with a computing thread, the time was 2,000 us with yields and 33 us with short parks. On a core shared
-     * with a thread that also yields, the time was 3.5 us with yields. After each short park, the thread takes the core
-     * from the computing thread. After some short parks without work, the thread therefore parks for longer, up to a
-     * twentieth of its idle time.
+     * A yield returns within microseconds if the other threads on the core also yield. But a computing thread on the
+     * core keeps the core until the scheduler's next tick, some 4 ms later. The strategy therefore measures yields.
+     * After a long yield, short parks replace yields for a while, because Linux immediately returns the core to a
+     * thread that a timer wakes. On Linux 6.18, a thread waited for the answer of a thread on another core. If the
+     * waiting thread shared its core with a computing thread, the answer took 2,000 us with yields and 33 us with short
+     * parks. If it shared its core with a thread that also yields, the answer took 3.5 us with yields. After each short
+     * park, the waiting thread takes the core from the computing thread. After some short parks without work, the
+     * waiting thread therefore parks for longer, up to a twentieth of its idle time.
      *
      * <p>
      * A program that enqueues operations computes for a millisecond. It then yields until the operations are complete.
@@ -307,8 +307,8 @@ public enum IdleProfile {
      * Millrace's thread therefore yields without spinning for a while, before it tries to spin again.
      *
      * <p>
-     * The duration of a park increases with the idle time. The first operation after a pause is thus delayed by at most
-     * a twentieth of the pause, unless {@link #wake} wakes the thread earlier.
+     * The duration of a park increases with the idle time. A park thus delays the first operation after a pause by at
+     * most a twentieth of the pause. {@link #wake} wakes the thread earlier.
      */
     public static final class TimedIdleStrategy implements IdleStrategy {
 

@@ -11,10 +11,10 @@ import java.util.List;
  * polls of hundreds of other connections.
  *
  * <p>
- * While no connection has work, every pass polls all connections. The additional polls delay no connection, and a sleep
- * may follow the pass. When work arrives again, passes continue to poll all connections until {@value #WAKING_POLLS}
- * polls of idle connections were made. An operation seldom has only one connection, and a yield may follow the pass.
- * Used by one thread.
+ * While no connection has work, every pass polls all connections, because the thread may sleep after the pass. The
+ * additional polls then delay no connection. When work arrives again, passes continue to poll all connections until
+ * {@value #WAKING_POLLS} polls of idle connections were made. An operation seldom has only one connection. The thread
+ * may yield after a pass, and a connection without a poll would wait for the end of the yield. Used by one thread.
  *
  * <pre>
  *   connections [0, busy)     [busy, size)

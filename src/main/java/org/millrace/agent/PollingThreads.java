@@ -7,9 +7,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * Limit on the threads of this process that spin or yield while they have no work. Further threads sleep until they are
- * woken. The limit is at least 1. It is the number of usable cores (affinity mask and quota of the control group)
- * divided by a number of processes. This number is the number of this host's processes that run ranks of the same
- * group. With several groups of ranks, the largest such number applies. Callable from any thread.
+ * woken. The limit is the number of usable cores (affinity mask and quota of the control group) divided by the number
+ * of this host's processes that run ranks of a group. If this process has ranks of several groups, the group with the
+ * most processes counts. The limit is at least 1. Callable from any thread.
  */
 public final class PollingThreads {
 

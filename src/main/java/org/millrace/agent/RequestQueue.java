@@ -79,7 +79,7 @@ public final class RequestQueue {
 
         /**
          * Ends the request. {@code done} is true if the request was carried out, and false if it was given up. Always
-         * returns true, as the result of {@link #attempt}.
+         * returns true, so that {@link #attempt} can return the result.
          */
         protected final boolean answer(boolean done) {
             fulfilled = done;

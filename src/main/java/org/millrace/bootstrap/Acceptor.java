@@ -68,9 +68,9 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
      */
     private static final Duration LATECOMERS = Duration.ofSeconds(1);
     /**
-     * Maximum number of clients that have not yet proved that they know the secret. The limit is enough, because fewer
-     * ranks connect at the same time. If more clients connect, rank 0 drops some of them. Clients therefore cannot use
-     * up the process's file descriptors.
+     * Maximum number of clients that have not yet proved that they know the secret. Ranks do not reach the limit,
+     * because fewer ranks connect at the same time. If more clients connect, rank 0 drops some of them. Clients
+     * therefore cannot use up the process's file descriptors.
      */
     private static final int MAX_UNPROVEN = 1024;
 
@@ -214,8 +214,8 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
 
     /**
      * Returns whether the peer may have the rank number that the peer claims. If another process also claims the
-     * number, refuses one of the two processes. The join fails if the peer should replace a member, or if the start
-     * times of the two processes have no order. The group could otherwise compute with the wrong process's data.
+     * number, refuses one of the two processes. The join fails if the peer has priority over a member, or if the start
+     * times of the two processes have no order. Otherwise the group could compute with the wrong process's data.
      */
     private boolean isRight(AcceptedConnection peer) {
         RankIdentity who = peer.identity();
@@ -245,8 +245,8 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
     }
 
     /**
-     * Returns the held ranks to pass to {@link #admit} now. These are the ranks with an ended hold time, or all held
-     * ranks if the group has failed.
+     * Returns the held ranks to pass to {@link #admit} now. If the group has failed, these are all held ranks.
+     * Otherwise they are the ranks that were held for the hold time.
      */
     List<AcceptedConnection> due() {
         return held().filter(peer -> peer.handshake.expired() || group.failure() != null).toList();
@@ -391,8 +391,8 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
 
         final ControlConnection connection;
         /**
-         * Time until which the connection must reach its next state, or until which it stays held. Has no effect after
-         * admission.
+         * Time until which the connection must reach its next state. For a held connection, the end of the hold time.
+         * Has no effect after admission.
          */
         Deadline handshake;
         /**

@@ -94,8 +94,8 @@ final class BootstrapClient {
     private static final long DOUBT_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
     /**
      * Time from a meeting with rank 0 of another run until this rank gives up. The other run may be an earlier run that
-     * is about to end, so this rank waits. The other run may also be a later run, and this rank's own rank 0 will then
-     * never listen, so this rank gives up.
+     * is about to end, so this rank waits. The other run may also be a later run. In this case this rank's own rank 0
+     * will never listen, so the wait is limited.
      */
     private static final Duration OTHER_RUN = Duration.ofSeconds(2);
     /**

@@ -37,8 +37,8 @@ final class ControlConnection {
     }
 
     /**
-     * Number of unacknowledged frames after which this side sends an acknowledgement. {@code BYTES_UNTOLD} is the same
-     * limit in bytes.
+     * Number of unacknowledged frames after which this side sends an acknowledgement. This side also sends an
+     * acknowledgement after {@code BYTES_UNTOLD} unacknowledged bytes.
      */
     private static final int FRAMES_UNTOLD = 64;
     private static final int BYTES_UNTOLD = 256 << 10;

@@ -24,11 +24,11 @@ import org.millrace.trace.JoinTrace;
  * ranks use the connection to find each other, to exchange set-up data, and to report failures.
  *
  * <p>
- * {@link #allGather} and {@link #barrier} are collective. All ranks must make the same calls in the same order, each
- * from one thread at a time. The first failure of any rank ends every current and later collective call. A collective
- * call throws {@link MillraceException} if a rank failed, left, does not arrive, or made another call. The rank with
- * the failed call reports the failure to the other ranks. {@link #fail}, {@link #failure} and {@link #close} are safe
- * from any thread at any time.
+ * {@link #allGather} and {@link #barrier} are collective. All ranks must make the same calls in the same order. Only
+ * one thread of a rank may make such a call at a time. The first failure of any rank ends every current and later
+ * collective call. A collective call throws {@link MillraceException} if a rank failed, left, does not arrive, or made
+ * another call. The rank with the failed call reports the failure to the other ranks. {@link #fail}, {@link #failure}
+ * and {@link #close} are safe from any thread at any time.
  *
  * <p>
  * After rank 0 has closed its control plane, the other ranks can no longer communicate. A program that needs all
@@ -52,7 +52,7 @@ public final class ControlPlane implements AutoCloseable {
     /** Loop of this rank; null in a group of one, which has no peers. */
     private final @Nullable ControlLoop loop;
     private final JoinOptions options;
-    /** Rendezvous of the group, as in the traces of all its ranks. */
+    /** Rendezvous of the group, as the traces of all its ranks contain it. */
     private String where = "";
     /** Origin of this group if a {@link Recovery} has made the group; null for any other group. */
     private Recovery.@Nullable Descent descent;
@@ -365,7 +365,7 @@ public final class ControlPlane implements AutoCloseable {
             return group.awaitParts(own, deadline);
         } catch (MillraceException e) {
             if (own != null && collective == Call.BARRIER && e instanceof OperationInterruptedException) {
-                interrupted = own; // not a failure: the others can complete the barrier
+                interrupted = own; // no failure: the other ranks can complete the barrier
             } else {
                 tellOthers(e);
             }

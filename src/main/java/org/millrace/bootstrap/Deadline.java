@@ -55,9 +55,7 @@ record Deadline(Duration allowed, long endNanos, String setting) {
         return new Deadline(allowed.plus(more), endNanos + more.toNanos(), setting);
     }
 
-    /**
-     * Returns the earlier of two deadlines: this deadline, and a deadline after the duration {@code shorter} from now.
-     */
+    /** Returns the earlier of two deadlines: this deadline, and the end of the duration {@code shorter} from now. */
     Deadline orIn(Duration shorter) {
         Deadline other = in(shorter);
         return other.endNanos - endNanos < 0 ? other : this;

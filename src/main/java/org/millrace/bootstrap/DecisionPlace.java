@@ -57,8 +57,8 @@ record DecisionPlace(Path directory, String group) {
 
     /**
      * Checks that this user can create and link files in a directory, and that no other user can delete these files.
-     * Also checks the private subdirectory if it exists, or if other users could create it. In the second case, this
-     * method creates a missing subdirectory.
+     * Also checks the private subdirectory if it exists. If other users could create the subdirectory, this method
+     * creates it first.
      */
     private static void check(Path directory) throws IOException {
         int owner = (int) Files.getAttribute(directory, "unix:uid");
@@ -97,13 +97,13 @@ record DecisionPlace(Path directory, String group) {
         try {
             check(directory);
             if (isDecided(number)) {
-                return Files.readAllBytes(file(number)); // needs no space on the disk
+                return Files.readAllBytes(file(number)); // this read needs no space on the disk
             }
             Path own = Files.createTempFile(PrivateFile.directory(directory, PRIVATE), ".", ".tmp");
             Path decision = file(number);
             try {
                 Files.write(own, proposal);
-                // The creation of the link and of its content is one step, and never replaces a file.
+                // One step creates the link with its content, and never replaces a file.
                 Files.createLink(decision, own);
                 return proposal;
             } catch (FileAlreadyExistsException decided) {

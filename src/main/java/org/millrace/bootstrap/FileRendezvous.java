@@ -164,7 +164,8 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
 
         /**
          * Returns the content of the file. The result is empty if the file does not exist or rank 0 has just replaced
-         * it. It is also empty if the file has no bytes, because a user created it to reserve a name.
+         * it. The result is also empty if the file has no bytes. A user may have created an empty file to reserve a
+         * name.
          *
          * @throws MillraceException if the file is no rendezvous file, or may belong to another user
          */

@@ -120,7 +120,7 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
         try {
             control.barrier(deadline);
         } catch (OperationInterruptedException interrupted) {
-            throw interrupted; // not a failure: the others can complete this barrier, so the next calls match
+            throw interrupted; // no failure: the other ranks can complete this barrier, so the next calls match
         } catch (MillraceException missing) {
             watch(); // A failure that another rank has reported has precedence over the missing rank.
             fail(missing);

@@ -16,17 +16,19 @@ import org.millrace.net.socket.SocketOptions;
  *
  * @param deadline       time to wait for the other ranks in the join; each later collective call may take the same time
  *                       again
- * @param secret         text that each rank must know to be admitted, or null. If it is null, a group at {@code file:}
- *                       admits each process that can read the file, and a group at {@code tcp:} admits any process
+ * @param secret         text that each rank must know to be admitted; null for no secret. Without a secret, a group at
+ *                       {@code file:} admits each process that can read the file, and a group at {@code tcp:} without
+ *                       TLS admits any process
  * @param secretRequired whether a group at {@code tcp:} without TLS must have a secret; if not, a missing secret only
  *                       causes a warning
  * @param tls            identity of this process under TLS; null if ranks communicate without TLS
  * @param run            identity of the run, the same on all ranks; empty if runs cannot be distinguished
- * @param sockets        options of TCP. They select the addresses that this machine announces, also if the machine's
- *                       name has no reachable address. They also limit the time to recover lost connections between
- *                       hosts
+ * @param sockets        options of TCP. They select the addresses that this machine announces, even if the machine's
+ *                       name has no reachable address. They also limit the time for the recovery of a lost connection
+ *                       between hosts
  * @param listener       listener of the program for events of the communicator
- * @param place          place at which the ranks decide after a loss which group continues; null if there is none
+ * @param place          place for the ranks' decision, after a loss, about the group that continues; null if there is
+ *                       no place
  */
 public record JoinOptions(Duration deadline, @Nullable String secret, boolean secretRequired, @Nullable TlsIdentity tls,
         String run, SocketOptions sockets, CommunicatorListener listener, DecisionPlace.@Nullable Directory place) {

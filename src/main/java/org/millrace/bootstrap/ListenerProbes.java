@@ -9,8 +9,8 @@ import org.millrace.foreign.SystemError;
 import org.millrace.net.connection.ConnectionState;
 
 /**
- * Checks whether ranks still listen. No call waits, so an unreachable rank does not delay the checks of others. Used by
- * one thread.
+ * Checks whether ranks still listen. No call waits, so an unreachable rank does not delay the checks of other ranks.
+ * Used by one thread.
  */
 final class ListenerProbes implements AutoCloseable {
 

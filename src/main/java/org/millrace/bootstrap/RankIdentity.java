@@ -66,8 +66,9 @@ record RankIdentity(int rank, long pid, String host, String run, String kernel, 
     }
 
     /**
-     * Returns whether this process and {@code first} run on different machines, so that their start times have no
-     * order. If both processes claim the same rank number, at most one process belongs to the run of rank 0.
+     * Returns whether the start times of this process and {@code first} are needed but have no order, because the
+     * processes run on different machines. If both processes claim the same rank number, at most one process belongs to
+     * the run of rank 0.
      */
     boolean hasNoOrder(RankIdentity first) {
         return run.isEmpty() && first.run.isEmpty() && startTicks != 0 && first.startTicks != 0

@@ -95,8 +95,8 @@ public final class Recovery implements AutoCloseable {
     private static final byte[] NOTHING = {};
     private static final List<Mail> ANSWERS = List.of(Mail.DECISION, Mail.PROPOSAL, Mail.FAILED, Mail.WAITING);
     /**
-     * Minimum time to wait for a rank after an earlier wait. Ranks notice a failure at different times, and the set-up
-     * or the release of a communicator may take seconds where cores are scarce.
+     * Minimum duration of each wait for ranks, except the first wait. Ranks notice a failure at different times, and
+     * the set-up or the release of a communicator may take seconds where cores are scarce.
      */
     private static final Duration MIN_WAIT = Duration.ofSeconds(5);
     /** Maximum number of attempts to complete the same group. */
@@ -193,10 +193,10 @@ public final class Recovery implements AutoCloseable {
      * Makes a new group of the living ranks. All living ranks call this method, once on each rank.
      *
      * @param allowed  maximum time to wait for the ranks that are not gone. The completion of the new group may then
-     *                 take the same time again, or {@link #MIN_WAIT} if the time is shorter. Each further wait takes at
-     *                 most half of the time, or {@link #MIN_WAIT} if that is longer. In two cases, the next wait may
-     *                 take the whole time again: a coordinator was late, or fewer than half of the living ranks have
-     *                 asked this rank
+     *                 take the same time again, or {@link #MIN_WAIT} if {@code allowed} is shorter. Each further wait
+     *                 takes at most half of {@code allowed}, or {@link #MIN_WAIT} if this is longer. In two cases, the
+     *                 next wait may take the whole time again: a coordinator was late, or fewer than half of the living
+     *                 ranks have asked this rank
      * @param begun    value of {@link System#nanoTime()} from which the time counts
      * @param assemble completes this rank's part of the new group, and calls {@link ControlPlane#complete} as the last
      *                 step that may fail. If a member fails, the remaining ranks decide again

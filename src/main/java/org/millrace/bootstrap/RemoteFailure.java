@@ -16,7 +16,7 @@ import org.millrace.PeerLostException;
  *                  {@link CommunicatorException#NO_RANK} if none
  * @param operation operation in progress; empty if no operation was in progress
  * @param message   description of the failure. For the other ranks, rank 0 adds the failed rank, its process and its
- *                  host to the description, for instance {@code rank 3 (pid 123 on node7) is gone: Connection reset}
+ *                  host. An example is {@code rank 3 (pid 123 on node7) is gone: Connection reset}
  */
 public record RemoteFailure(int rank, Kind kind, int peer, String operation, String message) {
 

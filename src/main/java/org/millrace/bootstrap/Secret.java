@@ -33,8 +33,8 @@ final class Secret {
      * Returns the secret of a group.
      *
      * @param fromFile   secret of the rendezvous file, or empty
-     * @param configured secret that the user set, or null. If both are missing, any process knows the resulting secret,
-     *                   but the handshake has the same messages.
+     * @param configured secret that the user set, or null. If both are missing, any process knows the resulting secret.
+     *                   The handshake has the same messages in any case.
      */
     static Secret of(String fromFile, @Nullable String configured) {
         String set = configured == null ? "" : configured;

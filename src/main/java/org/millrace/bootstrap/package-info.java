@@ -32,19 +32,19 @@
  * compare their runs ({@code MILLRACE_RUN_ID}) before the proof, and the rank of the other run is refused. Without
  * {@code MILLRACE_RUN_ID}, rank 0 compares the start times of processes on one machine. A rank that started before rank
  * 0 is admitted only after a delay of at most a second. If two processes claim one rank number, a process that started
- * after rank 0 has priority, and otherwise the process that started nearest to rank 0. A rank that has met a rank 0 of
- * its run does not join a group of another rank 0 later.
+ * after rank 0 has priority over a process that started before rank 0. Otherwise the process that started nearest to
+ * rank 0 has priority. A rank that has met a rank 0 of its run never joins a group of another rank 0.
  *
  * <p>
  * An interrupted network between two hosts ends the stream of a connection. Rank r then makes a new stream with
  * {@link org.millrace.net.socket.StreamRecovery}, as for streams of data. On the new stream, each side first sends, in
  * 8 bytes, the number of whole frames that it has received since the handshake. Then each side sends the frames that
- * the other lacks. If a process has ended, it has closed its stream, or its port has no listener. Such a stream is not
- * replaced.
+ * the other lacks. The stream of an ended process is not replaced. The process has closed the stream, or no process
+ * listens at its port.
  *
  * <p>
- * After losses, the living ranks agree with {@link org.millrace.bootstrap.Recovery}, over further control planes whose
- * rank 0 is the lowest living rank, and make a smaller group.
+ * After losses, the living ranks make a smaller group. They agree with {@link org.millrace.bootstrap.Recovery}, over
+ * further control planes. Rank 0 of each of these control planes is the lowest living rank.
  *
  * <p>
  * Each frame begins with {@code int magic, int length of the body, byte type}, big-endian. A client that does not begin
@@ -52,7 +52,7 @@
  * sides know the secret. After the proofs, {@value org.millrace.bootstrap.FrameSeal#BYTES} bytes of authentication code
  * ({@link org.millrace.bootstrap.FrameSeal}) follow each frame. An attacker that can alter the traffic and does not
  * know the secret can therefore only end a connection. With {@code MILLRACE_TLS=1}, the whole protocol runs under TLS,
- * and an attacker cannot read it either.
+ * so an attacker cannot read the traffic either.
  */
 @NullMarked
 package org.millrace.bootstrap;

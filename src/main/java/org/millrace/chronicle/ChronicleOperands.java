@@ -24,9 +24,10 @@ public final class ChronicleOperands {
     }
 
     /**
-     * {@return the elements of a store, without a copy: from the read position to the read limit of a {@code Bytes}, or
-     * all of another store} To receive into an empty {@code Bytes}, first advance its write position. The bytes before
-     * that position are then the operand. Callable from any thread that may use the store.
+     * {@return the elements of a store, without a copy} In a {@code Bytes}, the elements lie between the read position
+     * and the read limit. In any other store, the elements are the whole store. To receive into an empty {@code Bytes},
+     * first advance its write position. The bytes before that position are then the operand. Callable from any thread
+     * that may use the store.
      *
      * @param type element type
      * @throws IllegalArgumentException if the store is released, on the heap, elastic or without readable bytes, or if

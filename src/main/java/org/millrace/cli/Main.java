@@ -89,7 +89,8 @@ public final class Main {
     /** Runs a command. {@code commands} contains further commands by name. */
     public static int run(Map<String, ?> commands, PrintWriter out, PrintWriter err, String... arguments) {
         try {
-            // Called first, because commands and their options initialize layouts of native memory.
+            // The check precedes the creation of the commands, because commands and their options initialize layouts of
+            // native memory.
             Millrace.requireNativeAccess();
         } catch (MillraceException denied) {
             err.println(FailureText.prefix() + denied.getMessage());

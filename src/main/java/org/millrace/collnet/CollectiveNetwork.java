@@ -40,7 +40,8 @@ public interface CollectiveNetwork extends AutoCloseable {
      * Begins an all-gather of a window. Here, a window is a range of a buffer. The buffer contains the parts of all
      * ranks, one after the other. Each rank receives the bytes of this range.
      *
-     * @param sendOffset    offset in the send memory of the first byte of this rank's part that lies in the window
+     * @param sendOffset    offset in the send memory: location of the first byte that lies both in this rank's part and
+     *                      in the window
      * @param receiveOffset offset in the receive memory from which the window is stored
      * @param bytesPerRank  length of each rank's part
      * @param windowOffset  offset of the window in the concatenation of all parts
@@ -56,8 +57,8 @@ public interface CollectiveNetwork extends AutoCloseable {
      * the memory of the rank to which the part belongs.
      *
      * @param sendOffset    offset in the send memory at which the window begins
-     * @param receiveOffset offset in the receive memory at which the first byte of this rank's part that lies in the
-     *                      window is stored
+     * @param receiveOffset offset in the receive memory: destination of the first byte that lies both in this rank's
+     *                      part and in the window
      * @param bytesPerRank  length of each rank's part
      * @param windowOffset  offset of the window in the concatenation of all parts
      * @return a handle for {@link #test}, 0 or more; or {@link #NO_REQUEST}

@@ -290,8 +290,8 @@ final class MeshAggregator implements Agent {
     }
 
     /**
-     * Throws an exception if a departed rank has not sent a frame that this rank needs. A rank whose frames have all
-     * arrived may leave, because it has everything that it requested.
+     * Throws an exception if a departed rank has not sent a frame that this rank needs. A departed rank has everything
+     * that it requested, so its departure is no failure if all its frames have arrived.
      */
     private void failIfDepartedAreMissed() {
         for (int peer = 0; peer < departed.length; peer++) {

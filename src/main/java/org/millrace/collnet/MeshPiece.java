@@ -18,8 +18,8 @@ import org.millrace.net.MemoryRegion;
 final class MeshPiece {
 
     /**
-     * Maximum size in bytes of a piece of an all-reduce with one hop. Up to this size the additional data takes less
-     * time than a second hop.
+     * Maximum size in bytes of a piece of an all-reduce with one hop. Up to this size, one hop takes less time than two
+     * hops, although it moves more data.
      */
     private static final long EXCHANGED_BYTES = 32 << 10;
 
@@ -179,7 +179,7 @@ final class MeshPiece {
     }
 
     /**
-     * Returns the offset of a contribution in the scratch memory of its receiver, where it waits for the other
+     * Returns the offset of a contribution in the receiver's scratch memory. There the contribution waits for the other
      * contributions.
      */
     private long scratchOffset(int from, int to) {

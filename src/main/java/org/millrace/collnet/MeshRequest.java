@@ -31,7 +31,7 @@ final class MeshRequest {
 
     private static final int ALIGNMENT = 64;
     /**
-     * Minimum size of a piece in bytes. The work of another thread for a shorter piece would cost more time than it
+     * Minimum size of a piece in bytes. For a shorter piece, the use of another thread would cost more time than it
      * saves.
      */
     private static final long MIN_PIECE_BYTES = 32 << 10;

@@ -54,8 +54,8 @@ public final class Configuration {
 
     private final UnaryOperator<@Nullable String> environment;
     /**
-     * Entries of all settings. The keys are compared by identity. Otherwise the JVM would link the hash codes of
-     * records, which takes longer than all other work of this class when a process starts.
+     * Entries of all settings. The keys are compared by identity. Otherwise the JVM would link the {@code hashCode}
+     * methods of records. At the start of a process, this takes longer than all other work of this class.
      */
     private final Map<Setting<?>, Entry> entries = new IdentityHashMap<>();
 
@@ -385,7 +385,7 @@ public final class Configuration {
     /**
      * {@return the number of TCP streams of a connection under libnccl} The number is the value of
      * {@link Settings#SOCKET_STREAMS}. If this setting is not set, the number is the product of NCCL's two variables,
-     * limited to 1 to 16.
+     * limited to the range from 1 to 16.
      */
     public int streamsUnderNccl() {
         return get(Settings.SOCKET_STREAMS).orElseGet(() -> Math

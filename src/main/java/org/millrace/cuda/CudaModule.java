@@ -31,7 +31,7 @@ public final class CudaModule implements AutoCloseable {
         runtime.require(CudaFunction.LIBRARY_LOAD_DATA);
         try (Arena arena = Arena.ofConfined()) {
             // PTX text must end with a zero byte, so one more byte is allocated. A compiled image contains its own
-            // length and ignores this byte.
+            // length, so CUDA ignores this byte.
             MemorySegment code = arena.allocate(image.length + 1L, Long.BYTES);
             MemorySegment.copy(image, 0, code, ValueLayout.JAVA_BYTE, 0, image.length);
             MemorySegment log = arena.allocate(LOG_BYTES);

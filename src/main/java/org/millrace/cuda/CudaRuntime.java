@@ -180,8 +180,8 @@ public final class CudaRuntime {
     }
 
     /**
-     * Clears the calling thread's last error, which CUDA stores. Otherwise other code that checks for a last error
-     * would report this error.
+     * Clears the calling thread's last error, which CUDA stores. Without this call, other code that checks for a last
+     * error would report this error.
      */
     void forgetLastError() {
         cudart_h.cudaGetLastError();

@@ -184,9 +184,9 @@ public final class EmulatedDevice implements Device, StagingDevice, Agent {
      * Waits until tasks of the streams make a condition true. Returns false if the condition is not true within the
      * time limit, or if the thread is interrupted.
      *
-     * @param done  condition. If this thread runs the streams while it waits, it evaluates the condition repeatedly.
-     *              Otherwise it evaluates the condition when it is unparked, or after a while. The task that makes the
-     *              condition true must therefore unpark the thread.
+     * @param done  condition. If the calling thread runs the streams while it waits, it evaluates the condition
+     *              repeatedly. Otherwise the calling thread evaluates the condition after an unpark, or after a while.
+     *              The task that makes the condition true must therefore unpark the calling thread.
      * @param nanos time limit in nanoseconds
      */
     boolean await(BooleanSupplier done, long nanos) {
@@ -274,8 +274,8 @@ public final class EmulatedDevice implements Device, StagingDevice, Agent {
     }
 
     /**
-     * Throws if the caller is a host function. A host function runs on the thread that runs the streams. If it waited
-     * for a stream, it would wait forever.
+     * Throws if the caller is a host function. A host function runs on the thread that runs the streams. A host
+     * function that waited for a stream would wait forever.
      */
     public void checkCaller() {
         if (isRunByThisThread()) {

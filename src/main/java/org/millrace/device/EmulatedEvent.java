@@ -79,8 +79,8 @@ final class EmulatedEvent implements Event {
     }
 
     /**
-     * Returns whether the newest recording was reached, like {@link #query}, but does not throw the failure of an
-     * earlier task. If the result is true, all earlier tasks have left the stream: each is complete or has failed.
+     * Returns whether the newest recording was reached. Unlike {@link #query}, does not throw the failure of an earlier
+     * task. If the result is true, all earlier tasks have left the stream: each is complete or has failed.
      */
     boolean isReachedOrFailed() {
         EventMark mark = latest;

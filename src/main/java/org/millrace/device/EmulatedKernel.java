@@ -23,8 +23,8 @@ public final class EmulatedKernel implements StreamTask {
 
     private final Object name;
     /**
-     * Blocks of the kernel; empty after the kernel has left. The host keeps this object, and the blocks would keep the
-     * operands in memory.
+     * Blocks of the kernel. The array is empty after the kernel has left: the host keeps this object longer, and
+     * references to the blocks would keep the operands in memory.
      */
     private Block[] blocks;
     private final Supplier<? extends Throwable> abort;

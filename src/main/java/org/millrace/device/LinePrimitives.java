@@ -10,15 +10,15 @@ import org.millrace.device.LineFormat.Piece;
  * arrived. The sender posts the size of a chunk before it writes the data.
  *
  * <p>
- * Received data is copied out of its lines into an array of this thread, a piece. The elements are combined in the
- * array, and then written to lines or to the output. Arithmetic on arrays is fast: the elements are adjacent, and the
- * JVM knows that two arrays do not overlap.
+ * Received data is copied from its lines to an array of this thread. The array holds one piece of a chunk. The elements
+ * are combined in the array, and then written to lines or to the output. Arithmetic on arrays is fast: the elements are
+ * adjacent, and the JVM knows that two arrays do not overlap.
  */
 final class LinePrimitives extends Primitives {
 
     /**
-     * Size of a piece in bytes. It is a multiple of the data of a line of LL (8 bytes) and of the data of a unit of
-     * LL128 (1920 bytes).
+     * Size of a piece in bytes. It is a multiple of 8, the data bytes in a line of LL, and of 1920, the data bytes in a
+     * unit of LL128.
      */
     private static final int PIECE_BYTES = 2 * 1920;
     private static final Piece ZEROS = Piece.of(PIECE_BYTES);

@@ -21,8 +21,8 @@ final class LocalCopy extends CollectiveFunction {
     }
 
     /**
-     * Returns a block that copies the elements once. If the operator has a first step for each rank's elements, for
-     * example a multiplication, the block applies it.
+     * Returns a block that copies the elements once. If the operator first changes each rank's elements, for example by
+     * a multiplication, the block changes the copied elements in this way.
      */
     static Block block(BlockMemory memory, long elements) {
         return new Block() {

@@ -103,8 +103,8 @@ public final class ReceivePort extends Port {
     }
 
     /**
-     * Offers the user's memory to the proxy, as the destination of a later step's data instead of a slot (mode PTR).
-     * The release of size pairs with the proxy's acquire of size and makes the address visible.
+     * Offers the user's memory to the proxy. The proxy then stores the data of a later step there, and not in a slot
+     * (mode PTR). The release of size pairs with the proxy's acquire of size and makes the address visible.
      *
      * @param ahead distance of the later step from the next step
      */

@@ -137,9 +137,10 @@ abstract class RingFunction extends CollectiveFunction {
         }
 
         /**
-         * Returns whether two ranks exchange their elements and both add up all of them. Both compute the same bits
-         * only if the operator has no first step for a single rank's elements. The decision must not depend on this
-         * rank's registered memory, because the peer does not know whether this rank has registered memory.
+         * Returns whether two ranks exchange their elements and both add up all of them. The operator must not first
+         * change each rank's own elements, because the two ranks would then compute different bits. The decision must
+         * not depend on this rank's registered memory, because the peer does not know whether this rank has registered
+         * memory.
          */
         private static boolean exchanges(int number, CollectiveWork work, int ranks) {
             return ranks == 2 && work.count() * FunctionNumber.type(number).bytes() <= MAX_EXCHANGED_BYTES

@@ -45,15 +45,15 @@ public final class SendPort extends Port {
     }
 
     /**
-     * Stores the size of the next step in {@code connFifo}. With LL, this is the only notification of the proxy, and
-     * the data is written afterwards. With LL128 and Simple, the device also advances tail after it has written the
-     * data.
+     * Stores the size of the next step in {@code connFifo}. The store notifies the proxy of the step. With LL, no other
+     * notification follows, and the device writes the data after the store. With LL128 and Simple, the device writes
+     * the data and then also advances tail.
      */
     public void postSize(long bytes) {
         recvMem.sizeRelease(ConnectionLayout.slot(step), bytes);
     }
 
-    /** Sets the location of the next step's data in the user's memory instead of a slot (mode PTR), for the proxy. */
+    /** Tells the proxy that the next step's data is at an address in the user's memory, not in a slot (mode PTR). */
     public void point(long address) {
         recvMem.ptrPlain(ConnectionLayout.slot(step), address);
     }
@@ -91,9 +91,9 @@ public final class SendPort extends Port {
     }
 
     /**
-     * Returns whether the proxy has read all posted steps. A proxy that has read a step stores
-     * {@link org.millrace.abi.RecvMem#EMPTY} in the size of the step with release. This release pairs with the acquire
-     * of the size in this method.
+     * Returns whether the proxy has read all posted steps. When the proxy has read a step, it stores
+     * {@link org.millrace.abi.RecvMem#EMPTY} as the step's size. This store is a release, and pairs with the acquire of
+     * the size in this method.
      */
     public boolean allSent() {
         for (int slot = 0; slot < ConnectionLayout.SLOTS; slot++) {

@@ -23,8 +23,8 @@ import org.millrace.operation.Completions;
 final class TaskQueue {
 
     /**
-     * If the queue has more tasks than this number, the program's thread may help to run the stream. The thread that
-     * usually runs the stream then has enough work.
+     * If the queue has more tasks than this number, the program's thread may help to run them. The device's thread then
+     * has enough work even if the program adds no task meanwhile.
      */
     private static final int FAR_BEHIND = 16;
     private static final Waiter[] NO_WAITERS = {};
@@ -123,9 +123,9 @@ final class TaskQueue {
     }
 
     /**
-     * Skips a task that has thrown an exception and is not done. An access to unmapped memory can cause an exception at
-     * a later point, even where the task has no handler. The task must be done in any case, because other threads wait
-     * for it.
+     * Skips a task that has thrown an exception and is not done. The JVM may throw the exception for an access to
+     * unmapped memory late, at a place where the task has no handler. The task must be done in any case, because other
+     * threads wait for it.
      */
     private static void leave(StreamTask task, Throwable reason) {
         if (!task.done()) {

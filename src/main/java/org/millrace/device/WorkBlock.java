@@ -73,8 +73,8 @@ final class WorkBlock implements Block {
     }
 
     /**
-     * Returns whether all work items can be rewound, that is, started again. This method checks all work items before
-     * any item is rewound, because an item reserves its steps on its connections as soon as it is rewound.
+     * Returns whether all work items can be rewound, that is, started again. Called before any item is rewound, because
+     * a rewound item has reserved its steps on its connections.
      */
     @Override
     public boolean canRewind() {

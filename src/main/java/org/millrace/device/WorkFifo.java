@@ -53,7 +53,7 @@ public final class WorkFifo {
         counters.producedRelease(first);
     }
 
-    /** Returns whether a number of bytes can be added now. Bytes that kernels may still read need room, too. */
+    /** Returns whether a number of bytes can be added now. Bytes that kernels may still read also occupy room. */
     public boolean hasRoom(int itemBytes) {
         return Integer.compareUnsigned(produced + itemBytes - consumed, bytes) <= 0;
     }

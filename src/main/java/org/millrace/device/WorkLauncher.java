@@ -62,12 +62,10 @@ public final class WorkLauncher implements AutoCloseable {
     private @Nullable DeviceStream lastStream;
     private int recorded;
     private boolean drained;
-    /** Reason why the communicator was aborted before launching stopped; null if it was not aborted. */
+    /** Reason for the abort of the communicator, if the abort preceded {@link #stopLaunching}; otherwise null. */
     private @Nullable Throwable reasonBeforeDrain;
     private boolean waiting;
-    /**
-     * Used while a plan waits for room. It is the time when the wait began, or the later time when room was last freed.
-     */
+    /** While a plan waits for room: the time when the wait began, or the later time when room was last freed. */
     private long lastMovedNanos;
 
     /**

@@ -86,8 +86,8 @@ final class WorkReader {
 
     private void copyFromFifo(int position, long target, int size) {
         int mask = arguments.workMask();
-        // This acquire pairs with the host's release after it has copied the items. All bytes before the counter are
-        // then visible.
+        // The host copies the items, and then stores the counter with a release. This acquire pairs with that release,
+        // so all bytes before the counter are visible.
         int behind = counters.producedAcquire() - position;
         if (Integer.compareUnsigned(behind, size) < 0 || Integer.compareUnsigned(behind, mask + 1) > 0) {
             throw damaged("work at " + Integer.toUnsignedString(position) + " is not in the FIFO of " + (mask + 1)

@@ -165,8 +165,8 @@ public final class Elements {
             float error = product - (sum - part) + (y - part);
             int tie = 1 << extraBits - 1;
             int extra = Float.floatToRawIntBits(sum) & 2 * tie - 1;
-            // The value is all ones for a tie. Ties are common, but inexact ties are rare. The processor therefore
-            // usually predicts the only branch below correctly.
+            // The value of ifTie is all ones for a tie, otherwise 0. Ties are common, but inexact ties are rare. The
+            // processor therefore usually predicts the only branch below correctly.
             int ifTie = (extra ^ tie) - 1 >> 31;
             if ((ifTie & Float.floatToRawIntBits(error) << 1) != 0 || Math.abs(sum) < least) {
                 return toOdd(sumToOdd((double) x * s, y));

@@ -180,7 +180,7 @@ public final class Operands {
      * Refuses operands that share bytes, unless they are placed as an operation in place requires.
      *
      * @param inPlace address of {@code send} minus address of {@code receive} in an operation in place, in bytes; 0 if
-     *                both are the same, or {@link #NEVER_IN_PLACE}
+     *                the two addresses are equal; {@link #NEVER_IN_PLACE} if the operation cannot run in place
      */
     private static void checkOverlap(MemorySegment send, long sendBytes, MemorySegment receive, long receiveBytes,
             long inPlace) {

@@ -31,10 +31,10 @@ record AlgorithmChoice(Map<String, Set<CollectiveFunction.Algorithm>> allowed) {
      */
     private static final int SMALLEST_TREE = 3;
     /**
-     * Maximum size of an operation for a tree, in bytes per hop of a ring. Larger operations are faster around a ring.
-     * A ring has more hops with more ranks, so the limit grows, too. Where ranks share cores, the limit is a few KiB.
-     * With 3 and 4 ranks on two busy cores, both algorithms took equally long from 4 to 16 KiB. From 64 KiB on, the
-     * ring took half as long as the tree.
+     * Maximum size of an operation for a tree, divided by the number of hops around a ring, in bytes. Larger operations
+     * are faster around a ring. With more ranks a ring has more hops, so the maximum size of an operation grows. If
+     * ranks share cores, the best maximum is a few KiB. With 3 and 4 ranks on two busy cores, both algorithms took
+     * equally long from 4 to 16 KiB. From 64 KiB on, the ring took half as long as the tree.
      */
     private static final long LARGEST_TREE_BYTES_PER_HOP = 2 * 1024;
 

@@ -21,7 +21,7 @@ import org.millrace.trace.ProcessTrace;
 
 /**
  * Records which operations of a communicator the ranks have started. While a kernel makes no progress, this rank asks
- * the other ranks. If another rank has not started the operation, the kernel waits for that rank, up to
+ * the other ranks for their state. If another rank has not started the operation, the kernel waits for that rank, up to
  * {@code MILLRACE_LATE_DEADLINE}. If all ranks have started the operation, or if all ranks wait in different
  * operations, the kernel waits up to {@code MILLRACE_STALL_DEADLINE}. The two deadlines are independent. Ranks send
  * nothing while operations make progress.

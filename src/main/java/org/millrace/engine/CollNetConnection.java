@@ -220,8 +220,8 @@ final class CollNetConnection {
     }
 
     /**
-     * Requests that the send proxy has started and that the receive proxy waits for, oldest first (NCCL's
-     * {@code reqFifo}). Both proxies run on one agent's thread.
+     * Queue of requests, oldest first (NCCL's {@code reqFifo}). The send proxy starts the requests, and the receive
+     * proxy waits for their completion. Both proxies run on one agent's thread.
      */
     static final class RequestFifo {
 

@@ -147,8 +147,8 @@ final class CollectivePlanner {
     static final class ChannelPartition {
 
         /**
-         * Minimum size of each chunk in a round of the schedule, in bytes. With smaller chunks, another channel costs
-         * more steps than it saves.
+         * Minimum size of each chunk in a round of the schedule, in bytes. With smaller chunks, an additional channel
+         * costs more steps than it saves.
          */
         private static final long SMALLEST_CHUNK_BYTES = 16 * 1024;
         private static final long ALIGNMENT_BYTES = 64;

@@ -215,8 +215,8 @@ final class CommunicatorParts {
     }
 
     /**
-     * Releases everything. Called once, when no kernel is on the device. Does not wait until the control plane has
-     * ended. That end takes two seconds if a signal has stopped another rank's process.
+     * Releases everything. Called once, when no kernel is on the device. Does not wait until the control plane is
+     * closed, because the close takes two seconds if a signal has stopped another rank's process.
      */
     void tearDown() {
         Duration most = options.stallDeadline().compareTo(options.closeDeadline()) < 0 ? options.stallDeadline()

@@ -118,9 +118,9 @@ final class Connector<P> {
     }
 
     /**
-     * Advances the connection attempt without blocking. Returns the connection if this call completes the connection,
-     * and null otherwise. Before the completing call returns, it passes to the connection all operations that were
-     * announced to this connector earlier. The device must not use the connection before that.
+     * Advances the connection attempt without blocking. Returns the connection if this call completes it, otherwise
+     * null. The completing call also passes to the connection all operations that were announced to this connector
+     * before the call. After that, the call passes the port to the device, which can then use the connection.
      *
      * @throws MillraceException if the connection cannot be made
      */

@@ -198,7 +198,7 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
     }
 
     /**
-     * Launches a collective directly, without the preparations that groups of operations, plans and captures need.
+     * Launches a collective directly, without the preparations that plans, captures and groups of operations need.
      * Returns false inside a group, a plan or a capture.
      */
     private synchronized boolean launchAlone(Collective asked, DeviceStream stream) {
@@ -265,7 +265,10 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
         }
     }
 
-    /** Launches a transfer directly, like a collective. A transfer of this rank to itself waits for its other half. */
+    /**
+     * Launches a transfer directly, in the same cases as a collective. Otherwise returns false, also for a transfer of
+     * this rank to itself, which must wait for its other half.
+     */
     private synchronized boolean launchAlone(boolean sends, MemorySegment buffer, long count, DataType type, int peer,
             DeviceStream stream) {
         if (peer == rank() || !isAlone(stream)) {
@@ -315,8 +318,8 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
     }
 
     /**
-     * Plan of operations. Their work items are placed once, in memory that remains allocated, and are launched
-     * repeatedly.
+     * Plan of operations. The work items of the operations are stored once, in memory that remains allocated, and are
+     * launched repeatedly.
      */
     private final class EnginePlan implements Plan {
 
@@ -524,7 +527,9 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
                     parts.control.close();
                 }
             } else if (parts.failure.get() != null) {
-                parts.control.close(); // An abort for a recovery left it open. A call of close that waits needs it.
+                // An abort for a recovery left the control plane open. Without a failure, another thread may still wait
+                // in close, and that thread needs the control plane.
+                parts.control.close();
             }
         }
     }

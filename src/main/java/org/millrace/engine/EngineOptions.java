@@ -73,8 +73,8 @@ record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepN
      */
     private static final long SILENT_SLEEP_NANOS = 1_000_000;
     /**
-     * Longest sleep of a thread that events wake, in nanoseconds. Each timed wake-up takes about 50 us of a core. The
-     * wake-up is needed for events that wake no thread.
+     * Longest sleep of a thread that events wake, in nanoseconds. The thread also wakes when this time has passed,
+     * because some events wake no thread. Each timed wake-up takes about 50 us of a core.
      */
     private static final long WOKEN_SLEEP_NANOS = 200_000_000;
 
@@ -227,9 +227,9 @@ record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepN
         private static final long SHARED_CHUNK_BYTES = 128 << 10;
 
         /**
-         * Maximum number of ranks without shared slots, if the user does not decide. With more ranks, shared slots also
-         * take less time, because they stay in the cache. For chunks of less than a few KiB, shared slots save no time.
-         * {@code PoolBench} measures the time; performance.md has figures.
+         * Maximum number of ranks without shared slots, if the user does not decide. Shared slots save memory. With
+         * more ranks than this number, they also save time, because they stay in the cache. For chunks of less than a
+         * few KiB, they save no time. {@code PoolBench} measures the time; performance.md has figures.
          */
         private static final int SHARING_PEERS = 16;
 

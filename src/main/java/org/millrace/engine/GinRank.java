@@ -159,8 +159,8 @@ public final class GinRank implements AutoCloseable {
     }
 
     /**
-     * Leaves the group after all descriptors in flight have completed. Ranks that leave together must call
-     * {@link #barrier} before.
+     * Leaves the group after all descriptors in flight have completed. Ranks that leave together must first call
+     * {@link #barrier}.
      */
     @Override
     public void close() {

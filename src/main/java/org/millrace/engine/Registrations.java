@@ -19,16 +19,16 @@ final class Registrations implements AutoCloseable {
     public static final int NO_RANK = -1;
 
     /**
-     * Minimum size of a hop, in bytes, for peers to read registered memory in place in operations that combine
-     * elements. Smaller data passes through slots, because a sender copies it as fast as the receiver reads it.
-     * Measured with {@code RegisteredBench}, with two ranks of one process over P2P and SHM. From this size on,
-     * operations with registered operands take 0.9 to 1.0 times as long as operations through slots. At half this size,
-     * they take 1.1 times as long.
+     * Minimum size of a hop, in bytes, in operations that combine elements, for peers to read registered memory in
+     * place. The data of a smaller hop passes through slots, because a sender copies this data as fast as the receiver
+     * reads it. Measured with {@code RegisteredBench}, with two ranks of one process over P2P and SHM. From this size
+     * on, operations with registered operands take 0.9 to 1.0 times as long as operations through slots. At half this
+     * size, they take 1.1 times as long.
      */
     private static final long LEAST_COMBINED = 64 << 10;
     /**
-     * Minimum size of a hop, in bytes, like {@link #LEAST_COMBINED}, for operations that only move elements. In such
-     * operations, slots cost one additional copy, but no sum.
+     * Minimum size of a hop, in bytes, in operations that only move elements, for peers to read registered memory in
+     * place. In such operations, the use of slots costs one additional copy, but no sum.
      */
     private static final long LEAST_MOVED = 256 << 10;
 

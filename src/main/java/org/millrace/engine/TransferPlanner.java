@@ -23,7 +23,7 @@ import org.millrace.engine.Registrations.UserRegions;
  */
 final class TransferPlanner {
 
-    /** Number of the device function for sends and receives. Their work items contain all other properties. */
+    /** Number of the device function for transfers. The transfers' work items contain all other properties. */
     static final int FUNCTION = FunctionNumber.pack(Operation.SEND_RECEIVE, CollectiveFunction.Algorithm.DIRECT,
             Protocol.SIMPLE, DataType.UINT8, ReduceOp.SUM);
 

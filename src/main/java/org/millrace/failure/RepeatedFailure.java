@@ -31,7 +31,7 @@ public final class RepeatedFailure {
     }
 
     /**
-     * Repeats a failure like {@link #of}, with the operation in progress.
+     * Returns an exception as {@link #of} does. The exception also names the operation in progress.
      *
      * @param what description of the operation in progress; null without an operation; ignored if the reason already
      *             names an operation

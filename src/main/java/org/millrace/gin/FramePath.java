@@ -5,9 +5,9 @@ import org.millrace.abi.gin.GinOp;
 import org.millrace.gin.OutboundFrames.OutboundFrame;
 
 /**
- * Puts, inline values and signals that are sent in frames. The frame's header contains an inline value or a signal.
- * Other bytes are the frame's payload. If this rank shares a staging ring with the peer, the bytes are copied into the
- * ring instead, and the header contains their offset in the ring.
+ * Path of the puts, inline values and signals that are sent in frames. The frame's header contains an inline value or a
+ * signal. Other bytes are the frame's payload. If this rank shares a staging ring with the peer, the bytes are copied
+ * into the ring instead, and the header contains their offset in the ring.
  */
 final class FramePath extends Path {
 

@@ -2,7 +2,7 @@ package org.millrace.gin;
 
 import org.millrace.gin.OutboundFrames.OutboundFrame;
 
-/** Gets that one peer has requested and that this rank has not completely answered yet, oldest first. */
+/** Queue of the gets that one peer has requested and this rank has not completely answered, oldest first. */
 final class GetAnswers {
 
     private final Window[] windows = new Window[GetPath.MAX_GETS];

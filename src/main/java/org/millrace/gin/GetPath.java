@@ -5,8 +5,8 @@ import org.millrace.gin.InboundFrames.InboundFrame;
 import org.millrace.gin.OutboundFrames.OutboundFrame;
 
 /**
- * Gets that this rank requests from the peer by frames. This GIN path also records the gets that the peer has not
- * answered yet, oldest first. The answers arrive in the order of the requests.
+ * Path of the gets that this rank requests from the peer by frames. This path also records the unanswered gets, oldest
+ * first. The answers arrive in the order of the requests.
  */
 final class GetPath extends Path {
 

@@ -18,8 +18,8 @@ import org.millrace.foreign.Words;
 public final class GinAgent implements Agent {
 
     /**
-     * Time that a waiting thread adds to its patience, because the agent answers only between two passes. After this
-     * time the agent counts as blocked.
+     * Time that a waiting thread adds to its patience, because the agent answers only between two passes. If the agent
+     * has not answered when this time has passed, the agent counts as blocked.
      */
     private static final Duration ANSWER = Duration.ofSeconds(10);
 
@@ -50,7 +50,7 @@ public final class GinAgent implements Agent {
     }
 
     /**
-     * A request of another thread that waits for a condition. Only the agent's thread may evaluate the condition. After
+     * A request by another thread to wait for a condition. Only the agent's thread may evaluate the condition. After
      * the wait the agent's thread executes an action, also if the condition was not met in time.
      */
     private static final class Wait extends RequestQueue.Request {

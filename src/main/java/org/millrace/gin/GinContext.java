@@ -56,8 +56,8 @@ public final class GinContext {
     }
 
     /**
-     * Allows this rank's agent to increase a peer's signals of the same context directly, without a frame. Must be
-     * called before the context is served.
+     * Allows this rank's agent to increase a peer's signals of this context directly, without a frame. Must be called
+     * before the context is served.
      *
      * @param signals the peer's signals in memory that this process maps. The memory must stay mapped until the agent
      *                no longer serves the context.

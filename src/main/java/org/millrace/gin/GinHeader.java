@@ -72,7 +72,7 @@ final class GinHeader {
     }
 
     /**
-     * Sets the location of the bytes of a put or of an answer to a get in the staging ring. Must be called after all
+     * Records where the staging ring contains the bytes of a put or of an answer to a get. Must be called after all
      * other changes of the header.
      */
     static void staged(FrameHeader header, long offset, long bytes) {

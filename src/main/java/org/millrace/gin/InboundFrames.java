@@ -13,7 +13,7 @@ final class InboundFrames {
     private long added;
     private long arrived;
     private long settled;
-    /** Number of arrived frames when {@link #settle} last requested that the batched copies begin. */
+    /** Number of frames that had arrived when {@link #settle} last requested the start of batched copies. */
     private long asked;
 
     InboundFrames(int depth) {

@@ -50,8 +50,8 @@ final class OutboundFrames {
     }
 
     /**
-     * Returns whether frames are not sent yet, after the peer has closed the connection. The hello, which is the first
-     * frame, is not counted, because the peer may close before it receives the hello.
+     * Called after the peer has closed the connection. Returns whether some frames are not sent. The hello, which is
+     * the first frame, is not counted, because the peer may close before it receives the hello.
      */
     boolean owesPeer() {
         return added > Math.max(sent, 1);
@@ -271,8 +271,8 @@ final class OutboundFrames {
         }
 
         /**
-         * Records that the entry was offered, or needs no frame. Returns whether the entry's descriptor is complete,
-         * because the bytes were copied and the source may then be overwritten.
+         * Records that the entry was offered, or needs no frame. Returns whether the entry's descriptor is already
+         * complete. It is complete if the bytes were copied, because the source may then be overwritten.
          *
          * @param frames number of frames that were offered up to this entry
          */

@@ -43,8 +43,8 @@ abstract class Path {
     }
 
     /**
-     * Returns the window of a descriptor's source. Checks that the window contains {@code bytes} bytes from the source
-     * on.
+     * Returns the window of a descriptor's source. Checks that the window contains {@code bytes} bytes from the
+     * source's offset on.
      */
     final Window source(QueueDrain drain, GinDescriptor descriptor, long bytes) {
         return window(drain, drain.source(), descriptor.sourceHandle, descriptor.sourceOffset, bytes);

@@ -123,8 +123,8 @@ final class PeerConnection extends GinPeer {
     }
 
     /**
-     * Throws an exception if this rank still needs the peer, although the peer has closed the connection. This rank
-     * needs the peer while frames must be sent, gets wait for answers, or descriptors wait in queues.
+     * Called after the peer has closed the connection. Throws an exception if this rank still needs the peer: a frame
+     * must still be sent, a get has no complete answer, or a queue contains a descriptor.
      */
     private void requireNothing() {
         answers.abandon();

@@ -4,8 +4,8 @@ import org.millrace.abi.gin.GinOp;
 import org.millrace.gin.InboundFrames.InboundFrame;
 
 /**
- * Descriptors of this rank for itself: copies between this rank's own windows. The descriptors take effect in the order
- * in which they begin, like the frames of a peer.
+ * Path of the descriptors of this rank for itself: copies between this rank's own windows. The descriptors take effect
+ * in the order in which they begin, as the frames of a peer do.
  */
 final class SelfPath extends Path {
 

@@ -37,9 +37,9 @@ public final class StagingBuffers {
     public static final int MAX_ADDED = 16;
     private static final int RESERVED_FOR_ADDS = 1;
     /**
-     * Divisor for numbers of buffers. The number of buffers without the buffer for adds, divided by {@value}, is
-     * reserved for sends, at least one buffer. The same number is reserved for receives. All buffers divided by
-     * {@value} is the maximum for adds, but at least 1 and at most {@link #MAX_ADDED}.
+     * Divisor for numbers of buffers. With n buffers, (n - 1) / {@value} of them are reserved for sends, but at least
+     * 1. The same number is reserved for receives. The maximum number of buffers for adds is n / {@value}, but at least
+     * 1 and at most {@link #MAX_ADDED}.
      */
     private static final int SHARE = 4;
 

@@ -103,7 +103,7 @@ public final class Window {
         return opened;
     }
 
-    /** Counts a later transfer as a use of the memory, from now on until {@link #release}. */
+    /** Counts a transfer that has not begun as a use of the memory, from now on until {@link #release}. */
     public void hold() {
         open++;
     }
@@ -113,7 +113,7 @@ public final class Window {
         open--;
     }
 
-    /** Returns whether no transfer uses the memory, and no later transfer has a {@link #hold}. Agent's thread only. */
+    /** Returns whether no transfer uses the memory, and no {@link #hold} is in effect. Agent's thread only. */
     public boolean isIdle() {
         return open == 0;
     }

@@ -201,7 +201,8 @@ final class GpuDevice implements Device, StagingDevice {
             throw new IllegalArgumentException(what + ": the segment is host memory;"
                     + " take device memory from Device.allocate, or give the device's view of pinned memory");
         }
-        // Other code allocated the memory, for instance NCCL or another process. CUDA can report its attributes.
+        // Other code allocated the memory, for instance NCCL or another process. CUDA can report the memory's
+        // attributes.
         CudaRuntime.PointerAttributes known = CudaRuntime.PointerAttributes.of(cuda.runtime(), segment);
         if (known.kind() == CudaRuntime.PointerAttributes.Kind.UNREGISTERED) {
             throw new IllegalArgumentException(
@@ -339,9 +340,9 @@ final class GpuDevice implements Device, StagingDevice {
         }
 
         /**
-         * Allocates the pinned memory for one copy in each direction, before the program enqueues operations. Later,
-         * pinning memory might wait for kernels that need operations which the program has not enqueued yet. Kernels
-         * and program would then wait forever.
+         * Allocates the pinned memory for one copy in each direction, before the program enqueues operations. A later
+         * allocation might wait for kernels, and these kernels might need operations that the program has not enqueued
+         * yet. Kernels and program would then wait forever.
          */
         synchronized void prepare() {
             if (!prepared) {

@@ -17,8 +17,8 @@ public final class NcclMemory {
         /** Memory that NCCL can free and allocate again. */
         SUSPENDABLE,
         /**
-         * State of the suspendable memory instead of a size: 1 from {@link NcclMemory#suspend} until
-         * {@link NcclMemory#resume}, otherwise 0.
+         * State of the suspendable memory. {@link NcclMemory#bytes} returns this state and not a size: 1 from
+         * {@link NcclMemory#suspend} until {@link NcclMemory#resume}, otherwise 0.
          */
         SUSPENDED,
         /** Memory that NCCL cannot free. */
@@ -60,7 +60,7 @@ public final class NcclMemory {
     }
 
     /**
-     * Allocates the memory again that {@link #suspend} freed. All ranks must call this method.
+     * Allocates again the memory that {@link #suspend} freed. All ranks must call this method.
      *
      * @throws NcclException if NCCL refuses, for example because too little memory is free
      */

@@ -74,7 +74,7 @@ public final class CallerCheck {
         }
     }
 
-    /** Runs a call of the current thread, with the exceptions of {@link #enter}. */
+    /** Runs a call of the current thread. Throws the same exceptions as {@link #enter}. */
     public void run(Runnable call) {
         call(() -> {
             call.run();
@@ -82,7 +82,7 @@ public final class CallerCheck {
         });
     }
 
-    /** Makes a call of the current thread, with the exceptions of {@link #enter}, and returns its result. */
+    /** Makes a call of the current thread, and returns its result. Throws the same exceptions as {@link #enter}. */
     public <T extends @Nullable Object> T call(Supplier<T> call) {
         boolean isOutermost = enter();
         try {

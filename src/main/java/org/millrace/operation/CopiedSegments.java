@@ -10,8 +10,8 @@ import org.jspecify.annotations.Nullable;
 public final class CopiedSegments {
 
     /**
-     * Thread for which access is checked, as a substitute for the device's threads. Neither this thread nor the
-     * device's threads own an arena. Never started.
+     * Thread that stands for the device's threads in checks of access. Like them, this thread owns no arena. It is
+     * never started.
      */
     private static final Thread ANY_THREAD = new Thread(() -> {});
 

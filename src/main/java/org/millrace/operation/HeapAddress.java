@@ -13,8 +13,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * Addresses for operands on the Java heap that the emulated device uses in place. The collector moves such memory, but
  * the work of a kernel refers to memory by address. Each operand therefore gets a range of unused addresses for one
- * operation. A kernel replaces the range by the memory on the heap. Code that only compares addresses needs no
- * distinction. Callable from any thread.
+ * operation. A kernel replaces the range by the memory on the heap. Code that only compares addresses treats a range
+ * like native memory. Callable from any thread.
  */
 public final class HeapAddress {
 
@@ -22,7 +22,7 @@ public final class HeapAddress {
     private static final long FIRST = 1L << 62;
     private static final long ALIGNMENT = 64;
     private static final AtomicLong NEXT = new AtomicLong(FIRST);
-    /** Memory of each range that is in use, by the scope of the range. The range keeps its memory reachable. */
+    /** Memory of each range that is in use. The key is the scope of the range. The range keeps its memory reachable. */
     private static final Map<MemorySegment.Scope, WeakReference<Placed>> PLACED =
             Collections.synchronizedMap(new WeakHashMap<>());
 

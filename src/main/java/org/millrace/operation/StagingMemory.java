@@ -42,7 +42,7 @@ public final class StagingMemory implements AutoCloseable {
     private record Block(MemorySegment memory, Arena arena) {
     }
 
-    /** Memory that one operation uses. The operation closes the lease when no thread accesses the memory. */
+    /** Memory that one operation uses. The operation closes the lease when no thread accesses the memory any longer. */
     public static final class Lease implements AutoCloseable {
 
         private final StagingMemory owner;

@@ -42,8 +42,8 @@ import org.millrace.trace.JoinTrace;
 
 /**
  * Operations of NCCL's network tables. Arguments are C values: pointers are numbers, and results are written to the
- * memory that they point to. A failed operation throws an exception, which {@link Upcalls} converts to a result code
- * and a line in NCCL's log.
+ * memory that such pointers refer to. A failed operation throws an exception, which {@link Upcalls} converts to a
+ * result code and a line in NCCL's log.
  */
 final class NetPlugin {
 
@@ -64,10 +64,10 @@ final class NetPlugin {
      */
     private final Map<Long, Session> sessions = new ConcurrentHashMap<>();
 
-    /** Communicators that NCCL has begun to initialize, by their hash, until {@link #bootstrapped}. */
+    /** Traces of communicators that NCCL has begun to initialize, until {@link #bootstrapped}; by communicator hash. */
     private final Map<Long, JoinTrace> beginning = new ConcurrentHashMap<>();
 
-    /** Newest refusal that was logged as a warning for each library. Guarded by this object's lock. */
+    /** For each library, the newest refusal that was logged as a warning. Guarded by this object's lock. */
     private final Map<CallingLibrary, String> warned = new HashMap<>();
 
     /** State of one NCCL library of this process while the library has communicators. */
@@ -225,7 +225,8 @@ final class NetPlugin {
         Session session = openSession(version, () -> NcclLog.use(logger, warnLevel), library, nccl);
         if (context != 0) {
             NativeMemory.putLong(context, handles.add(new Context(session, communicator, losses)));
-            // A release without a profiler, or with another one, would not report the end of the bootstrap.
+            // An NCCL release without a profiler, or with a profiler that the user selected, would not report the end
+            // of the bootstrap.
             if (nccl.vendor() == Vendor.NCCL && nccl.version() >= 22_800
                     && NativeEnvironment.get("NCCL_PROFILER_PLUGIN") == null) {
                 beginning.computeIfAbsent(communicator,
@@ -237,8 +238,8 @@ final class NetPlugin {
     }
 
     /**
-     * Called when NCCL's bootstrap has connected all ranks of a communicator, or the communicator ends. NCCL calls the
-     * profiler's init next, and later the tuner's.
+     * Called when NCCL's bootstrap has connected all ranks of a communicator, or when the communicator ends. After the
+     * bootstrap, NCCL calls the profiler's init, and later the tuner's init.
      */
     void bootstrapped(long communicator) {
         JoinTrace ended = beginning.remove(communicator);
@@ -454,8 +455,8 @@ final class NetPlugin {
 
     /** Writes the handle of a connection at the address {@code connection}, or 0 if NCCL must call again. */
     private void finish(DataPath.@Nullable Connection made, long connection, long deviceHandle) {
-        // A null handle is not written: the address may belong to another structure, see {@link #checkDeviceHandle}. If
-        // a kernel unpacks, the address contains the address of NCCL's own handle until the connection exists.
+        // A null handle is not written: the address may belong to another structure, see checkDeviceHandle(). If a
+        // kernel unpacks, a pointer to NCCL's own handle is stored there until the connection exists.
         if (deviceHandle != 0 && made != null && made.deviceHandle() != 0) {
             NativeMemory.putLong(deviceHandle, made.deviceHandle());
         }

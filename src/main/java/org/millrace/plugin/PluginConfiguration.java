@@ -384,8 +384,8 @@ public record PluginConfiguration(CallingLibrary nccl, boolean takeover, ProxyTh
                     "a slice's pages are those of its connection's own slots; set it to 0");
         }
         // The kernel counts only slices of the protocol Simple, and the memory does not show the protocol of an empty
-        // step. With a threshold of 0 or more, an empty send always uses LL, so its protocol is known. A negative
-        // threshold is therefore refused.
+        // step. If NCCL_P2P_LL_THRESHOLD is 0 or more, an empty send always uses LL, so its protocol is known. A
+        // negative value is therefore refused.
         if (settings.ncclNumber(P2P_LL, 0) < 0) {
             throw unpackRefused(settings, P2P_LL,
                     "a send of nothing must be told from a Simple slice; set it to 0 or more");

@@ -33,7 +33,7 @@ final class TunerPlugin {
 
     /**
      * Initializes a tuner. The context is null if the tuner has no choice to make, for instance because NCCL's own
-     * proxy moves the data. The shim then does not call again.
+     * proxy moves the data. The shim then makes no calls for this tuner.
      */
     public void tunerInit(long context, long communicator, long ranks, long nodes, long library) {
         TunerChoices by = choices.apply(library);

@@ -22,9 +22,9 @@ import org.millrace.plugin.loss.AsyncErrors;
 
 /**
  * Java's counterpart of {@code src/main/c/upcalls.h}: the functions that the shim calls, by number. All calls pass
- * through one native function, because each native function takes at least ten milliseconds to create while NCCL's user
- * waits. A call that returns without an exception has succeeded. An exception becomes a line in NCCL's log and a result
- * code. An exception must not leave the upcall, because such an exception would end the process.
+ * through one native function, because the creation of a native function takes at least ten milliseconds, during which
+ * NCCL's user waits. A call that returns without an exception has succeeded. An exception becomes a line in NCCL's log
+ * and a result code. An exception must not leave the upcall, because such an exception would end the process.
  */
 final class Upcalls {
 

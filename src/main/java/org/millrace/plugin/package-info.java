@@ -4,11 +4,10 @@
  *
  * <p>
  * A process without Java enters through {@link org.millrace.plugin.PluginEntry}, by JNI. A Java program calls
- * {@link org.millrace.plugin.InProcessPlugin} before it loads libnccl. Both pass the methods of {@code NetPlugin},
- * {@code
- * TunerPlugin}, {@code GinPlugin}, {@code ProfilerPlugin} and {@code CollNetPlugin} to the shim (src/main/c), through
- * {@code Upcalls}. {@code PluginTables} maps each function of NCCL's tables to a method; for the network table it is
- * the method of that name ({@code regMr} calls {@code NetPlugin.regMr}).
+ * {@link org.millrace.plugin.InProcessPlugin} before it loads libnccl. Both classes pass the methods of
+ * {@code NetPlugin}, {@code TunerPlugin}, {@code GinPlugin}, {@code ProfilerPlugin} and {@code CollNetPlugin} to the
+ * shim (src/main/c), through {@code Upcalls}. {@code PluginTables} maps each function of NCCL's tables to a method; for
+ * the network table it is the method of that name ({@code regMr} calls {@code NetPlugin.regMr}).
  *
  * <p>
  * The data of a connection moves on one of two data paths: with {@code takeover}, Java threads serve the memory of the

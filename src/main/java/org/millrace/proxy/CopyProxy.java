@@ -196,8 +196,8 @@ public final class CopyProxy extends AbstractProxy {
                 int pieces = 0;
                 while (completed != begun && left > 0) {
                     int index = ConnectionLayout.slot(completed);
-                    // Lines must be copied in ascending order, so all lines of a slot are copied in one pass.
-                    // The lines of a slot are at most a few times longer than BYTES_A_PASS.
+                    // Lines must be copied in ascending order, so all lines of a slot are copied in one pass. The lines
+                    // of a slot are at most a few times longer than BYTES_A_PASS.
                     long piece =
                             protocols[index] == Protocol.SIMPLE ? Math.min(sizes[index] - copied, left) : sizes[index];
                     copy(protocols[index], offsets[index] + copied, piece);

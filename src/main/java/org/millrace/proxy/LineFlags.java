@@ -64,7 +64,7 @@ public final class LineFlags {
      * Returns whether all LL128 lines of a step contain the step's flag. No other step writes this flag.
      *
      * @param size number of bytes of the step's lines
-     * @return true if all lines contain the flag; false if a line does not, or if the size is not possible for a step
+     * @return true if all lines contain the flag; false if a line lacks it, or if the size is not possible for a step
      */
     public boolean ll128Ready(long step, long size) {
         if (!line.divides(size) || size > layout.slotBytes(Protocol.LL128) || size < 0) {

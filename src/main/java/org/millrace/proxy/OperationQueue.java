@@ -53,8 +53,8 @@ public final class OperationQueue {
     }
 
     /**
-     * Returns the newest announced operation without steps on this connection; null if none. The caller can then call
-     * {@link #op()}: if that call returns null, all operations before the operation without steps have left the queue.
+     * Returns the newest announced operation without steps on this connection; null if none. If {@link #op()} returns
+     * null afterwards, all operations before the returned operation have left the queue.
      */
     @Nullable
     ProxyOp without() {
@@ -68,8 +68,8 @@ public final class OperationQueue {
     }
 
     /**
-     * Returns the operation of the next step; null if no operation is announced. The first step of each operation is
-     * rounded up to a multiple of the chunk, as the device does.
+     * Returns the operation of the next step; null if no operation is announced. This method rounds up the first step
+     * of each operation to a multiple of the chunk, as the device does.
      */
     @Nullable
     ProxyOp op() {
@@ -101,8 +101,8 @@ public final class OperationQueue {
 
     /**
      * Returns whether the queue contains steps of any operation before the given operation. The engine must announce
-     * each operation to all queues before it announces the next operation. Under this condition, the result stays false
-     * after it was false once.
+     * each operation to all queues before it announces the next operation. Under this condition, a result of false is
+     * final.
      *
      * @param opCount number of the given operation
      */

@@ -220,7 +220,7 @@ public final class SliceLists {
             pages.receive(receiver, firstPages[index]);
         }
 
-        /** Publishes the list of the oldest slice without a published list. The slice's payload has arrived. */
+        /** Publishes the list of the oldest slice that has no published list. The slice's payload must have arrived. */
         void arrived() {
             int index = ConnectionLayout.slot(published++);
             pages.publish(lists, numbers[index], firstPages[index], sizes[index]);

@@ -39,7 +39,7 @@ public final class Forecast {
      *
      * @param calls      number of a rank's calls in the recording
      * @param recorded   median of the recorded times; 0 if unknown
-     * @param time       time from the beginning of the rank that begins last until the end of the rank that ends last
+     * @param time       time from the moment when the last rank begins until the moment when the last rank ends
      * @param stragglers average time that a rank waits until the last rank has begun
      */
     public record Row(Kind kind, String algorithm, int ranks, long calls, double recorded, double time, double latency,
@@ -126,9 +126,9 @@ public final class Forecast {
     }
 
     /**
-     * Returns the number of calls of each kind of operation on one rank: the rank with the most calls. The sends and
-     * receives of one kernel count as one operation. The operation is an all-to-all if the kernel sends to all other
-     * ranks, otherwise a transfer with one rank.
+     * Counts the calls of the rank with the most calls. Returns the number of calls for each kind of operation. The
+     * sends and receives of one kernel count as one operation. The operation is an all-to-all if the kernel sends to
+     * all other ranks, otherwise a transfer with one rank.
      */
     private Map<Kind, Long> kinds() {
         List<Call> most = new ArrayList<>();
@@ -258,8 +258,9 @@ public final class Forecast {
 
     /**
      * Adds two trees to a simulation, each with half the channels. A rank with children in one tree is a leaf in the
-     * other. The simulated leaves therefore use the proxies and the line of the rank one level above them. A rank of
-     * any other inner level has a further block: as a leaf of the other tree, it sends half of the data up.
+     * other tree. The simulated leaves therefore use the proxies and the line of the rank one level above them. Each
+     * simulated rank between that rank and the root has a further block. As a leaf of the other tree, this block sends
+     * half of the data up.
      */
     private void tree(Simulation simulation, double bytes, int ranks) {
         int channels = Math.max(TREES, costs.channels()) / TREES;

@@ -281,10 +281,7 @@ public final class Recording implements Recorder {
      */
     static final class StepRecorder implements Recorder.Steps {
 
-        /**
-         * Number of frames for which the arrays of frames in flight have room. A power of two that exceeds the number
-         * of frames in flight.
-         */
+        /** Length of the arrays of frames in flight: a power of two, greater than the number of frames in flight. */
         private static final int FRAMES = 64;
         /** Number of frames in flight at which the connection cannot take another frame. */
         private static final int WINDOW = 8;

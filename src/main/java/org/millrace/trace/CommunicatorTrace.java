@@ -72,7 +72,7 @@ public final class CommunicatorTrace implements AutoCloseable {
 
     /**
      * Stores that a peer runs another operation than this rank. Called before this communicator fails.
-     * {@code collective} is the number of the operation; -1 for a send or receive.
+     * {@code collective} is the number of the collective in which the ranks differ; -1 for a send or receive.
      */
     public synchronized void disagrees(int peer, long collective) {
         if (!closed) {
@@ -295,7 +295,7 @@ public final class CommunicatorTrace implements AutoCloseable {
     /**
      * Unfinished operations that are no longer in the file, because later operations have overwritten their entries. A
      * program may enqueue thousands of operations before the first of them ends. The backlog grows to {@value #MAX}
-     * operations, and does not remember later ones. Used under the communicator's lock.
+     * operations, and does not remember later operations. Used under the communicator's lock.
      */
     static final class OperationBacklog {
 

@@ -22,7 +22,7 @@ public final class ConnectionTrace implements AutoCloseable {
     private final long base;
     /** Address of the ring with this connection's last frames; 0 if no frames are remembered. */
     private final long ring;
-    /** Address of the counter for the time without a step that was ready for the proxy, in nanoseconds. */
+    /** Address of the counter for the time in which no step was ready for the proxy, in nanoseconds. */
     private final long idle;
     /** Address of the counter for the time with frames in flight, in nanoseconds. */
     private final long wire;

@@ -67,8 +67,8 @@ final class Disagreement extends HangingGroup {
     /**
      * Returns a verdict about the two ends of a connection that have found that they run different collectives with the
      * same number. If more than half of the ranks remember the collective of the end that is behind, the verdict names
-     * the other end. Otherwise the verdict names the end that is behind. The ranks that no longer remember the
-     * collective of this end are further ahead, and have completed the collective of the other end.
+     * the other end. Otherwise the verdict names the end that is behind. A rank that does not remember this end's
+     * collective is further ahead, and has completed the other end's collective.
      */
     private Verdict found(TracedRank finder, TracedRank other, long number, List<Link> waiting) {
         TracedRank behind = other.lastCollective() < finder.lastCollective() ? other : finder;
@@ -96,11 +96,11 @@ final class Disagreement extends HangingGroup {
     }
 
     /**
-     * Compares the collectives with the same number that the ranks remember. The verdict names a rank if no other rank
-     * remembers the same collective as this rank, and one of these conditions holds. First, several other ranks
-     * remember the number and agree. Second, a single other rank remembers the number, and the named rank is behind all
-     * other ranks. The other ranks have completed the collective of that single rank. Third, only two ranks report
-     * collectives. The verdict then names the first of these two ranks.
+     * Compares the collectives with the same number that the ranks remember. A rank is suspect if no other rank
+     * remembers the same collective under the number. The verdict names a suspect rank in three cases. First, several
+     * other ranks remember the number and agree. Second, a single other rank remembers the number, and the suspect rank
+     * is behind all other ranks, because they have completed the collective of that single rank. Third, only two ranks
+     * report collectives. The verdict then names the first of them.
      */
     private @Nullable Verdict remembered(List<Link> waiting) {
         List<TracedRank> knowing = links.members().stream().filter(TracedRank::knowsCollectives).toList();

@@ -81,8 +81,8 @@ public final class Hang extends HangingGroup {
     }
 
     /**
-     * Returns verdicts about silent links of a process, if no other verdict covers the link. No communicator with a
-     * trace uses such a link now.
+     * Returns verdicts about silent links of a process, if no other verdict covers the link. The present communicators
+     * with a trace do not use such a link.
      */
     private static List<Verdict> unreported(TracedProcess process, ProcessState state, List<Verdict> told,
             Duration quiet) {
@@ -147,7 +147,7 @@ public final class Hang extends HangingGroup {
                 : verdict;
     }
 
-    /** Returns the GIN queue with descriptors in flight that has not moved for the longest time. */
+    /** Returns the GIN queue that has made no progress for the longest time, although descriptors are in flight. */
     private @Nullable GinQueue standingQueue() {
         return !hadCores() ? null
                 : links.gin()

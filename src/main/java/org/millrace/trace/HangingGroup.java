@@ -38,7 +38,7 @@ class HangingGroup {
                 pids());
     }
 
-    /** Returns the verdict of the first given check that returns a verdict; null if no check returns a verdict. */
+    /** Makes the given checks in their order. Returns the first verdict; null if no check returns a verdict. */
     @SafeVarargs
     static @Nullable Verdict firstOf(Supplier<@Nullable Verdict>... questions) {
         for (Supplier<@Nullable Verdict> question : questions) {
@@ -54,10 +54,7 @@ class HangingGroup {
         return links.isEmpty() ? null : links.getFirst();
     }
 
-    /**
-     * Returns the first of the given links that begins or ends at this rank; null if no given link begins or ends
-     * there.
-     */
+    /** Returns the first given link that begins or ends at this rank; null without such a link. */
     static @Nullable Link linkOf(TracedRank rank, List<Link> links) {
         return links.stream().filter(link -> link.from() == rank || link.to() == rank).findFirst().orElse(null);
     }

@@ -34,8 +34,8 @@ public final class JoinTrace implements AutoCloseable {
     }
 
     /**
-     * Opens the trace of a connection that is not complete yet. If {@link #activity} is called, a reader considers the
-     * connection as given up when the calls cease.
+     * Opens the trace of a connection that is not complete yet. After the first call of {@link #activity}, a reader
+     * considers the connection as given up when no further calls follow.
      *
      * @param communicator hash of the communicator; 0 if unknown
      * @param rank         rank of this process; -1 if unknown
@@ -56,7 +56,7 @@ public final class JoinTrace implements AutoCloseable {
         }
     }
 
-    /** Stores the rank's present activity as the predicate of a sentence, or the connection's description. */
+    /** Stores the rank's present activity, such as {@code "cannot join: timeout"}, or the connection's description. */
     public synchronized void activity(String predicate) {
         if (process != null) {
             TraceMemory.text(base, JoinFields.ACTIVITY, predicate);

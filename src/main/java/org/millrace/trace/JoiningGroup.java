@@ -125,9 +125,9 @@ final class JoiningGroup {
     }
 
     /**
-     * Returns a verdict for each rank that has waited for a time to make a connection, as in a hang of
-     * {@code ncclCommInitRank}. The verdict is about the rank's oldest connection of this kind. Leaves out
-     * communicators with other verdicts.
+     * Returns a verdict for each rank that has tried to make a connection for at least {@code quiet}, as in a hang of
+     * {@code ncclCommInitRank}. The verdict is about the rank's oldest incomplete connection. Leaves out communicators
+     * with other verdicts.
      */
     static List<Verdict> connections(List<TracedProcess> processes, Function<TracedProcess, ProcessState> states,
             Duration quiet, List<Verdict> told) {

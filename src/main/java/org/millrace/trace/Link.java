@@ -47,8 +47,8 @@ public record Link(@Nullable TracedRank from, @Nullable TracedConnection sender,
     }
 
     /**
-     * Returns the first step after the oldest frame that has not arrived. Steps before this frame may be skipped,
-     * because an operation begins with the first step of a chunk.
+     * Returns the first step after the oldest frame that has not arrived. A frame may begin some steps after the
+     * previous frame, because an operation begins with the first step of a chunk.
      */
     private long nextEnd() {
         long arrived = Objects.requireNonNull(receiver).done();

@@ -86,7 +86,7 @@ final class NcclHang extends HangingGroup {
 
     /**
      * Returns whether the data that waits for a rank certainly belongs to an operation that this rank has enqueued.
-     * This holds if the sender posted the data before the sender enqueued a later operation.
+     * This is certain if the sender posted the data before it enqueued an operation that this rank has not enqueued.
      */
     private static boolean isOfLaunched(Link link, TracedRank receiver) {
         if (link.sender() == null || link.receiver() == null || link.from() == null) {

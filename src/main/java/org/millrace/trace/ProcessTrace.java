@@ -31,8 +31,8 @@ public final class ProcessTrace {
     /** Block index of a trace that has no block in the file, see {@link #rehearsal}. */
     private static final int NO_BLOCK = -1;
     /**
-     * Number of nanoseconds from the current time to the stored time of the last poll, until a first poll. The stored
-     * time then lies in the future during the whole life of a process.
+     * Number that is added to the current time, in nanoseconds. The sum is stored as the time of the last poll while no
+     * poll has happened. The stored time is later than the end of any process.
      */
     private static final long UNPOLLED_NANOS = 1L << 62;
 
@@ -403,12 +403,14 @@ public final class ProcessTrace {
         TraceMemory.set(file.header() + TraceLayout.HEARTBEAT_OFFSET, now);
     }
 
-    /** Returns the time of the last heartbeat. Callable from any thread; a thread may see a new heartbeat later. */
+    /**
+     * Returns the time of the last heartbeat. Callable from any thread. A thread may see a new heartbeat with a delay.
+     */
     long heartbeat() {
         return TraceMemory.get(file.header() + TraceLayout.HEARTBEAT_OFFSET);
     }
 
-    /** Updates the file's date, because stores to mapped memory do not. */
+    /** Updates the file's date, because stores to mapped memory do not update it. */
     void touch() {
         try {
             Files.setLastModifiedTime(file.path(), FileTime.fromMillis(System.currentTimeMillis()));

@@ -100,8 +100,8 @@ public final class StallWatch {
     }
 
     /**
-     * Returns whether the traces must be examined now. While no rank seems to be in an operation, they are examined
-     * less often, because each examination costs an idle process milliseconds, mostly for the JIT compiler.
+     * Returns whether the traces must be examined now. While no rank seems to be in an operation, the traces are
+     * examined less often. Each examination costs an idle process milliseconds, mostly for the JIT compiler.
      */
     boolean isDue(long now) {
         boolean due = now - next >= 0;

@@ -299,8 +299,8 @@ public final class TraceLayout {
      * Operation n is entry {@code n % 32}. {@code enqueued} counts the operations, and is stored last, with release. A
      * new operation may overwrite the entry of an operation with a kernel that has not ended. The process then keeps
      * the unfinished operation in its own memory. When this operation becomes the oldest unfinished operation, the
-     * process copies it to the field for the oldest operation, because all ranks may wait in it. Times are 0 until the
-     * event occurs. The shim writes NCCL's own operations ({@code src/main/c/operations.h}).
+     * process copies it to the field for the oldest operation. All ranks may wait in that operation. Times are 0 until
+     * the event occurs. The shim writes NCCL's own operations ({@code src/main/c/operations.h}).
      */
     public static final class CommunicatorFields {
 

@@ -14,7 +14,7 @@ import org.millrace.trace.TraceLayout.JoinFields;
  *                 meaningless for a group
  * @param size     number of ranks of the group; 0 for a connection. The rank of a connection is -1 if it is unknown
  * @param where    rendezvous of the group
- * @param activity present activity of a rank that rank 0 has not admitted, as the predicate of a sentence, or
+ * @param activity present activity of a rank that rank 0 has not admitted, such as {@code "cannot join: timeout"}, or
  *                 description of the connection
  * @param missing  ranks that have not joined, according to this rank; contains this rank until rank 0 has admitted this
  *                 rank

@@ -99,9 +99,7 @@ public record TracedLink(TracedProcess process, TracedConnection connection, int
         return numbered;
     }
 
-    /**
-     * Returns whether {@link #of} determined {@link #channel} by counting. It counts if the trace contains no channel.
-     */
+    /** Returns whether {@link #of} has counted connections to determine {@link #channel}, which the trace lacks. */
     public boolean isChannelCounted() {
         return connection.identity().channel() < 0;
     }

@@ -60,8 +60,8 @@ public interface TransportEnd {
     ConnectionInfo info();
 
     /**
-     * {@return text for this end's way to move data, for instance {@code "by copy"}; empty if the transport has only
-     * one way} Messages append it to the transport's name.
+     * {@return a text that names this end's way to move data, for instance {@code "by copy"}; empty if the transport
+     * has only one way} Messages append it to the transport's name.
      */
     default String way() {
         return "";

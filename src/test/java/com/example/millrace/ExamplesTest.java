@@ -33,7 +33,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.Millrace;
 
-/** The programs of {@code src/examples}, as a reader starts them. */
+/** The programs of {@code src/examples}, started in the same way as a reader starts them. */
 class ExamplesTest {
 
     /** The {@code main} of an example. */
@@ -163,7 +163,9 @@ class ExamplesTest {
         compile(arguments.toArray(String[]::new));
     }
 
-    /** The library works without its optional dependency Chronicle Bytes, as on the page getting-started.md. */
+    /**
+     * The library works without its optional dependency Chronicle Bytes, with the dependencies in getting-started.md.
+     */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void theFirstProgramNeedsOnlyTheDependenciesOfItsPage(boolean isModule, @TempDir Path directory) throws Exception {

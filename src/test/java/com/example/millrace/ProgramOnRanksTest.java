@@ -16,7 +16,8 @@ import org.millrace.Millrace;
 import org.millrace.ReduceOp;
 
 /**
- * Shows how a program tests its own code. Its ranks are threads of the test, and one of them fails, leaves or is late.
+ * Shows how a program can test its own code. The ranks of the program are threads of the test. One of them fails,
+ * leaves or is late.
  */
 class ProgramOnRanksTest {
 

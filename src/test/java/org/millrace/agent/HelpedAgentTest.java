@@ -173,8 +173,8 @@ class HelpedAgentTest {
     }
 
     /**
-     * Four threads wait for the agent repeatedly and help between their waits. They and the agent's own thread never
-     * run two passes at once.
+     * Four threads repeatedly wait for the agent, and call help() after each wait. These threads and the agent's own
+     * thread never run two passes at once.
      */
     @Test
     void oneThreadAtATime() throws Exception {

@@ -435,7 +435,7 @@ class AcceptorTest {
                         .putInt(MessageCodec.MAGIC)
                         .putInt(MessageCodec.MAX_BODY_BEFORE_PROOF + 1)
                         .put((byte) 1)
-                        // a stranger must not make rank 0 allocate as much memory as a member may
+                        // rank 0 allocates less memory for a stranger than for a member
                         .flip(), "announced a message of 16385 bytes; the limit is 16384"),
                 Arguments.of(MessageCodec.encode(new Proof(new byte[32])), "sent a Proof before its admission"));
     }

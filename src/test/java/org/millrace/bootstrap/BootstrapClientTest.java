@@ -37,8 +37,8 @@ class BootstrapClientTest {
     private static final int PROOF_BYTES = MessageCodec.encode(new Proof(new byte[32])).remaining();
 
     /**
-     * Control planes of joins as rank 0 that completed although the test had canceled them. No other code closes these
-     * planes.
+     * Control planes of rank 0. A join may complete although the test has cancelled it. No other code then closes the
+     * control plane.
      */
     private final Queue<ControlPlane> joined = new ConcurrentLinkedQueue<>();
 
@@ -176,7 +176,7 @@ class BootstrapClientTest {
                 try {
                     refuse(liar);
                 } catch (SocketTimeoutException done) {
-                    // No client came within the timeout: it may be waiting for its next attempt.
+                    // No client connected within the timeout. The client may be waiting for its next attempt.
                 }
             }
             String message = Ranks.failureOf(one);
@@ -196,7 +196,7 @@ class BootstrapClientTest {
         }
     }
 
-    /** Rank 0 ends before it admits this rank, and rank 0 of the next run listens at the same address. */
+    /** Rank 0 ends before it admits rank 1. Rank 0 of the next run then listens at the same address. */
     @Test
     void aRankThatHasMetRankZeroDoesNotJoinAnotherRun() throws Exception {
         try (ServerSocketChannel listener =

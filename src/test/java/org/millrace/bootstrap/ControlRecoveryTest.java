@@ -77,8 +77,8 @@ class ControlRecoveryTest {
             for (FutureTask<Void> rank : ranks) {
                 Ranks.get(rank);
             }
-            // The rank that reconnects has detected the loss of its stream. Its peer may receive the new stream before
-            // it detects the loss.
+            // The rank that reconnects has detected the loss of its stream. The other rank may receive the new stream
+            // before it detects the loss.
             assertTrue(warnings.await("control connection with rank 0 ").contains("lost its stream"),
                     warnings.all().toString());
             warnings.await("is restored after");
@@ -87,7 +87,7 @@ class ControlRecoveryTest {
         }
     }
 
-    /** Sends and receives the same messages as all others, many in each round. */
+    /** In each round, sends many messages to every other rank, then gathers and checks the words of all ranks. */
     private static Void talk(ControlPlane plane) {
         int rank = plane.rank();
         for (int round = 0; round < ROUNDS; round++) {
@@ -146,7 +146,7 @@ class ControlRecoveryTest {
         }
     }
 
-    /** A rank keeps a sent message until the peer acknowledges the message, and not longer. */
+    /** A rank keeps a sent message until the peer has acknowledged it, and then frees the message. */
     @Test
     void whatHasComeIsTold() throws Exception {
         JoinOptions options = options(false, "60s");

@@ -78,14 +78,16 @@ class DecisionPlaceTest {
         assertRefused(usr, usr.toString());
     }
 
-    /** Another user may have created the private directory before. A link stands for that directory. */
+    /**
+     * Another user may create a private directory with this name first. In this test a link imitates that directory.
+     */
     @Test
     void anotherPrivateDirectoryIsRefusedEarly() throws IOException {
         Files.createSymbolicLink(directory.resolve(own()), Files.createDirectory(directory.resolve("elsewhere")));
         assertRefused(directory, own() + " is not a directory of this user");
     }
 
-    /** Otherwise another user can create the private directory after the check. */
+    /** If the check did not create the private directory, another user could create it after the check. */
     @Test
     void theCheckOfASharedDirectoryCreatesThePrivateDirectory() throws IOException {
         Files.setAttribute(directory, "unix:mode", 01777);

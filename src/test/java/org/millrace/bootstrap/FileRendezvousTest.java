@@ -179,7 +179,7 @@ class FileRendezvousTest {
         assertTrue(Files.isSymbolicLink(path) && Files.exists(target));
     }
 
-    /** A pipe at the rendezvous path is not opened, because the open would wait for a writer beyond the deadline. */
+    /** A pipe at the rendezvous path is not opened. An open would wait for a writer, even beyond the deadline. */
     @ParameterizedTest
     @ValueSource(ints = {0, 1})
     void aPipeIsNotOpened(int rank) throws Exception {

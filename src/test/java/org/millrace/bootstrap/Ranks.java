@@ -28,8 +28,8 @@ import org.millrace.MillraceException;
 final class Ranks {
 
     /**
-     * Control threads that tests of other packages have left in this JVM, for example threads of ranks with planted
-     * bugs.
+     * Control threads that other packages' tests have left in this JVM. Threads of ranks with planted bugs are an
+     * example.
      */
     private static final Set<Thread> LEFT_BEFORE = controlThreads().collect(Collectors.toSet());
 
@@ -43,7 +43,7 @@ final class Ranks {
 
     private Ranks() {}
 
-    /** Runs the call on its own thread. */
+    /** Runs the call on a new thread. */
     static <T> FutureTask<T> async(Callable<T> call) {
         FutureTask<T> task = new FutureTask<>(call);
         Thread.ofPlatform().daemon().name("test-rank").start(task);
@@ -114,7 +114,7 @@ final class Ranks {
             try {
                 attempt.within(deadline);
                 return;
-                // rank 0 may be gone already, and the test's own messages to it fail
+                // rank 0 may have ended, so the test cannot send messages to it
             } catch (AssertionError | IOException e) {
                 System.err.println("with " + deadline + ": " + e.getMessage());
             }

@@ -61,7 +61,7 @@ class RecoveryTest {
     private List<ControlPlane> planes;
     private List<Recovery> recoveries;
 
-    /** End of a rank in the middle of an agreement. */
+    /** Ends a rank in the middle of an agreement. */
     private static final class LostError extends Error {
 
         private static final long serialVersionUID = 1L;
@@ -151,7 +151,9 @@ class RecoveryTest {
         });
     }
 
-    /** Takes part in an agreement without the rest of a recovery. {@code at} is rank 0 of the agreement. */
+    /**
+     * Takes part in an agreement without the rest of a recovery. The agreement numbers the ranks from rank {@code at}.
+     */
     private ControlPlane raw(int rank, int at) {
         return ControlPlane.meet(recoveries.get(rank).meetings[at], rank - at, planes.size(), Deadline.in(LONG),
                 planes.get(rank).options().ofOneRun());
@@ -327,7 +329,10 @@ class RecoveryTest {
                 Ranks.onEach(3, each -> shrink(living.get(each), LONG)));
     }
 
-    /** A member waits longer than its coordinator, which has called later and waits for a rank that does not call. */
+    /**
+     * The coordinator has called later than its members, and waits for a rank that does not call. The members wait even
+     * longer than the coordinator.
+     */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void aLateCoordinatorKeepsItsMembers(boolean hasPlace) throws Exception {
@@ -381,7 +386,7 @@ class RecoveryTest {
         assertEquals(2, decisions().size());
     }
 
-    /** Ranks 0 and 1 see one directory, and rank 2 sees another one, as on another host. */
+    /** Ranks 0 and 1 see one directory. Rank 2 sees another directory, as on another host. */
     @Test
     void aGroupKeepsTheMajorityOfItsDescent() throws Exception {
         String rendezvous = Ranks.freeTcp();
@@ -408,7 +413,7 @@ class RecoveryTest {
     /** Recoveries of a new group, by rank. */
     private final Map<Integer, Recovery> descendants = new ConcurrentHashMap<>();
 
-    /** Completes a new group with its own recovery, by which its members can shrink it again. */
+    /** Opens a recovery for a new group and completes the group, so that its members can shrink it again. */
     private ControlPlane withRecovery(ControlPlane control, Consumer<ControlPlane> complete) {
         descendants.put(control.rank(), Recovery.open(control));
         complete.accept(control);
@@ -429,7 +434,7 @@ class RecoveryTest {
         made.forEach(ControlPlane::close);
     }
 
-    /** Rank 0 is lost after the decision that the group is complete, and before it has told another rank. */
+    /** Rank 0 decides that the group is complete, and is lost before it tells another rank. */
     @Test
     void aCompleteGroupIsKeptByMembersThatMissedTheDecision() throws Exception {
         openWithPlace(4);
@@ -516,7 +521,7 @@ class RecoveryTest {
         assertEquals(List.of(2, 0, 2), sizes);
     }
 
-    /** The set-up of ranks 0 and 2 fails at its deadline. Before, rank 1 has asked whether the group is complete. */
+    /** Rank 1 asks whether the group is complete. Afterwards the set-up of ranks 0 and 2 fails at its deadline. */
     @Test
     void aMemberThatHasCompletedItsPartWaitsForACoordinatorThatHasNot() throws Exception {
         openWithPlace(3);
@@ -539,7 +544,10 @@ class RecoveryTest {
         }));
     }
 
-    /** A member may give up a slow coordinator and decide elsewhere. Its control connection then ends, too. */
+    /**
+     * A member may give up a slow coordinator and ask the next coordinator. The member's control connection to the slow
+     * coordinator then ends, too.
+     */
     @Test
     void aCoordinatorWaitsForAMemberThatHasLeftItAndStillListens() throws Exception {
         openWithPlace(3);
@@ -591,7 +599,7 @@ class RecoveryTest {
         assertEquals(List.of(List.of(0, 2), List.of(1, 2)), Ranks.onEach(2, each -> shrink(2 * each + 1, LONG)));
     }
 
-    /** Rank 0 has admitted rank 1, and does not read its requests. */
+    /** Rank 0 has admitted rank 1, and does not read rank 1's requests. */
     @Test
     void aRepeatedAgreeReplacesTheUnreadRequest() throws Exception {
         open("file:" + directory.resolve("group"), 2, SHORT);
@@ -619,7 +627,7 @@ class RecoveryTest {
         one.close();
     }
 
-    /** The others have decided about the first call of rank 1, after it had failed at its deadline. */
+    /** The first call of rank 1 failed at its deadline. Afterwards rank 0 has decided about that call. */
     @Test
     void theResultOfAnEarlierCallIsNotTheOneOfALaterCall() throws Exception {
         open("file:" + directory.resolve("group"), 2, SHORT);
@@ -655,7 +663,7 @@ class RecoveryTest {
         assertFalse(recoveries.get(0).agree(true));
     }
 
-    /** The deadline of rank 1 is longer than the one of its coordinator. */
+    /** The deadline of rank 1 is longer than the deadline of its coordinator. */
     @Test
     void aCoordinatorThatIsTooLateTellsItsMembers() throws Exception {
         String rendezvous = Ranks.freeTcp();

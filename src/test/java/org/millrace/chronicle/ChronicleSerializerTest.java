@@ -80,7 +80,9 @@ class ChronicleSerializerTest {
         }
     }
 
-    /** An object whose part is written by the serializer of the whole. */
+    /**
+     * An object that contains another object. The serializer writes the inner object while it writes the outer object.
+     */
     private static final class Nested implements BytesMarshallable {
 
         static final Serializer<Nested> SERIALIZER = new ChronicleSerializer<>(Nested::new);

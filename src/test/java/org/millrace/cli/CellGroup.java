@@ -8,8 +8,8 @@ import org.millrace.Route;
 import org.millrace.config.Settings;
 
 /**
- * A group of cells of the table of combinations. One communicator runs them all, because they differ only in the
- * collective.
+ * A group of cells of the table of combinations. One communicator runs all cells of the group, because the cells differ
+ * only in the collective.
  *
  * @param number    number of the group; the number identifies the group's rendezvous
  * @param ranks     number of ranks

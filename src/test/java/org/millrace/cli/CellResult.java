@@ -29,8 +29,8 @@ final class CellResult {
         heard++;
         wrong += event.wrong();
         ran &= event.ran() > 0;
-        // A rank that sends knows more of its route than a rank that only receives, so its reason is preferred. The
-        // order of the reports has no influence.
+        // A sending rank knows more of its route than a rank that only receives. The sending rank's reason is therefore
+        // preferred, in any order of the reports.
         int order = cell.operation().isReceivedByRoot() ? -event.rank() : event.rank();
         if (!event.refusal().isEmpty() && order < refusalOrder) {
             refusalOrder = order;
@@ -65,7 +65,7 @@ final class CellResult {
 
     /**
      * Returns the number of wrong elements. Returns 0 for an impossible cell, because the data took another cell's
-     * route. A rank that only receives reports wrong elements of such a cell nevertheless.
+     * route. If a rank only receives, its report for such a cell may still contain wrong elements.
      */
     long wrong() {
         return isImpossible() ? 0 : wrong;

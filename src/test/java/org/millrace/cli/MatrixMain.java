@@ -14,7 +14,7 @@ public final class MatrixMain {
 
     private MatrixMain() {}
 
-    /** @param arguments arguments of {@code millrace}, the first of them {@code matrix} */
+    /** @param arguments arguments of {@code millrace}, which begin with {@code matrix} */
     public static void main(String[] arguments) {
         System.exit(run(new PrintWriter(System.out, true), new PrintWriter(System.err, true), arguments));
     }

@@ -27,15 +27,7 @@ import org.millrace.cli.run.RunDeadline;
  */
 final class MatrixWorker implements RankWorker {
 
-    /**
-     * Report that a rank has finished a cell.
-     *
-     * @param cell    number of the cell
-     * @param wrong   number of wrong elements
-     * @param ran     number of operations that ran on the requested route
-     * @param refusal reason why other operations could not run on that route, empty if all did
-     * @param failure any other failure, empty if there was none
-     */
+    /** Report about a cell that a rank has finished. */
     record CellReport(int rank, int cell, long wrong, int ran, String refusal, String failure) implements RankEvent {
     }
 

@@ -31,8 +31,8 @@ class DepartedPeerTest {
     private static final Duration TIMEOUT = Duration.ofSeconds(30);
 
     /**
-     * The sending connection to the closed rank may report the close first. The receiving connection from that rank may
-     * deliver its last frames later.
+     * The sending connection to the closed rank may report the close before the receiving connection has delivered that
+     * rank's last frames.
      */
     @Test
     void whatARankSentBeforeItLeftIsTakenIn() throws Exception {

@@ -118,7 +118,7 @@ class MeshNetworkTest {
         return sum;
     }
 
-    /** Calls test for the requests of all ranks alternately, until all are complete. */
+    /** Calls {@code test} for the requests of all ranks alternately, until all requests are complete. */
     private void await(int[]... requests) {
         boolean[][] done = new boolean[requests.length][meshes.size()];
         for (int left = requests.length * meshes.size(); left > 0;) {
@@ -290,8 +290,8 @@ class MeshNetworkTest {
     }
 
     /**
-     * All windows contain only the first rank's part. The other rank only contributes and receives no result, so this
-     * rank may be any number of requests ahead.
+     * Each window is the first rank's part, so the other rank only contributes and receives no result. The other rank
+     * may be any number of requests ahead.
      */
     @Test
     void whoOnlyGivesMayBeAheadByMoreThanOthersHaveRoomFor() throws Exception {

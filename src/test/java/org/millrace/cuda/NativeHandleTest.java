@@ -78,8 +78,8 @@ class NativeHandleTest {
     }
 
     /**
-     * Users race a closing thread, many times. The release happens exactly once, after the last user. No user enters
-     * after the release.
+     * Several threads use a handle while another thread closes it, many times. The release happens exactly once, after
+     * the last use. No use begins after the release.
      */
     @Test
     void isNeverReleasedWhileItIsUsed() throws Exception {

@@ -85,7 +85,7 @@ public final class StubLibrary {
         }
     }
 
-    /** Makes calls that hang return. */
+    /** Lets the calls that hang return. */
     public void unblock() {
         call("stub_unblock", FunctionDescriptor.ofVoid());
     }

@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Test;
 import org.millrace.Event;
 import org.millrace.Plan;
 
-/** One thread ends a capture while another thread uses its streams. */
+/** One thread ends a capture while another thread uses the capture's streams. */
 class CaptureEndTest {
 
     private static final int ROUNDS = 500;

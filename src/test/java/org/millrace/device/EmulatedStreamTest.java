@@ -111,7 +111,10 @@ class EmulatedStreamTest {
         assertEquals(java.util.stream.IntStream.range(0, 100).boxed().toList(), called);
     }
 
-    /** Millions of operations ahead of the device would fill the memory, so the launcher waits, as with CUDA. */
+    /**
+     * If a thread enqueued millions of operations ahead of the device, they would fill the memory. The thread therefore
+     * waits, as with CUDA.
+     */
     @Test
     void aThreadThatIsTooFarAheadWaitsForRoom() throws Exception {
         EmulatedStream stream = device.newStream();
@@ -185,8 +188,8 @@ class EmulatedStreamTest {
     }
 
     /**
-     * A thread may wait for the kernel, for example a communicator before it frees memory. If the kernel were not
-     * skipped, the thread would wait forever.
+     * A communicator, for example, waits for its kernel before it frees memory. If the stream did not skip the kernel,
+     * this wait would never end.
      */
     @Test
     void aRunningTaskIsSkippedWhenAnInterruptedThreadCloses() {
@@ -284,8 +287,8 @@ class EmulatedStreamTest {
     }
 
     /**
-     * A thread may close a stream after its communicator, or wait for the stream or its events. The device's thread has
-     * ended, so the wait would never end if tasks remained.
+     * A thread may close a stream after the stream's communicator was closed, or wait for the stream or its events. The
+     * device's thread has ended, so the wait would never end if tasks remained.
      */
     @Test
     void remainingTasksRunOrFailWhenTheDeviceStops() {

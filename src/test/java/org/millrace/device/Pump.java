@@ -120,7 +120,7 @@ final class Pump {
         return pools.size() * SlotPool.slots(sharing);
     }
 
-    /** Begins the next operation. It consists of the blocks that are added until the next call. */
+    /** Begins the next operation. All blocks that are added from now on belong to this operation. */
     void nextOperation() {
         operations++;
     }

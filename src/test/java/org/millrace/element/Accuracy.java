@@ -14,7 +14,7 @@ public final class Accuracy {
      */
     public static double tolerance(DataType type, double magnitude, int roundings) {
         double once = switch (type) {
-            // NCCL rounds such a value twice, first to binary16.
+            // NCCL rounds an 8-bit float twice, first to binary16.
             case FLOAT8_E4M3, FLOAT8_E5M2 -> ulp(type, magnitude) + ulp(DataType.FLOAT16, magnitude);
             default -> ulp(type, magnitude);
         };

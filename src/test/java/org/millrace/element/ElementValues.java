@@ -20,7 +20,7 @@ final class ElementValues {
     /**
      * Writes an element, rounded as in {@link Elements#bits}.
      *
-     * @throws IllegalArgumentException if the type is an integer type that does not have this value
+     * @throws IllegalArgumentException if the type is an integer type that cannot represent this value
      */
     static void set(DataType type, MemorySegment segment, long offset, double value) {
         Elements.setBits(type, segment, offset, Elements.bits(type, value));

@@ -195,8 +195,8 @@ final class Reference {
                 rounded = rounded.add(BigInteger.ONE);
             }
             long sign = value.significand.signum() < 0 ? 1L << exponentBits + fractionBits : 0;
-            // The leading one of a normal number adds one to the exponent field, and so does a carry out of the
-            // fraction.
+            // The leading one of a normal number adds one to the exponent field. A carry out of the fraction also adds
+            // one.
             BigInteger bits = BigInteger.valueOf(last + fractionBits + bias() - 1).shiftLeft(fractionBits).add(rounded);
             return sign | bits.min(BigInteger.valueOf(saturates ? largest : largest + 1)).longValue();
         }

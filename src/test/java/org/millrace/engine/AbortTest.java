@@ -79,7 +79,7 @@ class AbortTest {
                     if (first) {
                         otherWaits.await();
                     } else if (reduces) {
-                        // this rank waits, because two ranks that reduce together would complete
+                        // this rank waits for the abort: if both ranks reduced at once, they would complete
                         aborted.await();
                     }
                     MillraceException refused = assertThrows(MillraceException.class, () -> {

@@ -12,8 +12,8 @@ import org.millrace.ReduceOp;
 import org.millrace.Registration;
 
 /**
- * One operation of a test program, the same on every rank: its input, its call and its expected result. Elements are
- * {@code int32}.
+ * One operation of a test program, with its input, its call and its expected result. All ranks have equal operations.
+ * Elements are {@code int32}.
  *
  * @param operation the operation
  * @param count     number of elements, as the call defines it

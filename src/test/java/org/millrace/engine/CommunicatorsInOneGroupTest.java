@@ -58,8 +58,8 @@ class CommunicatorsInOneGroupTest extends EngineFixture {
         }
 
         /**
-         * Exchanges data. Rank 0 sends on one communicator, rank 1 on the other. Each rank calls its sends before its
-         * receives.
+         * Exchanges data. Rank 0 sends on one communicator, and rank 1 sends on the other communicator. Each rank calls
+         * its sends before its receives.
          */
         private void exchange(long pieces) {
             Communicator out = rank() == 0 ? there : back;

@@ -78,7 +78,7 @@ class ConnectorsTest {
     private volatile int freed;
     private volatile Thread maker;
     private final Arena arena = Arena.ofShared();
-    /** Network of the sending ends, which is also the peer's network; null for ends without a network. */
+    /** Network of the sending ends and of the peer; null for ends without a network. */
     private volatile NetEndpoint network;
     private ControlPlane control;
     private GroupFailure failure;
@@ -249,7 +249,7 @@ class ConnectorsTest {
         assertSame(connector, connectors.send(1, 0, KernelChannel.COLLECTIVE));
     }
 
-    /** The peer has begun the connection, too, and its process does not accept it. */
+    /** The peer has begun the connection, too, but the peer's process does not accept it. */
     @Test
     void aConnectionThatTheNetworkDoesNotMakeIsExplained() throws IOException {
         Path traces = Files.createDirectory(directory.resolve("traces"));

@@ -41,7 +41,7 @@ class DisagreementTest extends EngineFixture {
         }
     }
 
-    /** Rank 1 calls a different operation from all others. */
+    /** Rank 1 calls a different operation than all other ranks. */
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',

@@ -21,7 +21,8 @@ import org.millrace.DeviceStream;
 final class EngineGroup {
 
     /**
-     * Longest wait of any test, in seconds. It makes a hang fail the test, before the build reaches its own timeout.
+     * Longest wait of any test, in seconds. With this limit, a hanging test fails before the build reaches its own
+     * timeout.
      */
     static final long TIMEOUT_SECONDS = 60;
 
@@ -141,7 +142,10 @@ final class EngineGroup {
         }
     }
 
-    /** Returns the names of Millrace's live threads. The trace's thread is omitted, because it ends a moment later. */
+    /**
+     * Returns the names of Millrace's live threads. Omits the trace's thread, because it ends a moment after the other
+     * threads.
+     */
     static List<String> threadsAlive() {
         return Thread.getAllStackTraces()
                 .keySet()

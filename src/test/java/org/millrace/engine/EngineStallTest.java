@@ -43,7 +43,7 @@ import org.millrace.trace.Verdict;
 class EngineStallTest {
 
     private static final Duration QUIET = Duration.ofSeconds(1);
-    /** Pause of a loop, in which the ranks have the cores. */
+    /** Pause between two checks, in milliseconds. The ranks use the cores meanwhile. */
     private static final long LOOK_MILLIS = 20;
     private static final long DEADLINE_NANOS = TimeUnit.MINUTES.toNanos(5);
     /** Delay as a number of polls. The test ends long before this number. */

@@ -52,8 +52,8 @@ class EngineThreadsTest {
     }
 
     /**
-     * A store before a thread announces its sleep does not wake the thread. The thread's last pass before the sleep
-     * must therefore find that store.
+     * A store wakes a thread only after the thread has announced its sleep. The thread's last pass before the sleep
+     * must therefore find all earlier stores.
      */
     @Test
     void theLastPassBeforeASleepServesEverything() {

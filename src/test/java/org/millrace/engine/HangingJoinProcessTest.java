@@ -59,7 +59,7 @@ class HangingJoinProcessTest {
 
     @Test
     void aRankThatIsKilledInItsJoinIsReportedAsDead() throws Exception {
-        // The second rank starts after the first, because a rank that died before another began is of another attempt.
+        // The killed rank starts last, because a rank that died before another began is of another attempt.
         stalled(1, 3);
         Process killed = stalled(2, 3);
         killed.destroyForcibly().waitFor();

@@ -25,7 +25,7 @@ import org.millrace.ReduceOp;
 import org.millrace.operation.HeapAddress;
 import org.millrace.operation.StagingDevice;
 
-/** Large arrays and buffers of the heap, which operations use in place, and small ones beside them. */
+/** Operands on the heap: large arrays and buffers, which operations use in place, together with small operands. */
 class HeapOperandsTest extends EngineFixture {
 
     /** Number of elements of a rank: {@value}. The elements of one rank already occupy more than 4 MiB. */
@@ -139,7 +139,10 @@ class HeapOperandsTest extends EngineFixture {
         assertArrayEquals(all, gathered);
     }
 
-    /** Elements that an operation would change before it has sent them are copied first, as those of a small array. */
+    /**
+     * Some operations would change an element before they have sent it. Such elements are copied first, as the elements
+     * of a small array always are.
+     */
     @ParameterizedTest
     @CsvSource({"100, shm", "1100000, shm", "1100000, socket"})
     void operandsThatOverlapOnTheHeapGiveTheResultOfCopies(int count, String network) throws Exception {

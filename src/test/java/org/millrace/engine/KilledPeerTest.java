@@ -33,7 +33,7 @@ class KilledPeerTest {
 
     @AfterEach
     void endChildren() throws InterruptedException {
-        for (Process child : children) { // the loop waits for each end: other tests count this process's children
+        for (Process child : children) { // each child must end, because other tests count this process's children
             child.destroyForcibly().waitFor(30, TimeUnit.SECONDS);
         }
     }

@@ -27,7 +27,8 @@ import org.millrace.Operand;
 import org.millrace.ReduceOp;
 
 /**
- * Every operation with every kind of array and buffer that {@link ArrayOperations} accepts, and the errors for others.
+ * Every operation with every kind of array and buffer that {@link ArrayOperations} accepts, and the errors for all
+ * other kinds.
  */
 class OperandKindsTest {
 

@@ -113,8 +113,8 @@ class SplitTest extends EngineFixture {
     }
 
     /**
-     * As NCCL does with childAbortFlag, an abort of the whole communicator ends the operations of its split parts, on
-     * all ranks.
+     * An abort of the whole communicator ends the operations of its split parts, too, on all ranks. NCCL has
+     * childAbortFlag for this purpose.
      */
     @Test
     void whoAbortsTheWholeAbortsItsParts() throws Exception {

@@ -47,7 +47,7 @@ final class StallRank {
         DISAGREE(Cause.DISAGREEMENT),
         /** A frame of the victim is never sent. */
         BLACK_HOLE(Cause.WIRE),
-        /** A connection of the victim's breaks. */
+        /** A connection of the victim breaks. */
         CUT(Cause.CUT);
 
         final Cause cause;

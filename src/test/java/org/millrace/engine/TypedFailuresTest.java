@@ -220,8 +220,8 @@ class TypedFailuresTest extends EngineFixture {
                 left.countDown();
             } else {
                 assertTrue(left.await(EngineGroup.TIMEOUT_SECONDS, TimeUnit.SECONDS));
-                // Rank 0 has sent its data. This rank could complete the operation until it learns that rank 0 has
-                // failed.
+                // Rank 0 has sent its data, so this rank could still complete the operation. It therefore waits until
+                // it has learned that rank 0 has failed.
                 while (communicator.asyncError().isEmpty()) {
                     Thread.onSpinWait();
                 }

@@ -18,9 +18,9 @@ import org.millrace.net.shm.ShmNetwork;
 import org.millrace.net.shm.ShmOptions;
 
 /**
- * A shared-memory network that counts payload bytes. It counts memory that programs registered separately from all
- * other memory. If flushes are enabled, a payload arrives in a hidden copy of its destination. Only a flush copies the
- * payload to the destination.
+ * A shared-memory network that counts payload bytes. It has one count for memory that programs registered, and one
+ * count for all other memory. If flushes are enabled, a payload arrives in a hidden copy of its destination. Only a
+ * flush copies the payload to the destination.
  */
 final class WatchedNetwork implements Network {
 

@@ -103,14 +103,14 @@ public final class Fuzz {
                 int bytes = random.nextInt(input.length - at + 1);
                 input = join(input, 0, at, input, at + bytes, input.length - at - bytes);
             }
-            case 9, 10 -> { // a word that was valid in another input replaces a word
+            case 9, 10 -> { // a word that was valid in another input replaces a word of this input
                 byte[] other = pick(recorded, random);
                 int to = at & -Long.BYTES;
                 int from = random.nextInt(other.length + 1) & -Long.BYTES;
                 int bytes = Math.min(Long.BYTES, Math.min(other.length - from, input.length - to));
                 System.arraycopy(other, from, input, to, bytes);
             }
-            default -> { // some bytes of another input replace bytes
+            default -> { // some bytes of another input replace bytes of this input
                 byte[] other = pick(recorded, random);
                 int bytes = Math.min(random.nextInt(16) + 1, Math.min(other.length, input.length - at));
                 System.arraycopy(other, random.nextInt(other.length - bytes + 1), input, at, bytes);

@@ -14,8 +14,8 @@ import org.millrace.abi.gin.GinDescriptorFormat;
 import org.millrace.abi.gin.GinOp;
 
 /**
- * Puts of a context to the same bytes of a peer keep their order, whatever the path of each put. A get reads the bytes
- * of earlier puts.
+ * A context's put operations to the same bytes of a peer keep their order, whatever the path of each put. A get reads
+ * the bytes of earlier puts.
  */
 class DirectOrderTest {
 

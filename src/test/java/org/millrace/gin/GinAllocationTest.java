@@ -57,8 +57,8 @@ class GinAllocationTest {
     }
 
     /**
-     * The agent also allocates no bytes for gets with answers in frames, for flushes, and for signals in windows. The
-     * same holds for signals that this rank increases directly, in memory shared with its peer.
+     * The agent also allocates no bytes for gets with answers in frames, for flushes, and for signals. The signals are
+     * in windows, or this rank increases them directly in memory shared with its peer.
      */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})

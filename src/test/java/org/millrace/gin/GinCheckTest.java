@@ -12,7 +12,7 @@ import org.millrace.abi.gin.GinDescriptorFormat;
 import org.millrace.abi.gin.GinOp;
 import org.millrace.config.Settings.PayloadCheck;
 
-/** Checksums of puts: both ends report a source that changes during the transfer of its frame. */
+/** Checksums of puts. If a source changes during the transfer of its frame, both ends report the change. */
 class GinCheckTest {
 
     private static final GinDescriptorFormat FORMAT = GinDescriptorFormat.V30;

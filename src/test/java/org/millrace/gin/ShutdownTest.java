@@ -155,8 +155,8 @@ class ShutdownTest {
     }
 
     /**
-     * The shutdown message arrives on the peer's sending connection. Only afterwards does the connection to the peer
-     * report that this rank's frame has arrived.
+     * The shutdown message arrives first, on the peer's sending connection. Afterwards the connection to the peer
+     * reports that this rank's frame has arrived.
      */
     @Test
     void soIsWhatIsKnownOfBehindTheShutdown() {

@@ -8,7 +8,7 @@ final class StagedMemory implements WindowMemory {
 
     private final MemorySegment memory;
     private final StagedDevice device;
-    /** Memory of the same window at each rank; null if this rank's device cannot access that memory. */
+    /** Memory of this window at each rank; null if this rank's device cannot access that memory. */
     private final MemorySegment[] peers = new MemorySegment[2];
     /** Number of direct copies between this window and the window of a peer. */
     int copies;

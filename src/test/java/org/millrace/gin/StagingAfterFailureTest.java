@@ -20,8 +20,8 @@ import org.millrace.abi.gin.GinDescriptorFormat;
 import org.millrace.abi.gin.GinOp;
 
 /**
- * A communicator ends with transfers in flight. The next communicator on the same devices receives all staging buffers,
- * but each buffer only after its last copy is complete.
+ * A communicator ends with transfers in flight. The next communicator on the two devices receives all staging buffers.
+ * It receives each buffer only after the last copy of the buffer is complete.
  */
 class StagingAfterFailureTest {
 
@@ -94,7 +94,8 @@ class StagingAfterFailureTest {
         }
 
         /**
-         * Posts operations of each kind: by each rank to the other rank if {@code peer} is 1, or to itself if it is 0.
+         * Posts operations of each kind from each rank. With {@code peer} 1 they go to the other rank, with 0 to the
+         * rank itself.
          */
         void postOfEachKind(int peer) {
             add(0, peer);

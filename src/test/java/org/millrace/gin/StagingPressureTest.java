@@ -15,8 +15,8 @@ import org.millrace.abi.gin.GinDescriptorFormat;
 import org.millrace.abi.gin.GinOp;
 
 /**
- * More operations are in flight than a device has staging buffers. A frame is sent only when its peer has a buffer for
- * it. Two frames that wait for each other's buffers would be a deadlock.
+ * More operations are in flight than a device has staging buffers. A frame is sent only when the receiver has a buffer
+ * for it. Two frames that wait for each other's buffers would be a deadlock.
  */
 class StagingPressureTest {
 

@@ -182,7 +182,7 @@ class GpuCommunicatorTest {
         assertTrue(cuda.everCalled().contains("cudaEventDestroy"));
     }
 
-    /** No Java thread may access the memory of a GPU, and operations do not need that. */
+    /** No Java thread may access the memory of a GPU, and operations do not need such an access. */
     @Test
     void operandsCanBeMemoryOfTheGpu() throws Exception {
         alone(communicator -> {

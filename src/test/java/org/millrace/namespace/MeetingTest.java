@@ -64,7 +64,8 @@ class MeetingTest {
     }
 
     /**
-     * In a host's {@code /etc/hosts}, the host's own name is a loopback address. Debian and Ubuntu write this file so.
+     * In a host's {@code /etc/hosts}, the host's own name is a loopback address. Debian and Ubuntu write this file in
+     * this way.
      */
     @Test
     void aHostsOwnNameIsALoopbackAddressThere() throws Exception {

@@ -260,7 +260,10 @@ class PartitionTest {
         job.assertGoesOn();
     }
 
-    /** Stops the peer's process. A short round may fill no TCP window, and the process then continues. */
+    /**
+     * Stops the peer's process, until a TCP window is closed. If the round is too short to fill a window, continues the
+     * process and returns false.
+     */
     private boolean closesAWindow(long pid) {
         try {
             network.hosts.get(1).run("kill -STOP " + pid);

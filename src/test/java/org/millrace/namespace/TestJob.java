@@ -31,7 +31,7 @@ final class TestJob implements AutoCloseable {
     private static final Pattern WHO = Pattern.compile("(?:^millrace|Millrace: GIN): rank (\\d)");
     private static final String ROUND = "AT ";
 
-    /** A line that a rank printed. {@code rank} is -1 for a line of no rank. */
+    /** A line of output, with the rank that printed the line; -1 if the rank is unknown. */
     record Said(int rank, String text, long time) {
     }
 
@@ -135,7 +135,7 @@ final class TestJob implements AutoCloseable {
         assertTrue(becomes(TIMEOUT, condition), () -> what + ": " + said);
     }
 
-    /** Returns whether a condition holds within some time. */
+    /** Returns whether a condition becomes true within the given time. */
     boolean becomes(Duration time, BooleanSupplier condition) {
         long end = System.nanoTime() + time.toNanos();
         while (!condition.getAsBoolean()) {
@@ -176,7 +176,7 @@ final class TestJob implements AutoCloseable {
         }
     }
 
-    /** Returns a rank's process number. The trace has it, because a host program starts ranks as child processes. */
+    /** Returns a rank's process number from the trace, because a host program starts ranks as child processes. */
     long pid(int rank) throws IOException {
         return traces(rank).getFirst().identity().pid();
     }

@@ -275,7 +275,7 @@ abstract class FrameContract extends NetworkFixture {
         return 1_000_000;
     }
 
-    /** Maximum allocation of one check whether the peer's process is alive, in bytes. */
+    /** Maximum number of bytes that the network allocates each time it checks whether the peer's process is alive. */
     private static final long LOOK_BYTES = 16 << 10;
 
     @Test

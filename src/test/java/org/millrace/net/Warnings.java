@@ -44,7 +44,7 @@ public final class Warnings implements AutoCloseable {
         return List.copyOf(warnings);
     }
 
-    /** Waits for a message that contains a text, or until the test's own timeout interrupts. */
+    /** Waits for a message that contains a text. Fails if the test's timeout interrupts this thread first. */
     public String await(String text) {
         while (true) {
             if (Thread.interrupted()) {

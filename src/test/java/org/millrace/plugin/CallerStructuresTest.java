@@ -41,7 +41,8 @@ public class CallerStructuresTest {
     }
 
     /**
-     * {@return a shim with the given table of NCCL releases and their sizes of the structure of GIN v15's properties}
+     * {@return a shim with the given table of NCCL releases, each with the size of its structure of GIN v15's
+     * properties}
      */
     public static Path inspected(String releases) throws Exception {
         return HostProgram.compileShim("libnccl-net-" + releases.replaceAll("\\D+", "-") + ".so",

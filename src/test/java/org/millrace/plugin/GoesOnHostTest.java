@@ -43,8 +43,8 @@ class GoesOnHostTest {
     private Path directory;
 
     /**
-     * Import tables are filled when a function is first called (lazy), or before the program begins and then protected
-     * (now).
+     * The dynamic linker fills import tables when a function is first called (lazy), or before the program begins
+     * (now). In the second case it then protects the tables.
      */
     private static HostProgram host(String network, String... binding) throws Exception {
         Path stub = HostProgram.compileStub("communicators.c", LIBNCCL);

@@ -20,7 +20,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.cli.Run;
 
-/** A rank that hangs in the plugin's connect or accept, as in {@code ncclCommInitRank}, is explained. */
+/**
+ * A rank hangs in the plugin's connect or accept, for example in {@code ncclCommInitRank}. The rank's log and
+ * {@code millrace why} explain the hang.
+ */
 @Tag("slow")
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class HangingConnectTest {

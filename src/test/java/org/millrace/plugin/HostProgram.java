@@ -140,7 +140,7 @@ public final class HostProgram {
         return JAR;
     }
 
-    /** Makes the JVM archive the classes that a run of this program loads. */
+    /** Creates a class archive, which contains the classes that a run of this program loads. */
     private void archive(Path archive) throws Exception {
         Path list = archive.resolveSibling("classes.list");
         with("MILLRACE_JAVA_OPTS", QUICK_START + " -XX:DumpLoadedClassList=" + list);

@@ -112,14 +112,14 @@ class LibncclTest {
                     .toList();
         }
 
-        /** Asserts that one of the ranks that ended has counted each of the events. */
+        /** Asserts that each of the events was counted by at least one rank that ended. */
         void assertHappened(Set<String> events) {
             Set<String> missing = new TreeSet<>(events);
             kernels().forEach(missing::removeAll);
             assertEquals(Set.of(), missing, output);
         }
 
-        /** Asserts that each rank that ended ran collectives, and all of them with one protocol. */
+        /** Asserts that each rank that ended ran collectives, and that all of them used the given protocol. */
         void assertProtocol(int ranks, String protocol) {
             List<Set<String>> selected = kernels().stream()
                     .map(names -> names.stream()
@@ -130,7 +130,10 @@ class LibncclTest {
             assertEquals(Collections.nCopies(ranks, Set.of(protocol)), selected, output);
         }
 
-        /** Asserts that each rank has logged a line. The number of its device is that of the rank. */
+        /**
+         * Asserts that each rank has logged a line. The line contains the number of the rank's device, which equals the
+         * rank's number.
+         */
         void assertEachRankLogged(int ranks, String line) {
             for (int rank = 0; rank < ranks; rank++) {
                 assertTrue(Pattern.compile("\\[" + rank + "] NCCL INFO " + line).matcher(output).find(),
@@ -150,7 +153,7 @@ class LibncclTest {
             }
         }
 
-        /** Asserts that the given number of ranks ended, and that they compared elements that were all right. */
+        /** Asserts that the given number of ranks ended, and that all elements that they compared were right. */
         void assertRight(int ranks) {
             assertEquals(0, exit, output);
             assertEquals(0, count("Cuda failure"), output);
@@ -404,7 +407,7 @@ class LibncclTest {
         outcome.assertPlugin(ranks, environment);
     }
 
-    /** Runs with more rounds than on each commit, as each night. */
+    /** Cases for runs with more rounds than the run of a commit, such as the run of each night. */
     @ParameterizedTest
     @EnabledIf("isThorough")
     @CsvSource(

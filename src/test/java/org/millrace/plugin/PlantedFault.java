@@ -14,9 +14,10 @@ import java.util.regex.Pattern;
 import javax.tools.ToolProvider;
 
 /**
- * A fault of the takeover, by which a test shows that it finds faults. The property {@code millrace.fault} plants one
- * in the programs that tests start, for example {@code mvn test -Dtest=TakeoverHostTest -Dmillrace.fault=early-head}.
- * The tests that find the fault then fail. The sources of the checkout and its classes stay without the fault.
+ * A fault that is planted in the takeover, to show that a test finds it. The property {@code millrace.fault} plants a
+ * fault in the programs that tests start, for example
+ * {@code mvn test -Dtest=TakeoverHostTest -Dmillrace.fault=early-head}. The tests that find the fault then fail. The
+ * sources of the checkout and its classes stay without the fault.
  */
 final class PlantedFault {
 

@@ -78,8 +78,8 @@ class PluginStartTest {
     }
 
     /**
-     * Users create runtimes with few modules for containers. Without this check, a missing module would fail only when
-     * the plugin uses it.
+     * Users create runtimes with few modules for containers. Without this check, the lack of a module would have an
+     * effect only when the plugin uses the module.
      */
     @Test
     void aRuntimeThatLacksAModuleIsRefusedWithTheLineThatMakesTheRightOne(@TempDir Path directory) throws Exception {
@@ -164,8 +164,8 @@ class PluginStartTest {
     }
 
     /**
-     * The plugin refuses more JVM options than it can pass on. Otherwise it would silently ignore an option of the
-     * user.
+     * The plugin can pass on only a limited number of JVM options, and refuses a larger number. Otherwise it would
+     * silently ignore an option of the user.
      */
     @Test
     void moreOptionsThanCanBeTaken() throws Exception {
@@ -180,7 +180,7 @@ class PluginStartTest {
 
     /**
      * Container images set variables with JVM options. A JVM exits if such an option contradicts the collector or the
-     * class archive that the plugin configures, so the plugin must not configure them.
+     * class archive that the plugin configures. The plugin must then configure neither.
      */
     @ParameterizedTest
     @CsvSource({"JAVA_TOOL_OPTIONS, -XX:+UseG1GC -Xmx1g, ", "_JAVA_OPTIONS, -XX:+UseParallelGC, ",

@@ -23,7 +23,7 @@ class RcclHostTest {
 
     private static final String RCCL = "librccl.so.1";
     private static final String HIP = "libamdhip64.so.6";
-    /** Level WARN of RCCL and NCCLX. The hosts print NCCL's numbers. */
+    /** Number of the level WARN in RCCL and NCCLX. The hosts convert it to NCCL's number before they print it. */
     private static final String LEVELS = "-DWARN_LEVEL=3";
     private static final String UNKNOWN_LAYOUT = "how its memory is laid out is not known";
 
@@ -43,9 +43,9 @@ class RcclHostTest {
     }
 
     /**
-     * An RCCL that is taken over passes the address of such bytes, without a sign of AINIC cards. The RCCL cannot
-     * connect, and the plugin stores nothing at the address. The same holds for an address in the heap if the value
-     * there is not null, because that value is no pointer to a handle.
+     * An RCCL that is taken over passes the address of other bytes than a device handle. Nothing shows that it uses
+     * AINIC cards. The RCCL cannot connect, and the plugin stores nothing at the address. If the address is in the
+     * heap, the value there is not null, but RCCL initializes the pointer to a handle to null.
      */
     @ParameterizedTest
     @CsvSource({"8, ON_STACK=0xa5a5a5a500000007", "12, ON_STACK=0xa5a5a5a500000007", "8, ON_STACK=0", "12, ON_STACK=0",

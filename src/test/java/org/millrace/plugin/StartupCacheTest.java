@@ -38,7 +38,7 @@ class StartupCacheTest {
     private record Start(List<String> classes, String output) {
     }
 
-    /** Starts the plugin, and makes the JVM log the classes that it loads. */
+    /** Starts the plugin, with a log of the classes that the JVM loads. */
     private static Start start(Path library, Path java, String options) throws Exception {
         return start(library, java, options, null, null);
     }
@@ -58,7 +58,10 @@ class StartupCacheTest {
         return new Start(Files.readAllLines(log), outcome.output());
     }
 
-    /** Starts the plugin. Returns the file from which the JVM loaded the plugin's first class, according to its log. */
+    /**
+     * Starts the plugin. Returns the file from which the JVM loaded the plugin's first class, according to the JVM's
+     * log.
+     */
     private static String sourceOfClasses(Path library, Path java, String options) throws Exception {
         return sourceOfClasses(start(library, java, options));
     }

@@ -9,7 +9,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 /**
  * The C host with kernels that gather received data from pages (UNPACK). It runs with a takeover and with NCCL's own
- * proxy, over a network that scatters and one that does not.
+ * proxy, over a network that scatters data and over a network that does not.
  */
 @Tag("slow")
 class UnpackHostTest {

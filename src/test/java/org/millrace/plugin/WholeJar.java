@@ -48,7 +48,7 @@ public final class WholeJar {
         return manifest;
     }
 
-    /** Adds the files of a folder. A file that the folder {@code instead} has, too, is taken from there. */
+    /** Adds the files of a folder. If the folder {@code instead} also has a file, adds that version of the file. */
     private static void addAll(JarOutputStream out, Path root, Path instead) throws IOException {
         try (Stream<Path> files = Files.walk(root)) {
             for (Path file : (Iterable<Path>) files.filter(Files::isRegularFile)::iterator) {

@@ -18,8 +18,8 @@ import org.millrace.proxy.spi.ConnectionName;
 import org.millrace.proxy.spi.Steps;
 
 /**
- * A kernel of an aborted communicator no longer waits for credits, and runs through its operation. Steps that it posts
- * then must not be sent.
+ * A kernel of an aborted communicator no longer waits for credits, and runs through its operation. The proxy must not
+ * send the steps that the kernel posts after the abort.
  */
 class DeviceAbortTest {
 

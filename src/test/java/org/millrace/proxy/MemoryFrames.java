@@ -13,8 +13,8 @@ import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
 
 /**
- * A connection within one thread. Frames are copied when they are accepted, and counted as complete a random number of
- * passes later.
+ * A connection within one thread. A frame is copied when it is accepted. After a random number of passes it is counted
+ * as complete.
  */
 public final class MemoryFrames {
 

@@ -31,8 +31,8 @@ import org.millrace.proxy.spi.Steps;
 
 /**
  * Proxies that know only the memory of a connection, and not its operations. Both ends behave as NCCL's kernels do. On
- * one connection, the tests run operations of all three protocols. They cover empty steps, rounded first steps, sizes
- * before data, and lines in any order.
+ * one connection, the tests run operations of all three protocols. The operations include empty steps, rounded first
+ * steps, sizes before data, and lines in any order.
  */
 @ParameterizedClass
 @EnumSource(value = KernelLayout.class, names = {"V31", "RCCL"})
@@ -260,8 +260,8 @@ class MemoryProxyTest {
     }
 
     /**
-     * Returns operations of several pieces, each of one protocol. They have the form of rings (Simple slices of two
-     * steps, rounded to four) or one step at a time.
+     * Returns operations of several pieces, each of one protocol. Some operations have the form of rings: Simple slices
+     * of two steps, rounded to four. The others have one step per piece.
      */
     private List<Piece> program(Random random, long firstStep, int operations) {
         List<Piece> pieces = new ArrayList<>();
@@ -330,7 +330,10 @@ class MemoryProxyTest {
         }
     }
 
-    /** While all slots are in flight, the proxy must not send a step without data again as if it were the next step. */
+    /**
+     * All slots are in flight, and the oldest slot still contains the size 0 of its empty step. The proxy must not take
+     * this size for the size of the next step.
+     */
     @Test
     void emptyStepsInAllSlotsAreSentOnce() {
         try (Arena arena = Arena.ofConfined()) {

@@ -156,8 +156,8 @@ class OperationProxyTest {
     }
 
     /**
-     * After an abort a sending proxy sends nothing, because the kernel has exited. It frees no slot, because the user
-     * may reuse the memory that the kernel copied.
+     * After an abort a sending proxy sends nothing, because the kernel has exited. The proxy also frees no slot,
+     * because the user may reuse the memory that the kernel copied.
      */
     @Test
     void afterAnAbortNothingIsSentAndNoSlotIsGivenBack() {

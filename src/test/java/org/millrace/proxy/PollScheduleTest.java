@@ -166,8 +166,8 @@ class PollScheduleTest {
     }
 
     /**
-     * A pass after a sleep polls all connections. Otherwise, a thousand passes after the last work, a message could
-     * wait for 32 passes. Each of the 32 passes would follow a separate sleep.
+     * A pass after a sleep polls all connections. Otherwise a message that arrives a thousand passes after the last
+     * work could wait for 32 passes, each after a separate sleep.
      */
     @Test
     void afterASleepAllArePolled() {

@@ -103,8 +103,8 @@ class ProxyRemovalTest {
     }
 
     /**
-     * A removal settles a connection, which copies payloads in flight. A thread that only checks before a sleep whether
-     * its agent is drained must not settle a connection.
+     * A removal settles a connection: it copies the connection's payloads in flight. The check before a thread's sleep
+     * whether its agent is drained must not settle a connection.
      */
     @Test
     void onlyARemovalSettlesWhatIsInFlight() {
@@ -172,7 +172,7 @@ class ProxyRemovalTest {
     }
 
     /**
-     * An exception from the stop of one connection, or from its listener, does not fail the thread's other connections.
+     * An exception from the stop or from the listener of one connection does not fail the thread's other connections.
      */
     @Test
     void aThrowOfAListenerTakesNoOtherConnectionWithIt() {

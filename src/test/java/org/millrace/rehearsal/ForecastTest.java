@@ -70,8 +70,8 @@ class ForecastTest {
     }
 
     /**
-     * The two frames of a chunk use the line one after the other. Their sequence lengthens the total time only at the
-     * last hop.
+     * The two frames of a chunk use the line one after the other. This order lengthens the total time only at the last
+     * hop.
      */
     @Test
     void aChunksSecondFrameFollowsTheFirst() {
@@ -183,8 +183,8 @@ class ForecastTest {
     }
 
     /**
-     * Half of the ranks arrive 1000 ns late. Of two ranks, at least one is late in three of four cases. Of many ranks,
-     * one is always late.
+     * Half of the ranks arrive 1000 ns late. With two ranks, at least one is late in three of four cases. With many
+     * ranks, one is always late.
      */
     @Test
     void theMoreRanksThereAreTheLongerTheyWaitForTheLast() {

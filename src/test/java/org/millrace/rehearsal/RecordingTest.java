@@ -130,7 +130,10 @@ class RecordingTest {
         assertEquals(1, run.steps().getFirst().end());
     }
 
-    /** A thread continues the file of an ended thread, because programs start and end communicators repeatedly. */
+    /**
+     * After a thread has ended, a new thread continues its file, because programs start and end communicators
+     * repeatedly.
+     */
     @Test
     void aThreadTakesTheFileOfOneThatHasEnded() throws Exception {
         Recording recording = recording(SMALL);

@@ -63,7 +63,10 @@ class HangTest {
                 process -> process.alive() ? ProcessState.RUNNING : ProcessState.DEAD);
     }
 
-    /** Returns two ranks. The first has sent three steps, and the second has consumed the given number of them. */
+    /**
+     * Returns two ranks. The first rank has sent three steps, and the second rank has consumed the given number of
+     * steps.
+     */
     private static TracedProcess[] pair(long hash, long pid, boolean alive, long lastChange, long consumed) {
         return new TracedProcess[] {process(pid, 0, true, NOW, end(hash, pid, Direction.SEND, 3, 0, lastChange)),
                 process(pid + 1, 1, alive, alive ? NOW : lastChange,
@@ -327,8 +330,8 @@ class HangTest {
     }
 
     /**
-     * Returns a rank that has begun and ended the given numbers of kernels, and remembers its oldest and its last
-     * transfer. {@code differs} is a rank that runs something else, -1 for none.
+     * Returns a rank that has begun and ended the given numbers of kernels. It remembers its oldest and its last
+     * transfer. {@code differs} is a rank that runs another operation, -1 for none.
      */
     private static TracedProcess transfers(int rank, long begun, long ended, long enqueued, Operation oldest,
             int differs) {
@@ -393,7 +396,7 @@ class HangTest {
         assertEquals(20, verdict.operation().sequence());
     }
 
-    /** Returns a rank with a connection that it began at least ten seconds ago, and last polled at a time. */
+    /** Returns a rank that began a connection at least ten seconds ago. {@code polled} is the time of its last poll. */
     static TracedProcess connecting(long pid, long hash, int rank, long polled) {
         TracedProcess of = process(pid, rank, true, NOW);
         TracedJoin join = new TracedJoin(TracedState.OPEN, hash, rank, 0, NOW - (10 + rank) * SECOND, polled, "",

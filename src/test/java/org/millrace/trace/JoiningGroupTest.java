@@ -143,7 +143,7 @@ class JoiningGroupTest {
                         verdicts.getFirst().json().get("pid")));
     }
 
-    /** The verdict names rank 0, and ignores the trace of rank 0 from before it stopped or died. */
+    /** The verdict names rank 0. It ignores the trace that rank 0 wrote before it stopped or died. */
     @ParameterizedTest
     @CsvSource({"DEAD, 'Rank 0 (PID, dead) has'",
             "STOPPED, 'Rank 0 (PID) is stopped (SIGCONT continues it): rank 0 (PID, stopped) has'"})

@@ -259,7 +259,7 @@ class ProcessTraceTest {
         assertTrue(read.alive());
     }
 
-    /** An idle agent may sleep 50 ms in each pass, and must not look like one that waits for a core. */
+    /** An idle agent may sleep 50 ms in each pass, and must not look like an agent that waits for a core. */
     @Test
     void anAgentPublishesItsPassesAfterEachHeartbeat() throws IOException {
         AgentTrace idle = trace.agent("proxy-0");

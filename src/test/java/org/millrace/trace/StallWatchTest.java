@@ -28,7 +28,7 @@ import org.millrace.trace.Verdict.Cause;
 
 class StallWatchTest {
 
-    /** A check for stalls costs some milliseconds, so none runs while a process starts and its code is compiled. */
+    /** A check for stalls costs some milliseconds, so no check runs while a process starts and its code is compiled. */
     @Test
     void noLookHappensBeforeAStallIsPossible() {
         Duration quiet = Duration.ofSeconds(10);
@@ -192,7 +192,7 @@ class StallWatchTest {
         assertEquals(List.of(Cause.NOT_CONSUMED, Cause.NOT_CONSUMED), told(List.of(still, later, later)));
     }
 
-    /** Two ranks of one communicator, or of communicators without a hash. */
+    /** Two ranks that connect, in one communicator with a hash, or in communicators without one. */
     @ParameterizedTest
     @ValueSource(longs = {7, 0})
     void ranksThatConnectAreReportedOnceEach(long hash) {

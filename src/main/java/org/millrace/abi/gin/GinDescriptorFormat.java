@@ -47,7 +47,7 @@ public enum GinDescriptorFormat {
             device_h.MILLRACE_GIN_COUNTER_SHIFT(), device_h.MILLRACE_GIN_COUNTER_BITS(),
             device_h.MILLRACE_GIN_SIGNAL_SHIFT(), device_h.MILLRACE_GIN_SIGNAL_BITS(),
             device_h.MILLRACE_GIN_VALUE_LOW_SHIFT()),
-    /** NCCL 2.30.5 and later 2.30. */
+    /** NCCL 2.30.5 and later releases of NCCL 2.30. */
     V30((int) (ncclGinProxyGfd_v2_t.sizeof() / Long.BYTES), device_h.NCCL_GIN_PROXY_GFD_VERSION(),
             device_h.MILLRACE_GIN_COUNTER_SHIFT(), device_h.MILLRACE_GIN_COUNTER_BITS(),
             device_h.MILLRACE_GIN_SIGNAL_SHIFT(), device_h.MILLRACE_GIN_SIGNAL_BITS(),

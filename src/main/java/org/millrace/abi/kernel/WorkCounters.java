@@ -24,8 +24,8 @@ import org.millrace.foreign.Words;
  * <p>
  * Work item number {@code n}, counted from 1, uses slot {@code n % 64}. The kernel stores the time and then stores the
  * number with release. A host that reads the number with acquire then sees the time of this work item. If a later work
- * item uses the slot at the same moment, the host may see that item's time. The host therefore reads the number a
- * second time, after the time. Facts: NCCL 2.28 {@code device.h}, {@code device/common.h}.
+ * item uses the slot at the same moment, the host may see that item's time. The host therefore reads the number again
+ * after it has read the time. Facts: NCCL 2.28 {@code device.h}, {@code device/common.h}.
  */
 public final class WorkCounters extends PolledStruct {
     public static final long BYTES = ncclDevProfiler.sizeof();
@@ -52,8 +52,8 @@ public final class WorkCounters extends PolledStruct {
      */
     public void note(long number, long timestamp) {
         long slot = slot(number);
-        // Each release comes after the stores before it. A reader reads the number before and after the time. If both
-        // reads return the same work item's number, the time belongs to this work item.
+        // The releases keep the three stores in this order for a reader. A reader reads the number before and after the
+        // time. If both reads return the same work item's number, the time belongs to this work item.
         Words.LONG.setRelease(Words.MEMORY, base + slot + COUNTER, 0L);
         Words.LONG.setRelease(Words.MEMORY, base + slot + TIMESTAMP, timestamp);
         Words.LONG.setRelease(Words.MEMORY, base + slot + COUNTER, number);

@@ -89,7 +89,9 @@ public final class Converters {
         }
     }
 
-    /** A file that will be written. Obstacles to writing it are reported before a long run, not after it. */
+    /**
+     * A file that a command will write. An obstacle to the write is reported before a long run, and not after the run.
+     */
     public static final class ResultFile implements ITypeConverter<Path> {
         @Override
         public Path convert(String text) {

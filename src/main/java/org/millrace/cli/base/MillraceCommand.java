@@ -69,8 +69,8 @@ public final class MillraceCommand extends CommandGroup {
 
     /**
      * Selects Millrace's configuration file of Log4j, unless the user has named another file. The file has no standard
-     * name such as {@code log4j2.xml}, so that a program with Millrace as a library does not use it by accident.
-     * Warnings and errors of every subsystem are logged, as in NCCL.
+     * name such as {@code log4j2.xml}. A program that uses Millrace as a library therefore does not load the file by
+     * accident. Warnings and errors of every subsystem are logged, as in NCCL.
      */
     public static void configureLogging(Settings.LogLevel level, Set<LogSubsystem> subsystems) {
         boolean chosen =

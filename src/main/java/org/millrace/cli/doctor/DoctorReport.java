@@ -75,7 +75,7 @@ final class DoctorReport {
         out.flush();
     }
 
-    /** Returns a text with the given subjects that did not work in the checks so far. */
+    /** Returns a text that lists the given subjects, without subjects that work or were not checked yet. */
     String notWorking(Set<String> subjects) {
         return found.entrySet()
                 .stream()

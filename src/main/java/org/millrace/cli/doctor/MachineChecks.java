@@ -45,8 +45,8 @@ final class MachineChecks {
     /** Minimum speed of an interface, in Mbit/s, at which small packets cost throughput. */
     private static final int FAST = 10_000;
     /**
-     * Variables of rank and size of each launcher. A program joins by the first launcher with both variables set, as
-     * {@code Millrace.join} does.
+     * Names of each launcher's two variables, for the rank and for the number of ranks. A program joins by the first
+     * launcher with both variables set, as {@code Millrace.join} does.
      */
     private static final List<String[]> LAUNCHERS =
             List.of(new String[] {"RANK", "WORLD_SIZE"}, new String[] {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},

@@ -164,9 +164,9 @@ enum GinPattern {
     }
 
     /**
-     * Many blocks put to all other ranks, as fast as the queues have room. This load resembles a token exchange, where
-     * the rate of descriptors matters, and not the latency. One thread runs all blocks of a rank, one after the other.
-     * Each block has a context and its own part of every window. The last put of a block to a rank carries a signal.
+     * Many blocks put to all other ranks, whenever the queues have room. This load resembles a token exchange: the rate
+     * of descriptors matters, and not their latency. One thread runs all blocks of a rank, one after the other. Each
+     * block has a context and its own part of every window. The last put of a block to a rank carries a signal.
      */
     static final class Flood extends GinMeasurement {
 

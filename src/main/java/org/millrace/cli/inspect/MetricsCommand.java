@@ -54,9 +54,8 @@ public final class MetricsCommand extends InspectCommand {
             throw new MillraceException("--listen needs the module " + Server.MODULE + ", and the Java runtime "
                     + System.getProperty("java.home") + " lacks it; 'millrace metrics' alone prints the same");
         }
-        // The commands ps and doctor read the port from the trace. Other directories may hold copies of traces, and a
-        // new
-        // trace would delete old ones.
+        // The commands ps and doctor read the port from this process's trace. A directory that the user has named gets
+        // no new trace, because it may hold copies of traces, and the new trace would delete old copies.
         if (ProcessTrace.current() == null && !processes.isDirectoryNamed()) {
             ProcessTrace.open(processes.directory(), false);
             Optional.ofNullable(ProcessTrace.current()).ifPresent(own -> own.describe("metrics", -1, -1));

@@ -44,11 +44,11 @@ public final class TraceCommand extends InspectCommand {
 
     /**
      * The last steps in the format of Chrome's trace viewer, which Perfetto reads as well. The viewer shows a process
-     * for each rank, a row for each channel and direction, and a row for each communicator's operations. A span that
-     * has not ended yet ends at the time of the reading. Viewers require that the spans of a row nest. A span that
-     * begins before an earlier span has ended is therefore put on a further row with the same name. Times are
-     * microseconds since the first span began, because a double cannot hold nanoseconds since 1970. {@code otherData}
-     * has the absolute time of the first span.
+     * for each rank, a row for each channel and direction, and a row for each communicator's operations. An unfinished
+     * span is shown up to the time of the reading. Viewers require that the spans of a row nest. A span that begins
+     * before an earlier span has ended is therefore put on a further row with the same name. Times are microseconds
+     * since the first span began, because a double cannot hold nanoseconds since 1970. {@code otherData} has the
+     * absolute time of the first span.
      */
     static final class ChromeTrace {
 

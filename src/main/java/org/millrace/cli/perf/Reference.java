@@ -91,7 +91,7 @@ abstract class Reference {
 
         /**
          * Returns random bits. For an average the numbers are so small that their sum does not wrap around. Otherwise
-         * the average would depend on where the division takes place.
+         * the average would depend on the step after which the division takes place.
          */
         @Override
         long element(int rank, long index) {

@@ -94,7 +94,7 @@ final class CommandRank {
             input.write((name + "\n").getBytes(StandardCharsets.US_ASCII));
             input.flush();
         } catch (IOException gone) {
-            // The rank has ended, and the thread "end" reports the end.
+            // The rank has exited, and another thread reports the exit.
         }
     }
 
@@ -113,7 +113,7 @@ final class CommandRank {
         process.destroyForcibly();
     }
 
-    /** Waits until the rank has ended and its end is reported. Returns false on a timeout. */
+    /** Waits until the rank has exited and its exit is reported. Returns false on a timeout. */
     boolean awaitEnd(Duration timeout) throws InterruptedException {
         return end.join(timeout);
     }

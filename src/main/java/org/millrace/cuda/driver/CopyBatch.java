@@ -18,9 +18,9 @@ import java.util.Arrays;
  * <p>
  * A relaxed copy can join the previous copy of its sequence in two ways. If target and source both begin where the
  * previous copy ends, the previous copy becomes longer. If the new copy has the length of the previous row, it can
- * become a further row. Its target and its source must then have the same distances from the previous row as that row
- * has from the row before it. One driver call begins all rows of a copy. The copy engine of an H100 makes 128 rows of 7
- * KiB in the time of four copies.
+ * become a further row. Its target and its source must then lie at the same distances from the previous row as the
+ * previous row from its predecessor. One driver call begins all rows of a copy. The copy engine of an H100 makes 128
+ * rows of 7 KiB in the time of four copies.
  */
 final class CopyBatch {
 

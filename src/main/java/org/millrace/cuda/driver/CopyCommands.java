@@ -431,7 +431,7 @@ final class CopyCommands {
 
     private boolean areWorkersIdle() {
         for (int worker = 1; worker < given.length; worker++) {
-            // The mailbox is read instead of the field copied, because settle() may be called on any thread.
+            // This code reads the mailbox and not the field `copied`, because settle() may be called on any thread.
             if (given[worker] != mailbox.copiedAcquire(worker)) {
                 return false;
             }

@@ -175,10 +175,10 @@ public final class CopyQueue implements AutoCloseable {
     }
 
     /**
-     * Requests a copy from host memory to the device, like {@link #copy(long, long, long, int)}. The engine makes short
-     * copies of this kind by other driver calls. If a copy consists of exactly one aligned number of 4 or 8 bytes, a
-     * kernel never sees a part of this number. The number must already be in host memory, because it may be read during
-     * this call.
+     * Requests a copy from host memory to the device, like {@link #copy(long, long, long, int)}. The engine uses
+     * separate driver calls for short copies from host memory. If a copy consists of exactly one aligned number of 4 or
+     * 8 bytes, a kernel never sees a part of this number. The number must already be in host memory, because it may be
+     * read during this call.
      */
     public long copyFromHost(long to, long from, long bytes, int order) {
         return copy(to, from, bytes, order, true);

@@ -20,8 +20,8 @@ import org.millrace.foreign.CFunction;
  *
  * <p>
  * The other process keeps the file descriptor open. This process fetches a duplicate of the descriptor
- * ({@code pidfd_getfd}, Linux 5.6). The call requires the right to trace the other process. Root has this right. The
- * same user has it if Yama's {@code ptrace_scope} is 0.
+ * ({@code pidfd_getfd}, Linux 5.6). The call requires the right to trace the other process. A process of root has this
+ * right. Another process of the same user has this right if Yama's {@code ptrace_scope} is 0.
  */
 public final class ForeignMemory implements AutoCloseable {
 

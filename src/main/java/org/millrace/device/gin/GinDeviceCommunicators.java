@@ -36,7 +36,7 @@ public final class GinDeviceCommunicators {
         return new GinDeviceCommunicators(List.of(only));
     }
 
-    /** Returns the first device communicator, which provides the teams and the barriers for all. */
+    /** Returns the first device communicator. Its teams and barriers serve all device communicators. */
     public GinDeviceCommunicator first() {
         return all.getFirst();
     }

@@ -19,8 +19,8 @@ import org.millrace.net.shm.SharedMemory;
 
 /**
  * The memory of the same window at all ranks near this rank. Blocks load from it and store to it without the agent:
- * {@code ncclGetLsaPointer}. A rank may read with acquire a value that another rank stored with release. The reading
- * rank then also sees all earlier stores of the other rank. Memory from {@link #allocate} is also accessible for other
+ * {@code ncclGetLsaPointer}. Stores are releases, and loads are acquires. A rank that loads another rank's value
+ * therefore also sees all earlier stores of that rank. Memory from {@link #allocate} is also accessible for other
  * processes of the host.
  */
 public final class LsaMemory implements AutoCloseable {

@@ -109,7 +109,7 @@ public enum HandshakeReply {
         }
     }
 
-    /** End of a message, with possible causes of an answer that is in another protocol. */
+    /** Last part of the message about an answer in another protocol. This part states the possible causes. */
     public static final String OTHER_PROGRAM = "; either the two processes differ in their settings, or the listener's "
             + "process ended and its port is used by another program, or something between answers for it";
     /** Length of a reply in bytes. */

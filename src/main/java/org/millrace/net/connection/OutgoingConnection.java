@@ -48,8 +48,8 @@ public abstract class OutgoingConnection implements Pending<FrameSender> {
     /**
      * @param name     name of the connection and of its peer, for messages
      * @param limit    time limit for the connection
-     * @param patience time during which new attempts are made if a listener does not answer. Even if this time is
-     *                 shorter, {@value #ATTEMPTS} attempts are made, which takes about a second
+     * @param patience time during which new attempts are made if a listener does not answer. Even if this time is 0,
+     *                 {@value #ATTEMPTS} attempts are made, which takes about a second
      */
     protected OutgoingConnection(OpenResources network, String name, Duration limit, Duration patience) {
         this.network = network;

@@ -72,9 +72,9 @@ public final class TcpStream {
     }
 
     /**
-     * Processes the operating system's TCP statistics of this stream. If no data has arrived since the last call,
-     * {@code nanos} is added to the silence of the stream. {@code nanos} is at most the time since the last call, see
-     * {@link SilenceClock}.
+     * Processes the operating system's TCP statistics of this stream. If no segment has arrived since the last call, or
+     * if sent data is retransmitted without an answer, {@code nanos} is added to the silence of the stream. {@code
+     * nanos} is at most the time since the last call, see {@link SilenceClock}.
      */
     void update(TcpInfo info, long nanos) {
         // The count of received segments is 0 if the operating system does not count them.
@@ -106,8 +106,9 @@ public final class TcpStream {
 
     /**
      * Returns whether this stream was silent for less than four seconds at the latest check. Safe from any thread. An
-     * owner of several streams to one peer reports silent links only on streams for which the result is true. The
-     * operating system probes only idle streams, so it does not detect the loss of a stream that has unanswered data.
+     * owner of several streams to one peer reports silent links only on streams for which the result is true. A report
+     * on a silent stream would stay unanswered. The operating system probes only streams without unanswered data, so it
+     * would not detect the loss of the silent stream.
      */
     public boolean isHeard() {
         return heard;

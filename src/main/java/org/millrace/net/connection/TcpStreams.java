@@ -29,7 +29,7 @@ public final class TcpStreams {
     private static final int KEEP_ALIVE_INTERVAL_SECONDS = 3;
     private static final int KEEP_ALIVE_PROBES = 3;
 
-    /** Reason for a stream that this class declares lost before the operating system reports an error. */
+    /** Reason for the loss of a stream, if the operating system has not reported an error before. */
     public static final String SILENT = "nothing has come from the peer's host for 14 s";
 
     private static final List<TcpStream> OPEN = new ArrayList<>();
@@ -38,7 +38,7 @@ public final class TcpStreams {
     private static final Map<Object, Report> REPORTS = new ConcurrentHashMap<>();
     private static volatile @Nullable SilentLink silent;
 
-    /** A silent link that the peer process of a connection has reported. The time is that of the report's arrival. */
+    /** A silent link that the peer process of a connection has reported, and the time when the report arrived. */
     public record Report(String peer, SilentLink link, long time) {
     }
 

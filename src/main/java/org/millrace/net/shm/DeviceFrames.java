@@ -42,8 +42,8 @@ final class DeviceFrames {
     private final long[] ends = new long[LIMIT];
     private final InFlight window = new InFlight(LIMIT);
     /**
-     * Number of frames since the creation of this object whose copies have begun. The copies of the other frames begin
-     * when the device has room.
+     * Number of frames whose copies have begun since this object was created. The copies of the other frames begin when
+     * the device has room.
      */
     private long copying;
     private long submitted;

@@ -12,7 +12,7 @@ import org.millrace.file.FileName;
 
 /**
  * The mapped bytes of a ring. The names of the access methods state their ordering. Each access checks the length of
- * the memory segment, and that the segment is still mapped. After {@link #close}, also by another thread, an access
+ * the memory segment, and that the segment is still mapped. After any thread has called {@link #close}, an access
  * throws an {@link IllegalStateException}.
  */
 final class RingMemory {
@@ -86,7 +86,7 @@ final class RingMemory {
     }
 
     /**
-     * Copies a payload to the file's space for moved payloads, after the payloads that were copied before. The copy
+     * Copies a payload to the file's space for moved payloads, behind the payloads that were copied before. The copy
      * allocates the memory of the used part of this space. This memory is freed when both processes have released their
      * mappings.
      *

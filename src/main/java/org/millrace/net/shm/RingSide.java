@@ -188,8 +188,8 @@ abstract sealed class RingSide {
         }
 
         /**
-         * Returns a number of bytes that can be read, in whole lines. More bytes than the result may be readable. The
-         * result is 0 only if no byte is readable.
+         * Returns a number of bytes that can be read, in whole lines. The actual number of readable bytes may be
+         * larger. The result is 0 only if no byte is readable.
          */
         long available() {
             long known = otherSeen - position;
@@ -233,8 +233,8 @@ abstract sealed class RingSide {
         }
 
         /**
-         * Reads a payload in the sender's memory, like {@link PeerMemory#read}. Returns {@link #MOVED} if the payload
-         * is in the ring's file instead.
+         * Reads a payload in the sender's memory. Returns the result of {@link PeerMemory#read}, or {@link #MOVED} if
+         * the payload was moved to the ring's file.
          */
         long readInPlace(PeerMemory peer, long address, long bytes) {
             long read = peer.read(address, bytes);

@@ -85,9 +85,7 @@ public final class SharedHeap implements AutoCloseable {
         return file.name().toString();
     }
 
-    /**
-     * Returns the doorbell of the rank that owns the heap. Through the same doorbell the rank also wakes other ranks.
-     */
+    /** Returns the doorbell of the rank that owns the heap. The rank also uses this doorbell to wake other ranks. */
     public Doorbell doorbell() {
         return doorbell;
     }

@@ -45,8 +45,8 @@ public final class SharedMemory implements AutoCloseable {
 
     /**
      * Creates memory of zeros in a file of a directory. This process writes to all pages of the memory first, so that
-     * the pages are on the process's NUMA node. The file exists until the other process has opened it, or at the latest
-     * until {@link #close}.
+     * the pages are on the process's NUMA node. The file exists until {@link #open} in the other process,
+     * {@link #deleteFile} or {@link #close} deletes it.
      *
      * @throws ShmUnavailableException if not enough memory is available
      */
@@ -68,7 +68,7 @@ public final class SharedMemory implements AutoCloseable {
         }
     }
 
-    /** Returns a number that is equal in processes that can share sealed memory; 0 if this process cannot. */
+    /** Returns a number that is equal in processes that can share sealed memory; 0 if this process cannot share it. */
     public static long sealedDomain() {
         return SealedFile.domain();
     }
@@ -129,8 +129,8 @@ public final class SharedMemory implements AutoCloseable {
     }
 
     /**
-     * Returns the file name that a key represents. The lower half of the second word is the process ID. The upper half
-     * is the file's descriptor plus one, or 0 for a file in a directory.
+     * Returns the file name that a key represents. The lower half of the key's second word is the process ID. The upper
+     * half of this word is the file's descriptor plus one, or 0 for a file in a directory.
      */
     private static FileName nameOf(long[] key) {
         int descriptor = (int) (key[1] >> Integer.SIZE) - 1;
@@ -231,8 +231,8 @@ public final class SharedMemory implements AutoCloseable {
 
     /**
      * The mapped bytes of a file, as a segment of the global scope. The segment must not be accessed after
-     * {@link #close}. The global scope avoids a liveness check in each access, because threads poll this memory.
-     * Without liveness checks, a close cannot detect an access by another thread.
+     * {@link #close}. Threads poll this memory, and the global scope avoids a liveness check in each access. A close
+     * therefore cannot detect an access by another thread.
      */
     public static final class Mapping implements AutoCloseable {
 

@@ -34,7 +34,7 @@ final class ShmConnection extends ConnectionState {
     /**
      * Minimum time between two checks of the socket. The next constant is the minimum time between two checks of the
      * peer's process. A check of the socket costs one system call, and a check of the process costs several. An idle
-     * rank has dozens of connections, so frequent checks would be most of its processor time.
+     * rank has dozens of connections, so frequent checks would take most of the rank's processor time.
      */
     private static final long SOCKET_INTERVAL_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
     private static final long PROCESS_INTERVAL_NANOS = 10 * SOCKET_INTERVAL_NANOS;
@@ -76,11 +76,10 @@ final class ShmConnection extends ConnectionState {
     }
 
     /**
-     * Returns whether the peer's process has ended. An idle end calls this method often, but most calls check nothing.
-     * The operating system closes the peer's end of the socket when the peer's process ends. If children of that
-     * process have inherited the socket, the socket stays open. The process itself is therefore also checked, but less
-     * often than the socket. If the caller sleeps between its calls, the number of calls between two reads of the clock
-     * decreases.
+     * Returns whether the peer's process has ended. An idle sender or receiver calls this method often, but most calls
+     * check nothing. When this process ends, the operating system closes its socket, unless children of the process
+     * have inherited the socket. Therefore the process is also checked, but less often than the socket. If the caller
+     * sleeps between its calls, fewer calls pass between two reads of the clock.
      */
     boolean peerIsGone() {
         if (++idleCalls < clockInterval) {

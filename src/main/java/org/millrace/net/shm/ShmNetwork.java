@@ -87,9 +87,8 @@ public final class ShmNetwork implements Network {
     public void close() {
         open.close();
         if (open.hasLostPeer()) {
-            // Deletes the files of processes that have ended, such as a lost peer. The files are deleted here, because
-            // a deletion at the detection of the loss would be too early. The closed sockets of a killed peer reveal
-            // the loss, and the peer's process ends shortly afterwards.
+            // Deletes the files of processes that have ended, for instance of a lost peer. A deletion when the loss is
+            // detected would be too early: a killed peer's sockets are closed shortly before its process has ended.
             StaleFiles.sweep(options.directory());
         }
     }

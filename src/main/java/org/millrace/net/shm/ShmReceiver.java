@@ -33,7 +33,9 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
     private final PayloadDestination destination = new PayloadDestination();
     /** Reader of payloads that stay in the peer's memory; null if all payloads pass through the ring. */
     private final @Nullable PeerMemory peer;
-    /** Location of the payload that is being received, or of the payload of the header that {@link #poll} returned. */
+    /**
+     * Location of the payload that is being received, or of the next payload if {@link #poll} has returned its header.
+     */
     private FrameLayout.Payload payload = FrameLayout.Payload.IN_RING;
     /** Frames with payloads that a device copies. These frames are older than the frame that is being received. */
     private final DeviceFrames deviceFrames;
@@ -365,7 +367,7 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
         }
 
         /**
-         * Adds to a reader the destinations of a piece that the reader will copy from the sender's memory. Returns the
+         * Passes a piece's destinations to a reader, which will copy the piece from the sender's memory. Returns the
          * length of the piece, which is shorter than requested if it needs too many pages.
          *
          * @param received number of bytes of the payload that were received before

@@ -49,8 +49,8 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
     private long payloadOffset;
     private long remaining;
     /**
-     * Number of frames that are completely written to the ring. The number includes frames with only their header in
-     * the ring, because the receiver reads their payload in this process's memory.
+     * Number of frames that are completely written to the ring. If a payload stays in this process's memory, its frame
+     * counts as soon as the header is in the ring.
      */
     private long written;
     /** Minimum length of a payload that stays in this process's memory until the receiver has read it. */
@@ -98,8 +98,8 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
     }
 
     /**
-     * Writes a header, and the first piece of the payload or its location line. Returns false if the ring has no room
-     * for both, or if the maximum number of payloads already stays in this process's memory.
+     * Writes a header, followed by the payload's first piece or the payload's location line. Returns false if the ring
+     * has no room for both, or if the maximum number of payloads already stays in this process's memory.
      */
     private boolean begin(FrameHeader header, @Nullable MemoryRegion region, long offset) {
         long bytes = header.payloadBytes();
@@ -223,7 +223,10 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
         return unread.isEmpty() ? written : unread.oldestNumber();
     }
 
-    /** {@inheritDoc} Copies payloads that the peer has not read yet from this process's memory to the ring's file. */
+    /**
+     * {@inheritDoc} Copies the payloads in this process's memory to the ring's file, unless the peer has already read
+     * them.
+     */
     @Override
     public void settle() {
         connection.checkOpen();
@@ -309,7 +312,7 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
         private long copyNumber;
         /**
          * Ordinal of the frame whose payload is being copied to host memory: the number of frames that left
-         * {@link #window} before.
+         * {@link #window} before this frame.
          */
         private long copied;
 
@@ -338,7 +341,7 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
          * Adds the frame that was written last.
          *
          * @param number ordinal of this frame: the number of frames that the connection sent before this frame
-         * @param place  offset in the file of the frame's location line
+         * @param place  offset of the frame's location line in the ring's file
          */
         void add(long number, long place, MemorySegment payload, @Nullable DeviceRegion device, long offset,
                 long bytes) {

@@ -53,7 +53,9 @@ public record SingleCopy(Use use, int fromBytes) {
     private static final Path YAMA = Path.of("/proc/sys/kernel/yama/ptrace_scope");
     private static final Set<String> LOGGED = ConcurrentHashMap.newKeySet();
 
-    /** Returns the choice for the value of the setting: on, off, or not set. */
+    /**
+     * Returns the choice that the value of the setting selects: true for on, false for off, and empty if it is not set.
+     */
     public static SingleCopy of(Optional<Boolean> setting) {
         Use use = setting.map(on -> on ? Use.REQUIRED : Use.OFF).orElse(Use.WHERE_IT_PAYS);
         return new SingleCopy(use, FROM_BYTES);
@@ -200,8 +202,8 @@ public record SingleCopy(Use use, int fromBytes) {
      * costs less than a second copy, and on others more.
      *
      * <p>
-     * The following times of frames of eight slots were measured between two processes on one core of a virtual AMD
-     * EPYC. The operating system's read of 64 KiB took 9 to 12 us, and two copies took 3.5 to 4 us. For 128 KiB, the
+     * The following times were measured with frames of eight slots, between two processes on one core of a virtual AMD
+     * EPYC. A read of 64 KiB by the operating system took 9 to 12 us, and two copies took 3.5 to 4 us. For 128 KiB, the
      * read took 14 us and the copies 7.5 to 9 us. For 512 KiB, the read took 55 us and the copies 37 us. For 4 MiB, the
      * read took 1900 us and the copies 1040 to 1290 us. On a virtual Xeon with GPUs, the read took 4.4 us for 64 KiB
      * and 16 us for 256 KiB.

@@ -28,7 +28,7 @@ final class HeaderFormat {
     public static final int BYTES = 64;
 
     /**
-     * Maximum length of a payload in bytes: 1 GiB, like in NCCL's own socket transport. A memory view that begins at a
+     * Maximum length of a payload in bytes: 1 GiB, as in NCCL's own socket transport. A memory view that begins at a
      * multiple of 1 GiB has room for any payload that begins in its first GiB.
      */
     public static final int MAX_PAYLOAD_BYTES = 1 << 30;

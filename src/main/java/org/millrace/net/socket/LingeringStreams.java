@@ -13,10 +13,10 @@ import org.millrace.net.connection.TlsChannel;
 
 /**
  * Lingering streams: streams on which this process has sent a shutdown message, although the peer has perhaps not read
- * all data. If a socket is closed while it has unread bytes, the operating system resets its stream. The same applies
- * if bytes arrive after the close. Data that the peer has not read is then lost. Therefore these streams are still
- * read, and their input is discarded. A stream is read until the peer also closes it, but for at most ten seconds. A
- * single thread of the process reads them, and ends when no such stream remains.
+ * all data. The operating system resets a stream if its socket is closed with unread bytes, or if bytes arrive after
+ * the close. The peer then loses data that it has not read. Therefore these streams are still read, and their input is
+ * discarded. A stream is read until the peer also closes it, but for at most ten seconds. A single thread of the
+ * process reads them, and ends when no such stream remains.
  */
 final class LingeringStreams {
 

@@ -96,9 +96,9 @@ public record LocalAddress(String name, InetAddress address, int subnetBits) {
     }
 
     /**
-     * Returns the description of an address of this machine. Most addresses of 127.0.0.0/8 belong to no interface. Such
-     * an address has the subnet of the loopback interface that contains it. If no loopback interface contains the
-     * address, its subnet consists of the address alone.
+     * Returns the description of an address of this machine. Most addresses of 127.0.0.0/8 belong to no interface. The
+     * result for such an address contains the subnet of a loopback interface if the address is in this subnet.
+     * Otherwise the subnet consists of the address alone.
      */
     public static LocalAddress of(InetAddress address) {
         LocalAddress loopback = null;

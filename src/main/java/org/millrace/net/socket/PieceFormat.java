@@ -9,21 +9,21 @@ import org.millrace.net.connection.SilentLink;
 
 /**
  * The bytes before each piece of a frame, little-endian. Every piece carries the whole header of its frame, so the
- * receiver knows the frame as soon as any of its pieces arrives.
+ * receiver knows this header as soon as any piece of the frame arrives.
  *
  * <pre>
  *   0                                     64               72               76              80
  *   +-------------------------------------+----------------+----------------+---------------+
- *   | header of the frame, type 3         | frame, from 0  | piece's offset | piece's bytes |
- *   | (see HeaderFormat)                  | i64            | i32            | i32           |
+ *   | header of the frame, type 3         | frame number   | piece's offset | piece's bytes |
+ *   | (see HeaderFormat)                  | i64, from 0    | i32            | i32           |
  *   +-------------------------------------+----------------+----------------+---------------+
  * </pre>
  *
  * <p>
- * Type 4 is a piece that requests an immediate acknowledgement: the sender has no copy of the frame, and must not
- * release the frame's memory earlier. Type 5 has no content and requests an acknowledgement of all earlier data. Type 6
- * reports a silent link. A shutdown message has type 2, and its field {@code frame} contains the number of all frames
- * of the connection.
+ * Type 4 marks a piece that requests an immediate acknowledgement: the sender has no copy of the frame, and must not
+ * release the frame's memory before the acknowledgement. Type 5 has no content and requests an acknowledgement of all
+ * data sent before it. Type 6 reports a silent link. Type 2 is a shutdown message. Its field {@code frame} contains the
+ * total number of the connection's frames.
  */
 final class PieceFormat {
 
@@ -136,7 +136,10 @@ final class PieceFormat {
             to.putLong(at + 24, whole);
         }
 
-        /** Encodes a shutdown message and the preceding messages with words. Returns the position behind them. */
+        /**
+         * Encodes a shutdown message, preceded by the messages that name the lost peer, if any. Returns the position
+         * behind it.
+         */
         static int encodeShutdown(@Nullable String lostPeer, ByteBuffer to) {
             int at = lostPeer == null ? 0 : encodeWords(index -> LostPeerName.word(lostPeer, index), to);
             encode(TYPE_SHUTDOWN, 0, 0, 0, to, at);

@@ -4,8 +4,8 @@ package org.millrace.net.socket;
  * Sizes and limits by which payloads are divided into pieces. Both ends derive them from the hello. Over several
  * streams, all pieces of a payload have the same length, except for the last piece. The receiver acknowledges each of
  * these pieces on arrival, and the sender computes the speed of the streams from the acknowledgements. Over one stream
- * a payload is one piece. Acknowledgements are then rare: they only show which data the sender need not keep any
- * longer.
+ * a payload is one piece. Acknowledgements are rare in this case, because they only show which data the sender need not
+ * keep any longer.
  *
  * @param bytes             length of a piece
  * @param unaccepted        maximum number of pieces that are in flight and belong to frames without a destination. The
@@ -25,7 +25,7 @@ record Pieces(int bytes, int unaccepted, int inFlight, int window, int stagedByt
 
     private static final int LARGEST_BYTES = 1 << 20;
     /**
-     * Number by which {@code unaccepted} exceeds {@code inFlight}. This number of pieces of 128 KiB occupies 4 MiB. A
+     * Number by which {@code unaccepted} exceeds {@code inFlight}. If a piece has 128 KiB, these pieces occupy 4 MiB. A
      * network of 400 Gb/s delivers 4 MiB in 80 us.
      */
     private static final int UNACCEPTED = 32;
@@ -35,11 +35,10 @@ record Pieces(int bytes, int unaccepted, int inFlight, int window, int stagedByt
     private static final int STAGED_BYTES = 192 << 10;
 
     /**
-     * Minimum number of frames that a sender with one stream keeps; {@link #KEPT_BYTES} is the length of the sender's
-     * staging buffer. If the sender keeps fewer frames, two threads that share a core wait for each other more often.
-     * With 256 frames, a frame of 8 bytes took five times as long as with this number. A frame that does not fit into
-     * the free part of the staging buffer needs two writes. With a staging buffer of 512 KiB, frames of 7 KiB reached a
-     * third of the speed that they have with this length over loopback.
+     * Number of frames that a sender with one stream can always keep. With a smaller number, two threads that share a
+     * core wait for each other more often: with 256, a frame of 8 bytes took five times as long as with 1024.
+     * {@link #KEPT_BYTES} is the length of the sender's staging buffer. A frame that does not fit into the free part of
+     * this buffer needs two writes. Over loopback, frames of 7 KiB were three times as fast with 1 MiB as with 512 KiB.
      */
     private static final int KEPT_FRAMES = 1024;
     private static final int ACKNOWLEDGED_AFTER = 64;

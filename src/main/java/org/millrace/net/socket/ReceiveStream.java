@@ -62,10 +62,7 @@ final class ReceiveStream {
     private boolean deaf;
     /** Whether the latest read returned data. If so, more data may be available. */
     private boolean more;
-    /**
-     * Whether the latest read left room in its buffer. If so, the current call does not read again. The next call reads
-     * again.
-     */
+    /** Whether the latest read left room in the buffer. If so, the stream is read again only in the next call. */
     private boolean dry;
 
     /** @param first whether this is one of the connection's first streams; false if it replaces a lost stream */

@@ -37,7 +37,7 @@ import org.millrace.trace.ProcessTrace;
 
 /**
  * Restores lost streams on a thread, which sleeps while no stream is lost. All networks of a process with the same
- * options share one reconnector. The reconnector listens on a port, because the listeners of connections are closed as
+ * options share one reconnector. The reconnector has its own port, because the listeners of connections are closed as
  * soon as the connections are established. Peers recognize this process by the reconnector's secret.
  */
 public final class Reconnector implements Runnable {
@@ -57,8 +57,8 @@ public final class Reconnector implements Runnable {
     private static final long FIRST_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
     private static final long LAST_PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
     /**
-     * Time that the close of a sender without a stream may wait for a restored stream. All closes within
-     * {@link #CLOSING_ROW_NANOS} share this time.
+     * Maximum time for which the close of a sender waits for a restored stream, if the sender has no stream. The time
+     * begins with the first close. All closes within the next {@link #CLOSING_ROW_NANOS} share it.
      */
     private static final long CLOSING_NANOS = TimeUnit.SECONDS.toNanos(1);
     private static final long CLOSING_ROW_NANOS = TimeUnit.SECONDS.toNanos(10);
@@ -183,7 +183,7 @@ public final class Reconnector implements Runnable {
         selector.wakeup();
     }
 
-    /** Returns the data that the peer of a stream outside a network needs for {@link StreamRecovery#of}. */
+    /** Returns the data that the peer passes to {@link StreamRecovery#of}, for a stream that belongs to no network. */
     public byte[] offer() {
         List<InetSocketAddress> here = List.of();
         try {
@@ -383,8 +383,8 @@ public final class Reconnector implements Runnable {
         private long pause = FIRST_PAUSE_NANOS;
         /**
          * Time limit of the next handshake. Each failed attempt doubles the limit, up to the handshake deadline of the
-         * options. The first limit is short, because the network may have been cut for a moment. TCP resends data that
-         * was lost in the cut only after seconds, so a new attempt succeeds earlier.
+         * options. The first limit is short, because the network may have been cut for a moment. TCP waits for seconds
+         * before it resends data that was lost in the cut, so a new attempt succeeds earlier.
          */
         private long patience = FIRST_HANDSHAKE_NANOS;
         private ByteBuffer question = ResumeFormat.emptyQuestion();

@@ -2,8 +2,8 @@ package org.millrace.net.socket;
 
 /**
  * Lets an idle stream also send pieces that a slow stream has not delivered, so that one slow rail does not delay a
- * connection. Each sending of a piece is repeated at most once. If a piece arrives more than once, the receiver keeps
- * only the first arrival. Used by one thread.
+ * connection. A piece that was sent on one stream is sent again on another stream at most once. If a piece arrives more
+ * than once, the receiver keeps only the first arrival. Used by one thread.
  */
 final class Reinjection {
 
@@ -74,7 +74,10 @@ final class Reinjection {
         }
     }
 
-    /** Returns whether an unsent piece may leave its stream. Short pieces stay together: one write sends them all. */
+    /**
+     * Returns whether the slow stream's next unsent piece may move to another stream. Short pieces stay together on a
+     * stream that is not silent, so that one write sends all of them.
+     */
     private static boolean mayPart(SendStream slow, long now) {
         return !ShortPieces.isShort(slow.unsentLength()) || slow.silence(now) > TIMEOUT_NANOS;
     }

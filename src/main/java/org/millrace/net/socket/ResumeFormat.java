@@ -28,8 +28,8 @@ import org.millrace.net.connection.KeyedHash;
  *
  * <p>
  * The end field names the end of the connection that is asked: 1 for the receiving end. If the receiving end knows the
- * connection, it first answers {@link #KNOWN}. It answers {@link #RESUMED} when the thread that moves its frames has
- * begun to use the stream.
+ * connection, it first answers {@link #KNOWN}. It answers {@link #RESUMED} when the thread that moves the connection's
+ * frames has begun to use the stream.
  */
 final class ResumeFormat {
 

@@ -46,7 +46,9 @@ final class SendStream {
     private final PieceQueue given;
     private final PieceQueue sent;
     private final StagedOutput staged;
-    /** Position in {@link #staged} behind each sent piece's bytes. The index is the piece's index in {@link #sent}. */
+    /**
+     * For each sent piece, the position behind its bytes in {@link #staged}. The index is the same as in {@link #sent}.
+     */
     private final long[] stagedEnds;
     /** Number of sent pieces whose staged bytes were all passed to the operating system. */
     private long written;
@@ -101,7 +103,7 @@ final class SendStream {
         staged = new StagedOutput(pieces.stagedBytes(), connection.memory(first));
     }
 
-    /** Returns the capacity of the queues of assigned and of sent pieces; a power of two. */
+    /** Returns the capacity of each of the two queues, for assigned and for sent pieces; a power of two. */
     static int queue(Pieces pieces) {
         return pieces.isWhole() ? Integer.highestOneBit(pieces.window() * 2 - 1) : QUEUE;
     }
@@ -140,7 +142,7 @@ final class SendStream {
         ConnectionState.closeQuietly(channel);
     }
 
-    /** Resets the TCP connection deliberately, and remembers this. */
+    /** Resets the TCP connection, and records that the reset was deliberate. */
     void cut() {
         cut = true;
         reset();
@@ -189,7 +191,7 @@ final class SendStream {
         return sent;
     }
 
-    /** Moves a piece to another stream: the oldest assigned piece that is not sent. Such a piece must exist. */
+    /** Gives another stream the oldest piece that is assigned to this stream and not sent. Such a piece must exist. */
     void passOn(SendStream other, long now) {
         other.give(given.frame(), given.piece(), given.length(), now);
         owedBytes -= given.length();

@@ -39,8 +39,8 @@ final class SendWindow extends PieceWindow {
     /** Number of held frames without a request for an acknowledgement. */
     private int unasked;
     /**
-     * Whether the owner needs an acknowledgement soon. If frames are held without a request, the sender requests the
-     * acknowledgement immediately. Otherwise the sender requests it with the next held frame.
+     * Whether the owner needs an acknowledgement soon. If any held frame lacks a request, the sender requests the
+     * acknowledgement immediately. Otherwise the next held frame contains the request.
      */
     private boolean hasty;
     private long added;
@@ -138,8 +138,8 @@ final class SendWindow extends PieceWindow {
 
     /**
      * Returns whether a piece must request an acknowledgement, because its frame is held. A request costs as much time
-     * as about ten KiB of data, so several short frames share one request. A device need not wait: while one frame is
-     * held, the device uses its other slots for the next frame.
+     * as about ten KiB of data, so several short frames share one request. A late request does not stop a device: while
+     * one frame is held, the device uses its other slots for the next frames.
      */
     boolean asks(long frame) {
         if (!isHeld(frame)) {
@@ -164,7 +164,7 @@ final class SendWindow extends PieceWindow {
     }
 
     /**
-     * Lets the sender request an acknowledgement soon: immediately if frames are held without a request, otherwise with
+     * Lets the sender request an acknowledgement soon: immediately if any held frame lacks a request, otherwise with
      * the next held frame.
      */
     void hasten() {

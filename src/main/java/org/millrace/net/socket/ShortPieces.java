@@ -10,8 +10,8 @@ import org.jspecify.annotations.Nullable;
 final class ShortPieces {
 
     /**
-     * Margin of a change to another stream. The previous stream must need more than twice the other stream's time plus
-     * this number of nanoseconds. This number of nanoseconds is less than the duration of a few system calls.
+     * Margin for a change to another stream, in nanoseconds: less than the duration of a few system calls. The stream
+     * is changed if the previous stream needs more than twice the other stream's time plus this margin.
      */
     private static final double DETOUR_NANOS = 10_000;
     private static final double DETOUR = 2;

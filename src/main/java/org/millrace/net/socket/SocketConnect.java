@@ -54,8 +54,8 @@ final class SocketConnect extends OutgoingConnection {
     private long attempt;
     private boolean beganAgain;
     /**
-     * Reason of the latest attempt that found the host unreachable; null before such an attempt. The next two fields
-     * contain the time of the first failure and the time of the next attempt, by {@link System#nanoTime}.
+     * Failure of the latest attempt that found the host unreachable; null before the first such attempt. The next two
+     * fields contain the time of the first failure and the time of the next attempt, by {@link System#nanoTime}.
      */
     private @Nullable NoRouteException noRoute;
     private long noWaySince;
@@ -142,8 +142,8 @@ final class SocketConnect extends OutgoingConnection {
     }
 
     /**
-     * Starts again without the given rail. If no other rail is left, waits for a later attempt, or throws the reason.
-     * The listener accepts the new attempt as soon as it has detected the close of the old streams.
+     * Starts again without the given rail. If no other rail is left, schedules a later attempt, or throws the given
+     * exception. The listener accepts the new attempt as soon as it has detected the close of the old streams.
      */
     private void leaveOut(RailAddresses rail, ConnectionException why) {
         if (rails.size() == 1) {

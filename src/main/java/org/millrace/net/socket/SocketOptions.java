@@ -13,9 +13,9 @@ import org.millrace.net.connection.TlsIdentity;
  * options of a side apply to that side only.
  *
  * @param streams            number of TCP streams of a connection, 1 to 16. If the connection has several rails, this
- *                           is the number of streams of each rail. It is reduced if the connection would have more than
- *                           16 streams. One stream is best on one host, and on networks that give a single flow the
- *                           whole bandwidth. Clouds that limit each flow need 2 to 8 streams
+ *                           is the number of streams of each rail. The number is reduced if the connection would have
+ *                           more than 16 streams. One stream is best on one host, and on networks that give a single
+ *                           flow the whole bandwidth. Clouds that limit each flow need 2 to 8 streams
  * @param stripeThreshold    minimum length in bytes of a payload that is divided among the streams; at least 1. Each
  *                           piece costs each end a system call: over loopback, 64 KiB took twice as long over four
  *                           streams as over one stream

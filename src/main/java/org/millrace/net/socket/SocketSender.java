@@ -42,7 +42,7 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
 
     /** With one stream: number of calls between two reads of acknowledgements; a power of two. */
     private static final int ACKNOWLEDGEMENT_INTERVAL = 8;
-    /** Number of calls without another frame, after which an acknowledgement of held frames is requested. */
+    /** Number of consecutive calls without a new frame after which an acknowledgement of held frames is requested. */
     private static final int ASK_AFTER = 64;
 
     private final StreamSet connection;

@@ -12,8 +12,8 @@ import org.millrace.net.connection.SilentLink;
 
 /**
  * Bytes of a stream that were read ahead into a buffer. One read delivers several headers and the small payloads
- * between them. After a large payload the next payload is expected to be large, too. If so, only the next header is
- * read ahead, so that no part of its payload has to be copied.
+ * between them. After a large payload the next payload is expected to be large, too. In this case only the next header
+ * is read ahead, so that no part of its payload has to be copied.
  */
 final class StagedInput {
 

@@ -12,13 +12,16 @@ import org.millrace.foreign.PageMemory;
  * stream.
  *
  * <p>
- * A header that is written alone may become a packet of its own. Such a packet costs more time than copying payload
- * bytes behind the header, which fills the packet. Therefore a small payload is copied completely, and the beginning of
- * a large payload is copied.
+ * A header that is written alone may become a packet of its own. Such a packet costs more time than a packet that is
+ * filled with copied payload bytes behind the header. Therefore a small payload is copied completely, and the beginning
+ * of a large payload is copied.
  */
 final class StagedOutput {
 
-    /** Maximum length of a payload that is copied completely. Measured over loopback, with packets of 64 KiB. */
+    /**
+     * Maximum length of a completely copied payload. The value follows from measurements over loopback, with packets of
+     * 64 KiB.
+     */
     static final int WHOLE_PAYLOAD_BYTES = 64 << 10;
 
     /**

@@ -81,19 +81,19 @@ final class StreamInput {
     }
 
     /**
-     * Finds the streams of one thread that have data, by one system call. A poll serves one round. In a round each
-     * stream is read at most once. The poll does not know where a pass of the thread begins. The poll therefore begins
-     * a new round when a stream is requested for the second time. If only one stream was requested in the previous
-     * round, the stream is read without a poll: one system call is enough.
+     * Finds by one system call which streams of a thread have data. One poll serves one round. In a round each stream
+     * is read at most once. This object does not know where a pass of the thread begins. It therefore begins a new
+     * round when a stream is requested for the second time. If only one stream was requested in the previous round, the
+     * stream is read without a poll: one system call is enough.
      *
      * <p>
-     * Each thread has its own poll, which is created at its first use. If another thread, such as a helping thread,
-     * reads one of the streams, that thread reads without a poll. Any thread may remove a stream.
+     * Each thread has its own object, which is created at its first use. If another thread, such as a helping thread,
+     * reads one of the streams, the other thread reads without a poll. Any thread may remove a stream.
      *
      * <p>
-     * A poll allocates 16 bytes for each stream that has data and a descriptor beyond the JDK's cache of Integers. The
-     * cache ends at 127, or at 4095 in the plugin's JVM. The reason is that {@code sun.nio.ch.EPollSelectorImpl} finds
-     * keys by these Integers. A poll allocates nothing else.
+     * {@code sun.nio.ch.EPollSelectorImpl} finds a stream's key by the stream's descriptor, as an Integer. A poll
+     * therefore allocates 16 bytes for each stream with data, if the JDK's cache of Integers does not contain the
+     * descriptor. The cache ends at 127, or at 4095 in the plugin's JVM. A poll allocates nothing else.
      */
     static final class ReadPoll {
 
@@ -103,8 +103,8 @@ final class StreamInput {
         private final Thread owner = Thread.currentThread();
         private final Consumer<SelectionKey> mark = key -> ((StreamInput) key.attachment()).readyIn = round();
         /**
-         * The thread's streams. The streams have keys of the selector if there are at least two. Guarded by this
-         * object.
+         * The thread's streams. If the thread has at least two streams, each stream has a key of the selector. Guarded
+         * by this object.
          */
         private final Map<StreamInput, @Nullable SelectionKey> members = new HashMap<>();
         /**

@@ -20,10 +20,10 @@ import org.millrace.net.ConnectionKey;
 import org.millrace.net.connection.ConnectionState;
 
 /**
- * The state of the lost streams at one end of a connection. Through this object the thread that moves the connection's
- * frames communicates with the {@link Reconnector}. The sending end opens the new streams. The receiving end asks
- * whether the peer still knows the connection. By this request the peer also learns about a lost stream if only this
- * end has detected the loss.
+ * The state of the lost streams at one end of a connection. The thread that moves the connection's frames uses this
+ * object to communicate with the {@link Reconnector}. The sending end opens the new streams. The receiving end asks
+ * whether the peer still knows the connection. If only this end has detected the loss, the peer learns about the loss
+ * by this request.
  *
  * <p>
  * A stream has an epoch, which increases with each attempt to restore the stream. The receiver's thread closes the lost
@@ -79,10 +79,7 @@ public final class StreamRecovery {
      */
     private int turn;
     private final AtomicReferenceArray<@Nullable Successor> successors;
-    /**
-     * Epoch of each stream, or its epoch before the loss if the stream is lost. Written by the thread that moves
-     * frames.
-     */
+    /** Epoch of each stream; for a lost stream, the epoch before the loss. Written by the thread that moves frames. */
     private final AtomicLongArray epochs;
     /**
      * For each stream, the newest epoch that the peer reports as lost. Written by the reconnector, like the elements of
@@ -98,8 +95,8 @@ public final class StreamRecovery {
     /** Reason why no stream will be restored; null while a stream may still be restored. */
     private volatile @Nullable String end;
     /**
-     * Whether {@code end} is set because the peer's end was closed deliberately, see {@link #close}. Written before
-     * {@code end}, and read after it.
+     * Whether the reason in {@code end} is that the peer was closed deliberately, see {@link #close}. This field is
+     * written before {@code end}, and read after {@code end}.
      */
     private boolean closedThere;
     /** Time since which the connection has no stream, by {@link System#nanoTime}; 0 while it has a stream. */
@@ -280,8 +277,8 @@ public final class StreamRecovery {
     }
 
     /**
-     * Returns whether a message of the peer's process has shown that the peer knows the connection. The result is at
-     * first false at the accepting end, because this end answers the peer's hello before it receives such a message.
+     * Returns whether a message of the peer's process has shown that the peer knows the connection. At the accepting
+     * end the result is false at first, because the accepting end answers the hello before such a message arrives.
      */
     boolean isHeard() {
         return heard != 0;

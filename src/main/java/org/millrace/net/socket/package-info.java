@@ -18,7 +18,7 @@
  * <p>
  * A thread that polls several connections polls all their streams by one system call in each pass, and reads the
  * streams that have data ({@code StreamInput.ReadPoll}). A thread that polls a single busy connection reads its stream
- * in every pass. The poll would not change the result and would cost one call more.
+ * in every pass. In this case a poll would have no advantage, and would cost one more call.
  */
 @NullMarked
 package org.millrace.net.socket;

@@ -25,9 +25,9 @@ final class UcxContext {
     /** Transports through memory that processes of one host share. */
     private static final Pattern SHARED_MEMORY = Pattern.compile("(posix|sysv|xpmem|knem)/.*");
     /**
-     * Maximum length of a message from host memory that is sent eagerly if the sender requests this, in bytes: the
-     * length of a slot. An eager message is sent without a rendezvous, that is, without asking the receiver first. A
-     * longer message needs a rendezvous, even if the sender has requested an eager message.
+     * Maximum length in bytes of a message that UCX sends eagerly from host memory, at the sender's request: the length
+     * of a slot. An eager message is sent without a rendezvous, that is, without asking the receiver first. A longer
+     * message needs a rendezvous, even if the sender has requested an eager message.
      */
     static final int EAGER_BYTES = 512 << 10;
     /**

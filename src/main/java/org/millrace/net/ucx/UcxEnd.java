@@ -171,10 +171,10 @@ abstract class UcxEnd extends ConnectionState {
     }
 
     /**
-     * Makes UCX release all messages of this end. If the endpoint detects failures, waits a limited time for the peer
-     * to complete the messages. Skips this wait if the endpoint has no other connection. If messages remain, gives up
-     * the endpoint with all its connections. If this end has no endpoint that detects failures, waits a limited time
-     * for the peer. Skips this wait if {@code safe} is true. The caller must hold the worker's lock.
+     * Makes UCX release all messages of this end. First waits a limited time for the peer to complete the messages. If
+     * messages remain and the endpoint detects failures, gives up the endpoint with all its connections. Skips the wait
+     * in two cases: only this connection uses an endpoint that detects failures, or no endpoint detects failures and
+     * {@code safe} is true. The caller must hold the worker's lock.
      *
      * @param safe whether the peer no longer reads or writes shared memory
      * @return false if UCX still has messages

@@ -44,8 +44,8 @@ final class UcxFormat {
     /** Maximum number of frames in flight. */
     static final int FRAMES = 16;
     /**
-     * Number of a receiver's buffers for messages. This number is greater than the number of frames, so that the sender
-     * does not have to wait for a credit before each frame.
+     * Number of a receiver's buffers for messages. This number is greater than {@link #FRAMES}, so that the sender does
+     * not have to wait for a credit before each frame.
      */
     static final int BUFFERS = 2 * FRAMES;
     /** Number of messages after which the receiver sends a credit for their buffers. */
@@ -73,7 +73,7 @@ final class UcxFormat {
     static final int LEAST_BUFFER_BYTES = 4 << 10;
     static final int MAX_BUFFER_BYTES = 1 << 20;
 
-    /** Values of the lowest two bits of a tag, which distinguish the kinds of messages of one connection. */
+    /** Values of a tag's lowest two bits. These bits distinguish the kinds of messages of one connection. */
     static final int TAG_HEADER = 0;
     static final int TAG_PAYLOAD = 1;
     static final int TAG_CONFIRMED = 2;

@@ -25,9 +25,10 @@ final class UcxLibrary {
     static final int LEAST_MINOR = 13;
 
     /**
-     * Settings that UCX reads when it is loaded, to prevent side effects. The user's environment has precedence.
-     * Without these settings UCX would install handlers for the signals of memory errors. A JVM needs these signals to
-     * detect null pointers and to stop its threads. UCX would also write its warnings to the program's output.
+     * Settings that prevent side effects of UCX. UCX reads them when it is loaded. The user's environment has
+     * precedence. Without these settings UCX would install handlers for the signals of memory errors. A JVM needs these
+     * signals to detect null pointers and to stop its threads. UCX would also write its warnings to the program's
+     * output.
      */
     private static final Map<String, String> WHEN_LOADED =
             Map.of("UCX_HANDLE_ERRORS", "none", "UCX_WARN_UNUSED_ENV_VARS", "n", "UCX_LOG_FILE", "stderr");
@@ -81,7 +82,7 @@ final class UcxLibrary {
         try (Arena arena = Arena.ofConfined()) {
             ALWAYS.forEach((variable, value) -> set(arena, variable, value));
             WHEN_LOADED.forEach((variable, value) -> set(arena, variable, value));
-            // This call must precede the load of UCX, because it affects only descriptors that are opened later.
+            // This call precedes the load of UCX, because it has no effect on descriptors that are already open.
             BundledLibrary.keepDescriptors();
             String problem = DynamicLoader.open(name).error();
             // UCX has read these settings. The settings are removed, so that child processes do not inherit them.

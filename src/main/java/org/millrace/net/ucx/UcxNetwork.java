@@ -78,7 +78,7 @@ public final class UcxNetwork implements Network {
     }
 
     /**
-     * Returns a description for users of the transports that UCX may use.
+     * Returns a text for users that names the transports that UCX may use.
      *
      * @throws UcxUnavailableException if UCX cannot be used on this machine
      */

@@ -66,7 +66,7 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
     private long whole;
 
     private final FrameHeader header = new FrameHeader();
-    /** Whether {@link #poll} has returned the header and its payload has no destination yet. */
+    /** Whether {@link #poll} has returned {@link #header}, and the payload of this header has no destination yet. */
     private boolean headerShown;
     private int idlePolls;
 
@@ -360,7 +360,7 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
     }
 
     private void end() {
-        // By this flush the sender learns that the final payloads were received.
+        // This flush shows the sender that the final payloads were received.
         flush();
         for (long request : requests) {
             cancel(request);

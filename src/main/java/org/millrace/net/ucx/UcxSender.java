@@ -16,8 +16,8 @@ import org.millrace.net.connection.OpenResources;
 /**
  * The sending end of a connection over UCX. {@link #offer} stores a frame, with a copy of its header. {@link #progress}
  * passes the stored frames to UCX, and copies short payloads into messages. A frame is complete when UCX has read its
- * payload. A long payload of a complete frame has also arrived at the receiver. Resources of UCX stay for some time
- * after {@link #close}, because the peer may still be receiving.
+ * payload. A long payload has then also arrived at the receiver. Resources of UCX stay for some time after
+ * {@link #close}, because the peer may still be receiving.
  */
 final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering {
 
@@ -49,9 +49,9 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
     private long received;
 
     /**
-     * Exception for the peer's close of the setup connection while posted frames are incomplete; null before such a
-     * close. The exception is thrown when UCX has completed the posted frames, but at the latest {@link #FLUSH_NANOS}
-     * after this end has detected the close.
+     * Exception that reports that the peer closed the setup connection while posted frames were incomplete; null before
+     * such a close. The exception is thrown when UCX has completed the posted frames, but at the latest
+     * {@link #FLUSH_NANOS} after this end has detected the close.
      */
     private @Nullable ConnectionException foundEnd;
     private long foundEndAt;

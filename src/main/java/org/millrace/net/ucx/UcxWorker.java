@@ -277,7 +277,7 @@ final class UcxWorker {
 
     /**
      * Removes a connection from an endpoint. An endpoint without connections stays for later connections until it has
-     * failed or the peer has ended. The reason is that it is paired with an endpoint of the peer, see
+     * failed or the peer has ended. The endpoint stays because an endpoint of the peer is paired with it, see
      * {@link UcxEndpoint}. The caller must hold the lock.
      */
     public void disconnect(UcxEndpoint endpoint) {
@@ -369,9 +369,9 @@ final class UcxWorker {
     /**
      * The endpoint from a worker to a peer's worker, for all connections between the two workers. UCX pairs the
      * endpoints of two workers: the n-th endpoint that one side creates with the n-th of the other side. The answer to
-     * a message uses the endpoint that is paired with the sender's endpoint. With an endpoint for each connection, the
-     * two sides could create endpoints in different orders. The close of one connection could then close the endpoint
-     * that carries another connection's answers.
+     * a message uses the endpoint that is paired with the sender's endpoint. If each connection had its own endpoint,
+     * the two sides could create the endpoints in different orders. The close of one connection could then close the
+     * endpoint that carries another connection's answers.
      */
     public static final class UcxEndpoint {
 
@@ -412,9 +412,9 @@ final class UcxWorker {
         }
 
         /**
-         * Returns whether the peer's process has ended. Always false for a process that did not share memory with this
-         * process. UCX does not detect the end of a process that shared memory. UCX can no longer send to that process,
-         * and so no longer reads this process's memory either.
+         * Returns whether the peer's process has ended, if it shared memory with this process; false otherwise. UCX
+         * itself does not detect this end. After the end, UCX cannot send to the peer, so UCX no longer reads this
+         * process's memory.
          */
         public boolean peerHasEnded() {
             return sharing != null && sharing.isProvablyDead();

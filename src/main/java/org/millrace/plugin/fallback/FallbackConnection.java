@@ -265,8 +265,7 @@ abstract class FallbackConnection implements DataPath.Connection {
             }
             receiver.progress();
             if (receiver.framesCompleted() == matched) {
-                // Sends the acknowledgement now, because the sender waits for it, and it is possible that NCCL never
-                // calls test again.
+                // Sends the acknowledgement now, because the sender waits for it, and NCCL may never call test again.
                 receiver.progress();
             }
         }
@@ -381,7 +380,7 @@ abstract class FallbackConnection implements DataPath.Connection {
             }
         }
 
-        /** Records the first page of a request. This page follows from the destination slot of the request. */
+        /** Records the first page of a request. The request's destination slot determines this page. */
         void posted(long sequence, int region, long offset, long bytes) {
             int index = RequestRing.slot(sequence);
             firstPages[index] = NONE;

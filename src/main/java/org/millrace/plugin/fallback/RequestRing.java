@@ -5,8 +5,8 @@ import org.millrace.plugin.path.ConnectionHandle;
 
 /**
  * Requests of one connection, from their post until NCCL learns that they are complete. Messages of one connection keep
- * their order, so a request is identified by the sequence number of its message. NCCL receives this number modulo
- * {@link ConnectionHandle#REQUEST_NUMBERS}, called the request's number.
+ * their order, so a request is identified by the sequence number of its message. NCCL receives the request's number,
+ * which is this sequence number modulo {@link ConnectionHandle#REQUEST_NUMBERS}.
  */
 final class RequestRing {
 

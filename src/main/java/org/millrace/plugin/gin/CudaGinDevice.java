@@ -57,8 +57,8 @@ final class CudaGinDevice implements GinDevice {
     private final Map<Long, DeviceMemory> allocated = new ConcurrentHashMap<>();
     private final Map<Way, CudaMover> moverOf = new ConcurrentHashMap<>();
     /**
-     * Context in which copy engines make copies. Null if it could not be created, so that copies use the program's
-     * context.
+     * Context in which copy engines make copies. Null if this context could not be created; copies then use the
+     * program's context.
      */
     private final @Nullable CopyContext copyContext;
 

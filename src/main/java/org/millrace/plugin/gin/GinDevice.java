@@ -70,7 +70,7 @@ interface GinDevice extends AutoCloseable {
     /** Returns a window's memory. {@code all} describes the part of the window at each rank, including this rank. */
     WindowMemory window(Network network, long address, int type, int rank, GinExchange.Offer[] all);
 
-    /** Returns statistics of the device's copy engines as a text for people; null if it has no copy engines. */
+    /** Returns statistics of the device's copy engines as a text for people; null if the device has no copy engines. */
     default @Nullable String copies() {
         return null;
     }

@@ -12,10 +12,10 @@ import org.millrace.abi.gin.GinQueueMemory;
 import org.millrace.plugin.host.NativeMemory;
 
 /**
- * Emulates a kernel of one of two ranks of this process. In turn, it posts signals without data, puts of values in the
- * descriptor, and puts with counters from the window. The target is the other rank and sometimes the rank itself. Sizes
- * and offsets are random, so that the kernel takes all branches. The JIT compiler leaves out a branch that was never
- * taken. Such a branch later causes a deoptimization. Used by one thread.
+ * Emulates a kernel of one of two ranks of this process. In turn, it posts signals without data, puts of a value that
+ * the descriptor contains, and puts of bytes of the window. The target is the other rank and sometimes the rank itself.
+ * Sizes and offsets are random, so that the kernel takes all branches. The JIT compiler leaves out a branch that was
+ * never taken. Such a branch later causes a deoptimization. Used by one thread.
  */
 public final class GinKernel {
 

@@ -275,7 +275,7 @@ public final class GinPlugin {
         resources.closeEndpoint();
     }
 
-    /** Finalizes a context. The context is 0 with NCCL 2.28 for communicators after the first communicator. */
+    /** Finalizes a context. NCCL 2.28 passes 0, and no context, for each communicator after the first. */
     public void ginFinalize(long context) {
         if (context != 0) {
             handles.remove(context, CommunicatorLosses.class);

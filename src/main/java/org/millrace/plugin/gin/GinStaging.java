@@ -37,8 +37,8 @@ final class GinStaging {
     }
 
     /**
-     * Connects rings for a window. Every rank calls this method for each window. The ranks exchange three messages:
-     * whether the rank can share memory, the memory that it created, and whether it mapped the peer's memory.
+     * Connects rings for a window. Every rank calls this method for each window. Each rank sends three messages to each
+     * peer: whether it can share memory, the memory that it created, and whether it mapped the peer's memory.
      */
     void connect(GinCommunicator communicator, Window window) {
         int ranks = tried.length;

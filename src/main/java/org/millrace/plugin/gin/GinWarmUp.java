@@ -31,7 +31,10 @@ final class GinWarmUp implements Runnable {
 
     private static final Duration ENOUGH = Duration.ofMillis(1500);
     private static final int PUTS = 10_000;
-    /** Number of puts on few cores. With few cores, the JVM compiles with C1 alone. C1 needs fewer executions. */
+    /**
+     * Number of puts on few cores. The JVM then uses only the compiler C1, which compiles after fewer executions than
+     * C2.
+     */
     private static final int PUTS_ON_FEW_CORES = 2_500;
     /** Time between two checks whether a program's kernel has begun, in nanoseconds. */
     private static final long LOOK_NANOS = 200_000;
@@ -118,7 +121,7 @@ final class GinWarmUp implements Runnable {
         try {
             NetEndpoint endpoint = resources.openEndpoint();
             try {
-                // Faults that a test has configured must hit the program's frames, and not the warm-up's frames.
+                // Faults that a test has configured must affect the program's frames, and not the warm-up's frames.
                 if (endpoint.faults().isEmpty()) {
                     if (shared) {
                         run(endpoint, true, 0);

@@ -17,8 +17,8 @@ import org.millrace.net.PeerClosedException;
 
 /**
  * A thread that writes frames in place of GIN's agents while the agents have many frames. It helps only with networks
- * where the write of a frame copies the payload. Meanwhile an agent copies to and from its device and reads arriving
- * frames. The helper's thread sleeps while frames are few.
+ * where the write of a frame copies the payload. While the helper writes frames, an agent copies to and from its device
+ * and reads arriving frames. The helper's thread sleeps while frames are few.
  */
 final class SendHelper implements Agent, AutoCloseable {
 
@@ -88,8 +88,8 @@ final class SendHelper implements Agent, AutoCloseable {
     }
 
     /**
-     * Frames of an agent to one peer. The agent adds frames to a queue. The agent's thread or the helper's thread
-     * writes the frames to the wire, while it holds the lock {@code turn}.
+     * Sender of an agent's frames to one peer. The agent adds frames to a queue. The thread that holds the lock
+     * {@code turn} writes the frames to the wire. This thread is the agent's thread or the helper's thread.
      *
      * <pre>
      *   FREE ──compareAndSet──▶ TAKEN     one thread at a time uses the wire. Its writes before FREE (release), such
@@ -97,7 +97,7 @@ final class SendHelper implements Agent, AutoCloseable {
      *   FREE ──compareAndSet──▶ CLOSED    permanently
      * </pre>
      *
-     * The agent leaves the lock to a helper that is awake, but not to a helper that sleeps or has lost its core.
+     * The agent leaves the lock to the helper while the helper is awake and has a core.
      */
     static final class HelpedSender implements FrameSender {
 

@@ -7,7 +7,7 @@ import java.nio.file.Path;
 
 /**
  * AMD's network cards of type AINIC. If RCCL uses these cards, a plugin's {@code connect} and {@code accept} receive no
- * address of a device handle. In place of it, RCCL passes the address of a structure of four bytes.
+ * address of a device handle. Instead, RCCL passes the address of a structure of four bytes.
  */
 public final class Ainic {
 

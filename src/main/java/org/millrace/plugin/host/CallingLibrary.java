@@ -6,7 +6,8 @@ import org.millrace.abi.KernelLayout;
 import org.millrace.nccl.NcclLibrary;
 
 /**
- * The library that calls the plugin: NCCL, or a library with NCCL's plugin interface. A process can contain several.
+ * The library that calls the plugin: NCCL, or a library with NCCL's plugin interface. A process can contain several of
+ * them.
  *
  * @param vendor  vendor by positive evidence in the library; {@link Vendor#NCCL} without such evidence
  * @param version result of the library's {@code ncclGetVersion}; 0 if this function cannot be found, for instance

@@ -30,8 +30,8 @@ public record CoreShare(int cores, String reason) {
             "MPI_LOCALNRANKS", "MV2_COMM_WORLD_LOCAL_SIZE", "SLURM_NTASKS_PER_NODE");
 
     /**
-     * Variable with the number of ranks in the job, by the same launcher's variable with the number of ranks on this
-     * host.
+     * For each launcher, the variable with the number of ranks in the job. The key is the launcher's variable with the
+     * number of ranks on this host.
      */
     private static final Map<String, String> RANKS_OF_JOB =
             Map.of("LOCAL_WORLD_SIZE", "WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_SIZE",

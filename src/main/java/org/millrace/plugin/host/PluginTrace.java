@@ -80,7 +80,9 @@ public final class PluginTrace {
         }
     }
 
-    /** Writes a sentence to standard error, independent of {@code NCCL_DEBUG}, like reports of losses. */
+    /**
+     * Writes a sentence to standard error. As with reports of losses, {@code NCCL_DEBUG} has no effect on the sentence.
+     */
     private static void tell(String sentence) {
         System.err.println(LauncherRank.line(NativeEnvironment::get) + ": " + sentence);
     }

@@ -179,8 +179,9 @@ public final class CommunicatorLosses {
     }
 
     /**
-     * Prepares for the connections of the next communicator. Does nothing before NCCL has closed a connection. In table
-     * versions without a context for each communicator, this object records the losses of all communicators.
+     * Prepares for the connections of the next communicator. This is necessary in table versions without a context for
+     * each communicator: one object then records the losses of all communicators. Does nothing before NCCL has closed a
+     * connection.
      */
     public synchronized void restart() {
         if (ended) {

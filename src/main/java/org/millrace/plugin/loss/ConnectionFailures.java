@@ -18,7 +18,7 @@ public final class ConnectionFailures {
 
     /**
      * Whether a listener was ever registered. A program that has registered a listener is written in Java and receives
-     * exceptions. Listeners that exist now are not counted, because a program may have no listener between two
+     * exceptions. The present number of listeners does not matter, because a program may have no listener between two
      * communicators.
      */
     private static volatile boolean listenedTo;

@@ -141,7 +141,7 @@ public interface DataPath extends AutoCloseable {
 
         /**
          * Returns a time limit for the next connection that closes. The connection drops its data if it makes no
-         * progress for this time. The limit is 0 if a connection has dropped its data already.
+         * progress for this time. The limit is 0 if any connection of the communicator has already dropped its data.
          */
         public Duration remaining() {
             return over ? Duration.ZERO : TIMEOUT;

@@ -58,7 +58,7 @@ public final class TakeoverPath implements DataPath {
 
     @Override
     public void opened(NetEndpoint endpoint) {
-        // Faults that a test has configured must hit the program's frames, and not the warm-up's frames.
+        // Faults that a test has configured must affect the program's frames, and not the warm-up's frames.
         if (endpoint.faults().isEmpty()) {
             service.warmUp(endpoint, this);
         }

@@ -80,7 +80,7 @@ final class TakeoverReceiver extends TakeoverConnection {
 
     @Override
     void gaveUp(String lastSeen) {
-        // A receiver drops data only after an abort, which needs no report.
+        // A receiver drops data only after an abort. Such a drop needs no report.
     }
 
     @Override

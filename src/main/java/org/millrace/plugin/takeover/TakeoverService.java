@@ -138,8 +138,8 @@ public final class TakeoverService {
 
     /**
      * Returns the agent for a new connection: the agent with the fewest connections of the same direction, because
-     * receivers copy more than senders. Among agents with equal numbers, the agent with the fewest connections of both
-     * directions is chosen.
+     * receivers copy more than senders. Among agents with equal numbers, the agent with the fewest connections in total
+     * is chosen.
      */
     synchronized ProxyAgent assign(boolean receives) {
         Server least = Collections.min(serving.servers,

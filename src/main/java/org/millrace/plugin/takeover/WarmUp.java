@@ -44,8 +44,8 @@ final class WarmUp implements Runnable {
     private static final Duration TIMEOUT = Duration.ofMillis(300);
     private static final int STEPS = 40_000;
     /**
-     * Number of steps on few cores. With few cores, the JVM compiles with C1 alone. C1 needs fewer steps. More steps
-     * would delay a rank's start.
+     * Number of steps on few cores. The JVM then uses only the compiler C1, which compiles after fewer steps than C2.
+     * More steps would delay a rank's start.
      */
     private static final int STEPS_ON_FEW_CORES = 10_000;
     /** Number of steps through slots that a GPU copies. Each such step takes microseconds. */
@@ -204,7 +204,7 @@ final class WarmUp implements Runnable {
     }
 
     /**
-     * Completes a connection, even if the warm-up must end meanwhile, unless {@link #stop} gives the connection up. If
+     * Completes a connection, even if the warm-up must end meanwhile. Only {@link #stop} can give the connection up. If
      * this process abandoned the connection during the handshake, the listener would report this connection.
      */
     private Pair connect(ProxyAgent agent, boolean onDevice) {

@@ -30,9 +30,9 @@ public interface ProxyConnection {
     }
 
     /**
-     * {@return whether data would be lost if the peer closed the connection now} In one case, this side's device has
-     * posted data that may not have arrived at the peer. In the other case, there is data from the peer that this
-     * side's device has not received.
+     * {@return whether data would be lost if the peer closed the connection now} Data would be lost in two cases.
+     * First, this side's device has posted data that may not have arrived at the peer. Second, this side's device has
+     * not received all data from the peer.
      */
     default boolean owesData() {
         return !drained();

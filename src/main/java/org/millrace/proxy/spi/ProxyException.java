@@ -24,7 +24,7 @@ public class ProxyException extends MillraceException {
         private final long collective;
 
         /**
-         * Creates a failure if the number of the collective is not known.
+         * Creates a failure without the number of the collective, which is not known.
          *
          * @param message description of the operations at both ends
          */

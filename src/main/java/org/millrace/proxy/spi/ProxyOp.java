@@ -17,7 +17,8 @@ import org.millrace.net.MemoryRegion;
  * @param count      number of elements of the whole operation. The receiver compares it with the peer's number.
  * @param steps      number of steps on this connection; 0 if the operation has no data on this connection. Such an
  *                   operation is announced only to detect a peer that runs another operation.
- * @param chunkSteps number of steps of a chunk, a power of two. The operation's first step is a multiple of it.
+ * @param chunkSteps number of steps of a chunk, a power of two. The operation's first step is a multiple of this
+ *                   number.
  * @param sliceSteps number of steps of a slice, a power of two. One frame contains the data of at most one slice.
  * @param protocol   protocol, which determines the layout of the data in slots
  * @param user       the user's memory in mode PTR; null if the data passes through slots. In mode PTR the device stores
@@ -86,11 +87,10 @@ public record ProxyOp(long opCount, long signature, long count, long steps, int 
     }
 
     /**
-     * Returns the offset in {@link #user} of the data at an address that a device stored in {@code connFifo} (mode
-     * PTR).
+     * Returns the offset in {@link #user} of an address that a device stored in {@code connFifo} (mode PTR).
      *
-     * @throws ProxyException if the data is not completely inside that memory. This check protects all other memory
-     *                        from wrong addresses.
+     * @throws ProxyException if the data at the address is not completely inside {@link #user}. This check protects all
+     *                        other memory from wrong addresses.
      */
     public long offset(ConnectionName name, long step, long address, long bytes) {
         if (bytes == 0) {

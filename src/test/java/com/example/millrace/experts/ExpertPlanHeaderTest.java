@@ -11,8 +11,8 @@ import org.junit.jupiter.api.io.TempDir;
 import org.millrace.CCompiler;
 
 /**
- * The C header for kernels on GPUs computes the same plan and layout as the classes for the emulated device. Each is
- * the reference for the other.
+ * The C header for kernels on GPUs computes the same plan and layout as the classes for the emulated device. The test
+ * compares the two with each other.
  */
 class ExpertPlanHeaderTest {
 

@@ -107,7 +107,7 @@ class WhyDocumentTest {
         assertEquals(Set.of("schema", "millrace", "verdicts"), ignoredFields(document, document));
     }
 
-    /** Returns the fields in a part of a document that the parser does not miss if they are removed. */
+    /** Removes each field in a part of a document for a moment. Returns the fields that the parser does not require. */
     @SuppressWarnings("unchecked")
     private static Set<String> ignoredFields(Object document, Object part) {
         Set<String> ignored = new HashSet<>();

@@ -62,8 +62,8 @@ class ReplayPlanTest {
     }
 
     /**
-     * A recording under libnccl has no kernels, which would show the groups. All transfers between two collectives
-     * therefore form a group, because a send may need a receive of the same group.
+     * A recording under libnccl does not contain kernels, so it does not show groups. A send may need a receive in the
+     * same group. Therefore, all transfers between two collectives form a group.
      */
     @Test
     void whereKernelsAreNotKnownTransfersBetweenCollectivesAreAGroup() {

@@ -20,7 +20,7 @@ import org.millrace.cli.Main;
 import org.millrace.cli.MappedProvider;
 import org.millrace.net.shm.ShmOptions;
 
-/** A run with hanging ranks that is ended from outside, for example by Ctrl-C. */
+/** A run with hanging ranks. The test ends the run from outside, as Ctrl-C does. */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 @Tag("slow")
 class EndedFromOutsideTest {

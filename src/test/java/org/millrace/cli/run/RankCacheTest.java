@@ -170,8 +170,8 @@ class RankCacheTest {
     }
 
     /**
-     * Runs the example. Returns the source of a class of Millrace that rank 0 loaded, as the JVM's log names the
-     * source.
+     * Runs the example. Returns the source of a class of Millrace in rank 0, in the words of the JVM's log of loaded
+     * classes.
      */
     private String sourceOfClasses(Map<String, String> environment, String... options) throws Exception {
         Path log = home.resolve("classes.log");
@@ -248,8 +248,8 @@ class RankCacheTest {
     }
 
     /**
-     * Only the eight most recently used caches are kept. If an attempt to create a cache was made before, no further
-     * attempt is made.
+     * Only the eight most recently used caches are kept. After one attempt to create a cache, no further attempt is
+     * made.
      */
     @Test
     void oldCachesGo() throws Exception {

@@ -60,7 +60,9 @@ class RankOutputTest {
         assertTrue(lines.stream().allMatch(line -> line.matches("\\[rank (\\d)\\] line of \\1")));
     }
 
-    /** Otherwise the rank would wait for a reader of its output, or SIGPIPE would end it. */
+    /**
+     * A rank's output is read to its end. Otherwise the rank would wait for a reader, or SIGPIPE would end the rank.
+     */
     @Test
     void outputThatCannotBeWrittenIsReportedOnceAndReadToItsEnd() {
         CommandRanks.RankOutput closed = new CommandRanks.RankOutput(new OutputStream() {

@@ -134,7 +134,7 @@ class RunCommandTest {
                 lines.toString());
     }
 
-    /** Rank 0 is killed, rank 1 fails, and rank 2 learns of both and completes. */
+    /** Rank 0 is killed, and rank 1 fails. Rank 2 learns of both events and completes. */
     @Test
     void aRunContinuesWithoutLostRanks() throws Exception {
         Path left = directory.resolve("left");

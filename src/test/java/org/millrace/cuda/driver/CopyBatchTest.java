@@ -11,7 +11,7 @@ import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** Waiting copies are sorted into levels, one after another. The copies of one level may be made in any order. */
+/** A batch sorts waiting copies into consecutive levels. The copies of one level may be made in any order. */
 class CopyBatchTest {
 
     private static final int BYTES = 64;
@@ -80,7 +80,7 @@ class CopyBatchTest {
         assertEquals(List.of(List.of(BYTES + 8L)), levels());
     }
 
-    /** The stream stores a number of 8 bytes at once. A longer copy of 12 bytes would be three rows of 4 bytes. */
+    /** The stream stores a number of 8 bytes as a whole. A merged copy of 12 bytes would be three rows of 4 bytes. */
     @Test
     void aCopyFromTheHostOnlyGrowsByNumbersOfItsOwnLength() {
         assertTrue(batch.add(0, 1000, 8, CopyOrder.relaxed(3), true));

@@ -67,8 +67,8 @@ class CopyCommandsTest {
     }
 
     /**
-     * The kernel's warp makes a copy itself if few copies wait, unless a worker has other copies of the same sequence.
-     * If many copies wait, workers make them.
+     * If few copies wait, the kernel's warp makes a copy itself, unless a worker has other copies of that sequence. If
+     * many copies wait, workers make them.
      */
     @Test
     void theWarpMakesFewCopiesAndTheWorkersMany() {

@@ -256,8 +256,8 @@ class CopyQueueTest {
      * Begins a copy that follows all earlier copies (IN_TURN) and has any target, or a copy of one sequence. The copies
      * of a sequence are strict or relaxed. A strict copy reads bytes that earlier copies wrote, and writes into the
      * first half of its sequence's range. A relaxed copy reads constant bytes. It writes into the second half, to bytes
-     * that no other copy writes meanwhile. Half of the copies are relaxed for some time, and then nearly all, in
-     * alternation. Workers share the relaxed copies if nearly all copies are relaxed.
+     * that no other copy writes meanwhile. The share of relaxed copies alternates between half and nearly all. If
+     * nearly all copies are relaxed, workers share them.
      */
     private void begin(CopyQueue queue, int workers, Random random, byte[] expected) {
         int sequences = workers > 0 && random.nextInt(8) != 0 ? SEQUENCES : 1;

@@ -68,8 +68,8 @@ class HybridExchangeTest {
     }
 
     /**
-     * No rank leaves a barrier before all ranks have arrived. Stores of other ranks of the host before the barrier are
-     * visible after the barrier.
+     * No rank leaves a barrier before all ranks have arrived. After the barrier, each rank sees the stores that the
+     * host's other ranks made before it.
      */
     @Test
     void theBarrierHoldsAllRanks() throws Exception {

@@ -49,8 +49,8 @@ class LostPeerTest {
                         GinBarrier.world(gin, 0).sync(); // either call may throw because of the loss
                         gin.waitSignal(0, 1);
                     });
-                    // The rank that detects the loss first names rank 1 and fails. The third rank may first detect the
-                    // failure of that rank.
+                    // One of the two ranks detects the loss of rank 1, and fails. The other rank may detect this
+                    // failure before it detects the loss.
                     assertTrue(
                             waiting.getMessage()
                                     .matches("(?s)rank " + rank + ": the communicator has failed.*lost rank [02 1].*"),

@@ -17,7 +17,10 @@ import org.millrace.net.socket.SocketOptions;
 import org.millrace.net.ucx.Ucx;
 import org.millrace.net.ucx.UcxNetwork;
 
-/** Network that is chosen for processes without shared memory, as if both had a card that UCX supports. */
+/**
+ * Network that is chosen between processes without shared memory. Both processes act as if a card that UCX supports
+ * were present.
+ */
 class AutoNetworkWithUcxTest extends NetworkContract {
 
     @TempDir

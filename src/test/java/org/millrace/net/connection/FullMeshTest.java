@@ -20,8 +20,8 @@ class FullMeshTest {
     private static final String CAUSE = "the peer has another secret";
 
     /**
-     * A connection attempt whose deadline passes during the first call of {@code poll}. The second call throws the
-     * reason.
+     * A connection attempt with a deadline that passes during the first call of {@code poll}. The second call throws an
+     * exception with the reason.
      */
     private static final class Hopeless<T> implements Pending<T> {
 

@@ -232,7 +232,7 @@ class KeyedListenerTest {
         }
     }
 
-    /** A listening socket that fails like a system without a free descriptor while {@code full} is set. */
+    /** A listening socket that fails, as on a system without a free descriptor, while {@code full} is set. */
     private static final class Server extends ServerSocketChannel {
 
         private final ServerSocketChannel real = ServerSocketChannel.open();

@@ -52,7 +52,7 @@ class RecordCipherTest {
         return all;
     }
 
-    /** Input and output overlap in one larger array, as when the JDK's TLS calls the cipher. */
+    /** Input and output overlap in one larger array, as in the calls by the JDK's TLS. */
     @ParameterizedTest
     @ValueSource(ints = {0, 1, 495, 496, 511, 512, 513, 4096, 16_383, 16_384})
     void decryptsInItsPlace(int bytes) throws Exception {

@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.junit.jupiter.api.Test;
 
-/** Time that a check of a stream counts as silence. The test sets the clocks. */
+/** Time that counts as silence of a stream at each check. The test sets the clocks. */
 class SilenceClockTest {
 
     private static final long SECOND = 1_000_000_000;
@@ -25,7 +25,7 @@ class SilenceClockTest {
         assertEquals(SECOND + 5, clock.due());
     }
 
-    /** The operating system receives data also while a thread waits for a core. So the time of this wait counts. */
+    /** The operating system also receives data while a thread waits for a core, so the time of this wait counts. */
     @Test
     void aThreadWithoutACoreCountsTheWholeTime() {
         runnable += SECOND; // the thread has waited for a core before the first check

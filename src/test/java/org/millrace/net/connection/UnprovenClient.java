@@ -16,8 +16,8 @@ public enum UnprovenClient {
             (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
 
     /**
-     * Bytes that the listener may allocate for such a client: more than the JDK's channel and selection key, and less
-     * than a buffer for a TLS record.
+     * Bytes that the listener may allocate for a client without the secret: more than the JDK's channel and selection
+     * key, and less than a buffer for a TLS record.
      */
     public static final long MAX_BYTES = 16_384;
 

@@ -247,7 +247,7 @@ class PluginFailuresTest {
 
     @Test
     void memoryThatCannotBeRegisteredIsNamed() {
-        plugin.with("fail=regMr:3:1"); // each end has registered its own memory before
+        plugin.with("fail=regMr:3:1"); // calls 1 and 2 register memory of the ends
         try (Network network = plugin.open();
                 Arena arena = Arena.ofShared();
                 MemoryRegion memory = network.register(arena.allocate(1 << 20));

@@ -17,7 +17,7 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.PeerClosedException;
 
-/** For any data that a peer writes to a ring, this side throws an exception, and accesses no memory out of bounds. */
+/** If a peer writes invalid data to a ring, this side throws an exception, and accesses no memory out of bounds. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class CorruptedRingTest {
 

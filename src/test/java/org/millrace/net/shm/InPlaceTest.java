@@ -26,7 +26,7 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.FrameReceiver.Pages;
 import org.millrace.net.PeerClosedException;
 
-/** Payloads that stay in the sender's memory until the receiver reads them, and events that may happen before. */
+/** Payloads that stay in the sender's memory until the receiver reads them, and events before the read. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class InPlaceTest {
 
@@ -38,7 +38,7 @@ class InPlaceTest {
 
     private final Arena arena = Arena.ofShared();
 
-    /** Replaces the operating system's reads of a peer's memory, and performs each read as the test requires. */
+    /** Performs each read of a peer's memory as the test requires, in place of the operating system. */
     private abstract static class Spoiled implements PeerMemory {
 
         final PeerMemory real;

@@ -18,7 +18,7 @@ import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 
-/** A ring under both ends while another process writes arbitrary bytes, positions and states. */
+/** Both ends of a ring, while another process writes arbitrary bytes, positions and states into the ring. */
 @Tag("slow")
 class RingFuzzTest {
 

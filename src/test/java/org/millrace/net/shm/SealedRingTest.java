@@ -80,7 +80,8 @@ class SealedRingTest {
     }
 
     /**
-     * Another process of the user can open a sealed ring, and cannot shorten it. Otherwise both ends would get SIGBUS.
+     * Another process of the user can open a sealed ring, but cannot shorten it. A shorter ring would cause SIGBUS at
+     * both ends.
      */
     @Test
     void aRingCannotBeMadeShorter() throws IOException {
@@ -122,7 +123,7 @@ class SealedRingTest {
         }
     }
 
-    /** If only files are available and a file is truncated, both ends report it. */
+    /** If only files are available, both ends report a file that was truncated. */
     @Test
     void aFileThatIsMadeShorterIsNamed() throws IOException {
         try (ShmNetwork network = new ShmNetwork(options(false))) {

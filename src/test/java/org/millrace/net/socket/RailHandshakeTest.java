@@ -115,7 +115,7 @@ class RailHandshakeTest {
         }
     }
 
-    /** A client whose connection is reset before the answer may connect again. */
+    /** If a client's connection is reset before the listener answers, the client may connect again. */
     @Test
     void whoBreaksOffBeforeItIsAnsweredIsExpectedAgain() throws IOException {
         try (SocketNetwork network = network(1, 1); Listener listener = network.listen()) {

@@ -21,7 +21,7 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.PeerClosedException;
 import org.millrace.net.Warnings;
 
-/** An end that closes before the peer has received all its data, over rails with different delays. */
+/** An end closes before its peer has received all data. The data is on rails with different delays. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class RailShutdownTest {
 

@@ -15,8 +15,8 @@ import org.millrace.net.FrameHeader;
 class ReadAheadTest {
 
     /**
-     * The second frame is already in the socket when the next call begins. The next call finds no frame, because the
-     * stream was read until it was empty, and the call does not read again. A call that read again would find the
+     * When the next {@code poll} begins, the second frame is already in the socket. This {@code poll} does not read and
+     * returns no frame, because the stream was empty after the previous read. If it read again, it would return the
      * second frame.
      */
     @Test

@@ -121,7 +121,10 @@ class ReadPollTest {
         assertEquals(2 * PASSES, reads() - reads);
     }
 
-    /** A payload and the header after it, for example, are read separately and arrive together. */
+    /**
+     * Two parts, for example a payload and the next header, arrive together and are read separately. The second read
+     * needs no further poll.
+     */
     @Test
     void whatIsReadInTwoPartsCostsNoSecondLook() throws IOException {
         connect(STREAMS);

@@ -91,7 +91,7 @@ class ReconnectTest {
         return cuts;
     }
 
-    /** An end that sends no data detects the loss too. The new stream carries frames as the lost one did. */
+    /** An end that sends no data detects the loss too. The new stream carries frames as the lost stream did. */
     @ParameterizedTest
     @CsvSource({"true, false", "false, false", "true, true", "false, true"})
     void anIdleConnectionComesBack(boolean bySender, boolean tls) {
@@ -131,7 +131,7 @@ class ReconnectTest {
         }
     }
 
-    /** Data that was reported as sent arrives, although the sender is closed while it has no stream. */
+    /** A sender may close while it has no stream. The receiver still receives all data that was reported as sent. */
     @Test
     void aSenderThatIsClosedWithoutAStreamDeliversFirst() throws InterruptedException {
         try (SocketNetwork network = new SocketNetwork(options(1, 1, false));
@@ -172,7 +172,9 @@ class ReconnectTest {
         }
     }
 
-    /** If a process's port on this host is gone, the process has ended, and no end waits for the deadline. */
+    /**
+     * If a process's port on this host is gone, the process has ended. Its peer then does not wait for the deadline.
+     */
     @ParameterizedTest
     @CsvSource({"true", "false"})
     void aProcessThatHasEndedIsNotWaitedFor(boolean receiverEnds) {

@@ -77,7 +77,9 @@ class ResumeTest {
         }
     }
 
-    /** The answer to a request for an unknown connection or stream is "gone". The answer to an old epoch refuses it. */
+    /**
+     * The answer to a request for an unknown connection or stream is "gone". A stream with an old epoch is not used.
+     */
     @Test
     void whatIsNotKnownIsGone() throws IOException {
         byte[] gone = {ResumeFormat.GONE, 0, 0, 0};

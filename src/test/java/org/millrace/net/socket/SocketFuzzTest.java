@@ -60,7 +60,7 @@ class SocketFuzzTest {
         return all.toByteArray();
     }
 
-    /** Strangers without the secret are never accepted as the peer. The peer connects in the end. */
+    /** Strangers without the secret are never accepted as the peer. Afterwards the peer can still connect. */
     @Test
     void strangersAtADataPort() throws Exception {
         SocketOptions options = SocketOptions.defaults().withAddresses("lo", null, null);
@@ -99,8 +99,8 @@ class SocketFuzzTest {
     }
 
     /**
-     * Adds payloads. An input consists only of headers, so that mutations change them. Each header is followed by as
-     * many bytes as it announces.
+     * Adds payloads to an input. An input consists only of headers, so that mutations change headers. Each payload has
+     * the length in its header, or is empty if that length is invalid.
      */
     private static byte[] withPayloads(byte[] headers, int headerBytes, ToIntFunction<ByteBuffer> length) {
         ByteArrayOutputStream all = new ByteArrayOutputStream();

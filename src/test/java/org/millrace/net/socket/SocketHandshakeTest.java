@@ -41,7 +41,7 @@ import org.millrace.net.connection.KeyedListener;
 import org.millrace.net.connection.Relay;
 import org.millrace.net.connection.TlsIdentity;
 
-/** Strangers, competitors and lost clients are dropped, and the expected connection is created all the same. */
+/** Strangers, competitors and lost clients are dropped. The expected connection is created nevertheless. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class SocketHandshakeTest {
 

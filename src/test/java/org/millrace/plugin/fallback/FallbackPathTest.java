@@ -133,8 +133,8 @@ class FallbackPathTest {
     }
 
     /**
-     * NCCL deregisters memory with messages in flight when a communicator is aborted. NCCL then frees the memory, so
-     * the plugin may not write to it any longer.
+     * When a communicator is aborted, NCCL deregisters memory although messages are in flight. NCCL then frees the
+     * memory, so the plugin may not write to it any longer.
      */
     @Test
     void memoryThatIsDeregisteredUnderAMessageEndsTheConnection() {

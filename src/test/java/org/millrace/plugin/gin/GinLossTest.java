@@ -295,9 +295,9 @@ class GinLossTest {
     }
 
     /**
-     * Kernels of several processes put to each other, and one process is killed. The other processes receive the error
-     * when NCCL queries it. Their kernels wait for signals, for room in queues and for a flush, and all these kernels
-     * end.
+     * Kernels of several processes put data into each other's windows, and one process is killed. The other processes
+     * receive the error when NCCL queries it. Their kernels wait for signals, for room in queues and for a flush. All
+     * these kernels end.
      */
     @ParameterizedTest
     @ValueSource(strings = {"shm", "socket"})

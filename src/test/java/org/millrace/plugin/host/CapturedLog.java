@@ -19,7 +19,7 @@ public final class CapturedLog {
 
     private CapturedLog() {}
 
-    /** Begins to capture, without any lines. */
+    /** Begins to capture, and discards the lines captured so far. */
     public static void begin() {
         NcclLog.use(address(), plugin_h.NCCL_LOG_WARN());
         synchronized (LINES) {

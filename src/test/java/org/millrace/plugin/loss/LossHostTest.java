@@ -92,7 +92,7 @@ class LossHostTest {
         for (int rank = 1; rank < ranks; rank++) {
             assertEquals(1, outcome.count("rank " + rank + " ended with status 75"), outcome.output());
             List<String> said = said(outcome, rank);
-            // With more than two ranks, a rank may also lose a survivor that has ended before.
+            // With more than two ranks, a rank may also lose another survivor that ends earlier.
             assertTrue(said.size() == 2 || ranks > 2 && said.size() > 2, outcome.output());
             assertTrue(said.getFirst().contains("lost the peer pid " + pid(outcome, 0) + " on "), outcome.output());
             assertTrue(said.getFirst().contains("sizes ["), outcome.output());

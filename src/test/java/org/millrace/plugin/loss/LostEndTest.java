@@ -11,8 +11,8 @@ import org.millrace.file.ProcessIdentity;
 import org.millrace.net.LostPeerException;
 
 /**
- * Names of lost processes in reports. The network between two of three processes is cut. The third process reports the
- * first process as lost to the second process, and the second process to the first.
+ * Names of lost processes in reports. The network between two of three processes is cut. The third process reports to
+ * each of the two that the other process is lost.
  */
 class LostEndTest {
 
