@@ -57,9 +57,8 @@ public record CoreShare(int cores, String reason) {
      */
     public static CoreShare ofThisProcess(UnaryOperator<@Nullable String> environment, int processes) {
         int usable = Runtime.getRuntime().availableProcessors();
-        int online = count(firstLine(Path.of("/sys/devices/system/cpu/online"))).orElse(usable);
-        int allowed = count(allowedList()).orElse(usable);
-        return of(usable, allowed, online, environment, processes);
+        int allowed = count(allowedList(Path.of("/proc/thread-self/status"))).orElse(usable);
+        return of(usable, allowed, coresOfHost(Path.of("/"), allowed), environment, processes);
     }
 
     /**
@@ -67,25 +66,24 @@ public record CoreShare(int cores, String reason) {
      *
      * @param usable  number of cores in the affinity mask or the control group's quota, whichever is less
      * @param allowed number of cores in the affinity mask
-     * @param online  number of online cores of the host
+     * @param host    number of cores of the host, or of the container
      */
-    static CoreShare of(int usable, int allowed, int online, UnaryOperator<@Nullable String> environment,
-            int processes) {
+    static CoreShare of(int usable, int allowed, int host, UnaryOperator<@Nullable String> environment, int processes) {
         for (String name : RANKS_OF_HOST) {
             int ranks = number(environment.apply(name));
             if (ranks > 1) {
-                return shared(usable, allowed, online, ranks, "ranks by " + name);
+                return shared(usable, allowed, host, ranks, "ranks by " + name);
             }
         }
-        return shared(usable, allowed, online, Math.max(1, processes), "processes with Millrace");
+        return shared(usable, allowed, host, Math.max(1, processes), "processes with Millrace");
     }
 
-    private static CoreShare shared(int usable, int allowed, int online, int among, String whoTheyAre) {
+    private static CoreShare shared(int usable, int allowed, int host, int among, String whoTheyAre) {
         boolean quota = usable < allowed;
-        int share = among == 1 ? usable : Math.max(1, Math.min(usable, (quota ? usable : online) / among));
+        int share = among == 1 ? usable : Math.max(1, Math.min(usable, (quota ? usable : host) / among));
         return share == usable ? new CoreShare(usable, usable + " usable")
-                : new CoreShare(share, usable + " usable, " + (quota ? "by a quota" : online + " online") + ", " + among
-                        + " " + whoTheyAre);
+                : new CoreShare(share, usable + " usable, " + (quota ? "by a quota" : host + " of the host") + ", "
+                        + among + " " + whoTheyAre);
     }
 
     /**
@@ -136,8 +134,20 @@ public record CoreShare(int cores, String reason) {
         }
     }
 
-    private static Optional<String> allowedList() {
-        try (var lines = Files.lines(Path.of("/proc/thread-self/status"))) {
+    /**
+     * Returns the number of cores that the processes of this host or container share. It is the affinity mask of the
+     * process with number 1: a container's processes share the cores of its cpuset, even if the host has more cores. If
+     * another user's processes are hidden, it is the number of the host's online cores.
+     */
+    static int coresOfHost(Path root, int allowed) {
+        return Math.max(allowed,
+                count(allowedList(root.resolve("proc/1/status")))
+                        .or(() -> count(firstLine(root.resolve("sys/devices/system/cpu/online"))))
+                        .orElse(allowed));
+    }
+
+    private static Optional<String> allowedList(Path status) {
+        try (var lines = Files.lines(status)) {
             String field = "Cpus_allowed_list:";
             return lines.filter(line -> line.startsWith(field)).map(line -> line.substring(field.length())).findFirst();
         } catch (IOException e) {

@@ -4,30 +4,34 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Map;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** Number of cores for one process. It follows from affinity mask, quota, and number of ranks on the host. */
 class CoreShareTest {
 
-    private static CoreShare share(int usable, int allowed, int online, Map<String, String> environment) {
-        return CoreShare.of(usable, allowed, online, environment::get, 1);
+    private static CoreShare share(int usable, int allowed, int host, Map<String, String> environment) {
+        return CoreShare.of(usable, allowed, host, environment::get, 1);
     }
 
     @ParameterizedTest
     @CsvSource({
-            // columns: cores usable, allowed and online; number of ranks; expected cores of a rank
+            // columns: cores usable, allowed and of the host; number of ranks; expected cores of a rank
             "32, 32, 32, 2, 16", // the ranks are not bound: both share all cores
             "2, 2, 32, 2, 2", // each rank is bound to its own cores
             "16, 16, 32, 4, 8", // two ranks on each of two sockets
             "2, 32, 32, 2, 1", // the ranks share a quota of two cores
             "1, 32, 32, 4, 1", // a rank never has less than one core
             "3, 3, 4, 1, 3"})
-    void coresOfARank(int usable, int allowed, int online, int ranks, int cores) {
-        CoreShare share = share(usable, allowed, online, Map.of("LOCAL_WORLD_SIZE", Integer.toString(ranks)));
+    void coresOfARank(int usable, int allowed, int host, int ranks, int cores) {
+        CoreShare share = share(usable, allowed, host, Map.of("LOCAL_WORLD_SIZE", Integer.toString(ranks)));
         assertEquals(cores, share.cores(), share.reason());
         assertTrue(share.reason().startsWith(usable + " usable"), share.reason());
     }
@@ -37,10 +41,25 @@ class CoreShareTest {
     void withoutALauncherThoseThatRunAreCounted() {
         CoreShare counted = CoreShare.of(32, 32, 32, name -> null, 8);
         assertEquals(4, counted.cores());
-        assertEquals("32 usable, 32 online, 8 processes with Millrace", counted.reason());
+        assertEquals("32 usable, 32 of the host, 8 processes with Millrace", counted.reason());
         assertEquals(16, CoreShare.of(32, 32, 32, Map.of("LOCAL_WORLD_SIZE", "2")::get, 8).cores(), "it knows better");
         assertEquals(2, CoreShare.of(2, 2, 32, name -> null, 8).cores(), "cores of its own");
         assertEquals(1, CoreShare.of(4, 4, 4, name -> null, 8).cores());
+    }
+
+    /** Two ranks in a container with twelve cores of a larger host share these cores. */
+    @Test
+    void ranksOfAContainerShareItsCores(@TempDir Path root) throws IOException {
+        Path online = root.resolve("sys/devices/system/cpu/online");
+        Files.createDirectories(online.getParent());
+        Files.writeString(online, "0-31\n");
+        assertEquals(32, CoreShare.coresOfHost(root, 12), "the processes of other users are hidden");
+        Path first = root.resolve("proc/1/status");
+        Files.createDirectories(first.getParent());
+        Files.writeString(first, "Name:\tpython3\nCpus_allowed_list:\t8-19\n");
+        int container = CoreShare.coresOfHost(root, 12);
+        assertEquals(6, CoreShare.of(12, 12, container, name -> null, 2).cores());
+        assertEquals(32, CoreShare.coresOfHost(root, 32), "the first process is bound to fewer cores");
     }
 
     @Test
