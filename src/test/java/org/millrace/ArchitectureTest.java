@@ -324,4 +324,22 @@ class ArchitectureTest {
         }
         assertEquals(List.of(), others);
     }
+
+    /**
+     * The tests with this tag run as root in {@code .ci/run}, and all others run as an ordinary user. Without the tag,
+     * a test that needs root would be skipped in each run.
+     */
+    @Test
+    void testsThatNeedRootHaveTheTag() throws IOException {
+        List<String> untagged = new ArrayList<>();
+        try (Stream<Path> files = Files.walk(Path.of("src", "test", "java"))) {
+            for (Path file : (Iterable<Path>) files.filter(each -> each.toString().endsWith("Test.java"))::iterator) {
+                String source = Files.readString(file);
+                if (source.contains(".assume" + "Possible()") && !source.contains("@Tag(\"root\")")) {
+                    untagged.add(file.toString());
+                }
+            }
+        }
+        assertEquals(List.of(), untagged);
+    }
 }

@@ -23,6 +23,7 @@ import java.util.concurrent.FutureTask;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -273,6 +274,7 @@ class FileRendezvousTest {
     }
 
     /** A user who knows a job's number must not be able to create files first at the job's rendezvous. */
+    @Tag("root")
     @Test
     void ranksOfAJobMeetWhereNobodyElseCanWrite(@TempDir Path shared) throws IOException {
         JoinOptions options = JoinOptions.within(Ranks.TIMEOUT);

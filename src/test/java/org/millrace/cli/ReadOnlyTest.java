@@ -23,6 +23,7 @@ import org.millrace.plugin.HostProgram;
  */
 @Timeout(180)
 @Tag("slow")
+@Tag("root")
 class ReadOnlyTest {
 
     private static final String ROOT =

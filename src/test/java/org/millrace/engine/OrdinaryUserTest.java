@@ -28,6 +28,7 @@ import org.millrace.namespace.SummingRank;
 /** Ranks of users other than root, in a directory in which all users create files. */
 @Timeout(180)
 @Tag("slow")
+@Tag("root")
 class OrdinaryUserTest {
 
     @TempDir

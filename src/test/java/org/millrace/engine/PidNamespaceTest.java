@@ -52,6 +52,7 @@ import org.millrace.trace.TraceFiles;
  */
 @Timeout(180)
 @Tag("slow")
+@Tag("root")
 class PidNamespaceTest {
 
     private static final List<String> OWN_NAMESPACE =

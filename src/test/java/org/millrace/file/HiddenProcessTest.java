@@ -23,6 +23,7 @@ import org.millrace.plugin.HostProgram;
 /** Living processes that {@code /proc} does not show, and their files. */
 @Timeout(120)
 @Tag("slow")
+@Tag("root")
 class HiddenProcessTest {
 
     private static final Path SHARED = Path.of("/dev/shm");

@@ -7,6 +7,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -25,6 +26,7 @@ class UserTest {
         assertEquals(User.ID, User.effective(false), "without native access");
     }
 
+    @Tag("root")
     @Test
     void aUserOtherThanRootOwnsItsFiles() throws Exception {
         OtherUser.assumePossible();

@@ -44,7 +44,7 @@ class LibncclTest {
     private static final Path SOURCES = Path.of("src", "test", "c", "libnccl");
     private static final Path BUILT = Path.of("target", "libnccl");
     private static final String ALL_TYPES = "0,1,2,3,4,5,6,7,8,9,10,11";
-    private static final String ALL_OPERATORS = "0,1,2,3,4";
+    private static final String ALL_OPERATORS = "0,1,2,3,4,5";
     private static final String FLOATS = "7";
     private static final String SUM = "0";
     private static final Path CUDA = BUILT.resolve("libcuda-on-cpu.so").toAbsolutePath();
@@ -282,7 +282,7 @@ class LibncclTest {
         environment.putAll(Map.of("NCCL_PROTO", protocol, "NCCL_ALGO", "allreduce:" + algorithm));
         Outcome outcome =
                 run(environment, 2, 2, "1000,30001", ALL_TYPES, ALL_OPERATORS, "allReduce", "reduceScatter", "reduce");
-        outcome.assertRight(2, 3 * 2 * 12 * 5);
+        outcome.assertRight(2, 3 * 2 * 12 * 6);
         Set<String> kernels = Set.of("AllReduce/" + algorithm + "/" + protocol, "ReduceScatter/Ring/" + protocol,
                 "Reduce/Ring/" + protocol);
         assertEquals(List.of(kernels, kernels), outcome.kernels(), outcome.output());

@@ -17,6 +17,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -142,6 +143,7 @@ class SharedDirectoryTest {
     }
 
     /** The sender copies unread payloads into the memory behind the ring until this memory is full. */
+    @Tag("root")
     @Test
     void aPayloadWithoutRoomBehindTheRingStaysInPlace() throws Exception {
         Assumptions.assumeTrue(SingleCopy.isPossible(), SingleCopy::describe);
@@ -171,6 +173,7 @@ class SharedDirectoryTest {
         }
     }
 
+    @Tag("root")
     @Test
     void aFullDirectoryIsAnErrorWithSizesAndNothingIsLeft() throws Exception {
         mountMemory("512k");

@@ -183,6 +183,7 @@ class LossHostTest {
     }
 
     /** The peer is stopped for longer than the interval between two checks of its process. /proc is empty. */
+    @Tag("root")
     @Test
     void aPeerThatProcDoesNotShowIsNotLost() throws Exception {
         OwnNamespace.assumePossible();
@@ -194,6 +195,7 @@ class LossHostTest {
         assertEquals(0, outcome.count("millrace: "), outcome.output());
     }
 
+    @Tag("root")
     @ParameterizedTest
     @CsvSource({"shm, mount -t tmpfs none /proc", "ucx, umount /proc"}) // UCX requires that /proc exists
     void aKilledPeerThatProcDidNotShowIsMissedAllTheSame(String network, String proc) throws Exception {
