@@ -18,8 +18,8 @@ import org.millrace.foreign.CFunction;
  *   ginProxy        50,000 times      20,000 times      20 to 100 µs
  *     on the host   100 times         1,000 times       20 to 100 µs
  *   ginSender       500 µs            none              50 µs to 100 ms
- *   rank(...)       by the settings   by the settings   10 µs to 200 ms, or the settings'
- *   rankWithoutCore none              4 ms              50 µs to 200 ms, or the settings'
+ *   rank(...)       by the settings   by the settings   10 µs to 200 ms, or to a set maximum
+ *   rankWithoutCore none              4 ms              50 µs to 200 ms, or to a set maximum
  *   COMPLETION      1,000 times       100 times         10 µs to 1 ms
  *   ROOM            100 times         100 times         10 µs to 1 ms
  * </pre>

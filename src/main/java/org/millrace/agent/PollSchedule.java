@@ -35,8 +35,8 @@ public final class PollSchedule<T> {
     /** Number of passes without any work after which each pass polls all connections. */
     public static final int QUIET_PASSES = 1024;
     /**
-     * Number of polls of idle connections, after work has arrived again, during which each pass still polls all
-     * connections.
+     * Number of polls of idle connections. When work has arrived again, each pass polls all connections until this
+     * number of polls is reached.
      */
     public static final int WAKING_POLLS = 1024;
 
@@ -59,7 +59,7 @@ public final class PollSchedule<T> {
     /** Number of due polls of idle connections, multiplied by {@value #IDLE_CYCLE}. */
     private int owed;
     private int quietPasses;
-    /** Remaining number of polls of idle connections during which every pass polls all connections. */
+    /** Number of polls of idle connections that remain until passes poll only the connections that are due. */
     private int wakingPolls;
 
     /** @param busyPolls number of polls without work after which a connection is idle */

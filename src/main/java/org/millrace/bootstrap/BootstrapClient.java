@@ -219,7 +219,8 @@ final class BootstrapClient {
      * Checks that rank 0 belongs to this rank's run.
      *
      * @throws OtherRunException if rank 0 states another run; rank 0 of this rank's run may still come
-     * @throws MillraceException if this rank has met another rank 0 before; the run of this rank has then ended
+     * @throws MillraceException if this rank has no {@code MILLRACE_RUN_ID} and has met another process as rank 0
+     *                           before; the run of this rank has then ended
      */
     private void checkRun(RankZero rankZero, String what) throws OtherRunException {
         RankIdentity zero = rankZero.challenge().identity();

@@ -52,7 +52,7 @@ public final class ControlPlane implements AutoCloseable {
     /** Loop of this rank; null in a group of one, which has no peers. */
     private final @Nullable ControlLoop loop;
     private final JoinOptions options;
-    /** Rendezvous of the group, as the traces of all its ranks contain it. */
+    /** Rendezvous of the group as text. All ranks of the group write the same text to their traces. */
     private String where = "";
     /** Origin of this group if a {@link Recovery} has made the group; null for any other group. */
     private Recovery.@Nullable Descent descent;

@@ -303,8 +303,8 @@ public final class Recovery implements AutoCloseable {
             } else if (decision.call() >= call) {
                 return decision.flag();
             }
-            // Otherwise, the decision is about an earlier call of this rank, which failed. The other ranks' next call
-            // is this rank's present call.
+            // Otherwise, the decision is about an earlier call, which failed on this rank. This rank asks again,
+            // because its present call belongs to the next call of the other ranks.
         }
         requireMember(pending);
         throw new MismatchException("rank " + self + ": it called agree, and other ranks have called shrink", self,

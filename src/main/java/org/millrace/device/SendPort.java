@@ -105,8 +105,8 @@ public final class SendPort extends Port {
     }
 
     /**
-     * Posts the next slots to the proxy ({@code postPeer}). The release of tail pairs with the proxy's acquire of tail.
-     * The proxy then sees the size and the data.
+     * Posts the next slots to the proxy ({@code postPeer}). The release store of {@code tail} pairs with the proxy's
+     * acquire load, so the proxy then sees the size and the data.
      */
     public void post(int steps) {
         step += steps;

@@ -58,7 +58,7 @@ interface Loop {
     enum Representation {
         /** 8 bits, computed in 32 bits: sign-extended when loaded, truncated when stored. */
         BYTE(1),
-        /** 16 bits, computed as the upper half of 32 bits, with a lower half of zeros. */
+        /** 16 bits, computed in 32 bits: loaded into the upper half above 16 zeros, stored from the upper half. */
         SHORT(2),
         INT(4),
         LONG(8),

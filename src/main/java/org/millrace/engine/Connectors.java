@@ -181,9 +181,9 @@ final class Connectors {
     }
 
     /**
-     * Announces an operation to those receive connectors of collectives that move no data of the operation. If a peer
-     * nevertheless sends data on such a connector, the peer runs a different operation. The connector can then report
-     * this difference. Not safe from several threads at a time.
+     * Announces an operation to each receive connector of collectives, unless the connector moves data of the
+     * operation. If a peer nevertheless sends data on such a connector, the peer runs a different operation. The
+     * connector can then report this difference. Not safe from several threads at a time.
      */
     void announceWithout(long opCount, long signature, long count) {
         for (int i = 0; i < collectiveReceives.size(); i++) {

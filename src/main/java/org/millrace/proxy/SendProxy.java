@@ -35,10 +35,9 @@ public final class SendProxy extends AbstractProxy {
     private final FrameHeader header = new FrameHeader();
     private final StepWindow window = new StepWindow();
     /**
-     * Exception of the sender that reports that the peer has closed the connection; null until then. The field is
-     * always null if the source cannot continue without the peer. If this field is set, no frame is offered to the
-     * sender. The proxy then stops with this exception as soon as a posted step has data, because the peer needs that
-     * data.
+     * Exception that the sender threw because the peer has closed the connection; null until then. The field is always
+     * null if the source cannot continue without the peer. If this field is set, no frame is offered to the sender. The
+     * proxy then stops with this exception as soon as a posted step has data, because the peer needs that data.
      */
     private @Nullable PeerClosedException peerClosed;
 

@@ -84,8 +84,8 @@ public final class Forecast {
     }
 
     /**
-     * {@return the forecast of each recorded operation on a number of ranks} An operation with several algorithms has a
-     * row for each algorithm.
+     * {@return the forecast of each recorded operation in a group of {@code ranks} ranks} An operation with several
+     * algorithms has a row for each algorithm.
      */
     public List<Row> rows(int ranks) {
         if (ranks < 2 || ranks > perHost && ranks % perHost != 0) {

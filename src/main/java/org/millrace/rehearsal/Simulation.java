@@ -8,8 +8,8 @@ import org.millrace.net.link.LinkShape;
 /**
  * Simulates kernels that send frames to each other through the proxies and network lines of their ranks. One queue
  * holds all events, ordered by time. Events with equal times are ordered by their creation. A time is a sum of
- * components. Each event adds to the components of the event that caused it. The components of the time at which the
- * simulation ends are therefore the components of the critical path.
+ * components. The time of an event is the time of its cause, plus durations that are added to individual components.
+ * The components of the final time therefore describe the critical path.
  */
 final class Simulation {
 

@@ -31,8 +31,8 @@ public final class ProcessTrace {
     /** Block index of a trace that has no block in the file, see {@link #rehearsal}. */
     private static final int NO_BLOCK = -1;
     /**
-     * Number that is added to the current time, in nanoseconds. The sum is stored as the time of the last poll while no
-     * poll has happened. The stored time is later than the end of any process.
+     * Duration in nanoseconds. Before the first poll, the stored time of the last poll is the time of the entry's start
+     * plus this duration. No process lives until that time.
      */
     private static final long UNPOLLED_NANOS = 1L << 62;
 

@@ -118,8 +118,8 @@ class EngineStallTest {
         }
 
         /**
-         * Returns whether the verdict may name either of two disagreeing ranks. The verdict may do so if no third rank
-         * remembers an operation with one of the two.
+         * Returns whether the verdict may name the victim only as the peer of a rank that disagrees with it. This is
+         * right for two ranks, for sends to neighbors, and for an all-to-all that the traces no longer contain.
          */
         private boolean isBetweenTwo() {
             boolean remembered = (ahead + 1) * 2 * ranks <= CommunicatorFields.OPERATIONS;

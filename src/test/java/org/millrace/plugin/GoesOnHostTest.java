@@ -122,7 +122,7 @@ class GoesOnHostTest {
 
     /**
      * Python, for example, is linked at fixed addresses. The address of an imported function is then the address of a
-     * jump within the program, also for libraries.
+     * jump within the program. Libraries get the same address.
      */
     @Test
     void aProgramAtFixedAddressesIsToldToo() throws Exception {

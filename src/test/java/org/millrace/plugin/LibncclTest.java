@@ -178,8 +178,8 @@ class LibncclTest {
     }
 
     /**
-     * Returns the library that the property names, or otherwise the library of a Python package; null if there is
-     * neither.
+     * Returns the library at the path in {@code millrace.nccl}. If this property is not set, returns the library of a
+     * Python package; null without such a package.
      */
     private static Path library() {
         String named = System.getProperty("millrace.nccl");
@@ -358,7 +358,7 @@ class LibncclTest {
             environment.putAll(environment(settings.split(" ")));
         }
         boolean deviceSlots = environment.containsKey("MILLRACE_DEVICE_SLOTS");
-        if (deviceSlots) { // The plugin copies with the stub of the driver.
+        if (deviceSlots) { // The plugin makes its copies with the stub of the driver.
             environment.put("LD_LIBRARY_PATH", HostProgram.compileStub("cuda.c", "libcuda.so.1").toString());
         }
         int rounds = ROUNDS / part;

@@ -103,8 +103,8 @@ class ProxyRemovalTest {
     }
 
     /**
-     * A removal settles a connection: it copies the connection's payloads in flight. The check before a thread's sleep
-     * whether its agent is drained must not settle a connection.
+     * A removal settles a connection: it copies the connection's payloads in flight. Before a thread sleeps, it checks
+     * whether its agent is drained. This check must not settle a connection.
      */
     @Test
     void onlyARemovalSettlesWhatIsInFlight() {

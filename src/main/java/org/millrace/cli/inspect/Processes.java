@@ -124,8 +124,8 @@ final class Processes {
     }
 
     /**
-     * Returns the state of a process that writes nothing to its trace. It is "silent" for a process of another PID
-     * namespace, because this process cannot always detect the end of such a process.
+     * Returns the state of a process that writes nothing to its trace. The state is "silent" if the process is in
+     * another PID namespace, because this program cannot always detect the end of that process.
      */
     private static String quiet(TracedProcess process) {
         return process.identity().isOfThisNamespace() ? "stopped" : "silent";

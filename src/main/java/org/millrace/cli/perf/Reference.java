@@ -90,8 +90,8 @@ abstract class Reference {
         }
 
         /**
-         * Returns random bits. For an average the numbers are so small that their sum does not wrap around. Otherwise
-         * the average would depend on the step after which the division takes place.
+         * Returns a random element. For an average, divides the element by the number of ranks, so that the sum over
+         * the ranks does not wrap around. A wrapped average would depend on the step that divides.
          */
         @Override
         long element(int rank, long index) {

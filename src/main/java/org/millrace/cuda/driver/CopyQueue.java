@@ -4,10 +4,10 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Copies that are made while the caller continues. A copy engine makes them. If there is a {@link CopyKernel}, the
- * kernel makes the short copies. Engine and kernel may both have copies without an order in flight at the same time. If
- * a copy for the kernel must follow copies of the engine, or the reverse, the later copy begins after the earlier
- * copies are complete. The kernel completes its copies within microseconds, and the engine takes longer. A short copy
- * that must follow incomplete copies of the engine is therefore made by the engine, too.
+ * kernel makes the short copies. Copies that need not follow others may be in flight in the engine and in the kernel at
+ * the same time. If a copy for the kernel must follow copies of the engine, or the reverse, the later copy begins after
+ * the earlier copies are complete. The kernel completes its copies within microseconds, and the engine takes longer. A
+ * short copy that must follow incomplete copies of the engine is therefore made by the engine, too.
  *
  * <p>
  * Only one thread at a time may call a method, except {@link #settle}. After construction, no method allocates.

@@ -101,7 +101,7 @@ final class PluginLibrary {
 
     private static PluginLibrary open(Path path) {
         String problem = "the network plugin " + path + " cannot be used: ";
-        // The dynamic loader searches for a name without a directory. NCCL_NET_PLUGIN may contain such a name.
+        // NCCL_NET_PLUGIN may contain a name without a directory. The dynamic loader then searches for the library.
         boolean searched = path.getParent() == null;
         if (!searched && !Files.exists(path)) {
             throw new ConnectionException(problem + "there is no such file");

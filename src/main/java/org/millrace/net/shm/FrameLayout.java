@@ -34,14 +34,14 @@ import org.millrace.net.FrameHeader;
  *
  * <p>
  * If bit 61 is also set, the payload is in device memory. The last three words are the {@link DeviceRegion.Ticket} of
- * that memory, and the address is an offset in it. Without bit 61 these words are 0.
+ * that memory, and the address is an offset in that memory. Without bit 61 these words are 0.
  *
  * <p>
  * The receiver reads the payload at the address, and then releases the header and the location line. If the sender
  * needs its memory before this release, the sender copies the payload to the ring's file, behind the ring's data. The
- * sender stores the payload's offset in the file in {@code moved}, which was 0. The sender then executes a full fence
- * before the memory changes. The receiver reads the payload, executes an acquire fence, and then reads {@code moved}.
- * The two fences pair. If {@code moved} is not 0, the receiver discards the data and reads the payload from the file.
+ * sender changes {@code moved} from 0 to the file offset of this copy, and executes a full fence before the memory
+ * changes. The receiver reads the payload, executes an acquire fence, and then reads {@code moved}. The two fences
+ * pair. If {@code moved} is not 0, the receiver discards the data and reads the payload from the file.
  */
 final class FrameLayout {
 

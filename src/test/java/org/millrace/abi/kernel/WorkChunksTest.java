@@ -15,7 +15,7 @@ import org.millrace.ffi.device.ncclDevWorkColl;
 /** Chunk sizes in work items, in NCCL's packed format. */
 class WorkChunksTest {
 
-    /** Expected values by {@code u32fp8Encode} of NCCL's {@code bitops.h}, computed by hand. */
+    /** Expected values, computed by hand from the source of {@code u32fp8Encode} in NCCL's {@code bitops.h}. */
     @ParameterizedTest
     @CsvSource({"0, 0, 0", "7, 7, 7", "8, 8, 8", "9, 9, 9", "15, 15, 15", "16, 16, 16", "17, 16, 16", "18, 17, 18",
             "131072, 120, 131072", "1024000, 143, 983040", "4026531840, 239, 4026531840"})

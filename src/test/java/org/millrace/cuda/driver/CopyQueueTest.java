@@ -281,7 +281,7 @@ class CopyQueueTest {
         } else {
             to = sequence * part + random.nextInt((sequences == 1 ? part : part / 2) - bytes);
             int half = sequence * part + part / 2;
-            // some copies read the bytes that relaxed copies wrote last
+            // some copies read the bytes of the most recent relaxed copies
             from = filled[sequence] > bytes && random.nextBoolean() ? half + filled[sequence] - bytes
                     : sequence * part + random.nextInt((sequences == 1 ? part : part / 2 + filled[sequence]) - bytes);
             order = sequences == 1 ? CopyOrder.IN_TURN : CopyOrder.strict(sequence);

@@ -156,8 +156,8 @@ class GinHostTest {
     }
 
     /**
-     * NCCL keeps one value of the supported kinds of memory for GIN's device and the network's device: the value that
-     * was reported first.
+     * GIN's device and the network's device are one node of NCCL's topology. The device that is reported first
+     * determines the kinds of memory that NCCL uses with this node.
      */
     @ParameterizedTest
     @ValueSource(booleans = {true, false})

@@ -23,7 +23,7 @@ class CoreShareTest {
 
     @ParameterizedTest
     @CsvSource({
-            // columns: cores usable, allowed and of the host; number of ranks; expected cores of a rank
+            // columns: usable cores, allowed cores, cores of the host, number of ranks, expected cores of a rank
             "32, 32, 32, 2, 16", // the ranks are not bound: both share all cores
             "2, 2, 32, 2, 2", // each rank is bound to its own cores
             "16, 16, 32, 4, 8", // two ranks on each of two sockets

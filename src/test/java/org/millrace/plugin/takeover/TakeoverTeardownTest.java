@@ -193,7 +193,7 @@ class TakeoverTeardownTest {
         assertEquals(2 * CHANNELS, lostConnections(outcome), outcome.output());
     }
 
-    /** Returns the number of connections that warnings name as lost. */
+    /** Returns the number of connections that are lost according to the warnings. */
     private static long lostConnections(HostProgram.Outcome outcome) {
         return Pattern
                 .compile("LOG 2 NET/Millrace: (socket|shared-memory|UCX) connection (\\S+) (from|to) .*connection lost")
