@@ -330,9 +330,10 @@ public enum IdleProfile {
         static final long MAX_AVOIDANCE_NANOS = 1_000_000_000;
         /**
          * Duration of the period with short parks after a rare long yield, in nanoseconds. A long yield is rare if the
-         * short yields since the previous long yield took at least as much time.
+         * short yields since the previous long yield took at least {@value #RARE_BY_SHORT} times as much time.
          */
         static final long AVOIDANCE_OF_RARE_NANOS = 1_000_000;
+        private static final int RARE_BY_SHORT = 4;
 
         /**
          * Number of reads of the clock after which the thread spins more slowly. The passes until then take longer than
@@ -528,7 +529,7 @@ public enum IdleProfile {
             long took = after - before;
             boolean tookLong = took > LONG_YIELD_NANOS;
             if (tookLong) {
-                avoidanceNanos = shortYieldNanos >= took ? AVOIDANCE_OF_RARE_NANOS
+                avoidanceNanos = shortYieldNanos >= RARE_BY_SHORT * took ? AVOIDANCE_OF_RARE_NANOS
                         : Math.clamp(avoidanceNanos * 2, LEAST_AVOIDANCE_NANOS, MAX_AVOIDANCE_NANOS);
                 shortYieldNanos = 0;
                 avoidsSince = after;

@@ -24,6 +24,7 @@ import org.millrace.device.Port;
 import org.millrace.device.ReceivePort;
 import org.millrace.device.SendPort;
 import org.millrace.engine.Connector.State;
+import org.millrace.failure.RepeatedFailure;
 import org.millrace.net.ConnectionException;
 import org.millrace.proxy.ProxyAgent;
 import org.millrace.proxy.spi.ProxyConnection;
@@ -195,13 +196,17 @@ final class Connectors {
     }
 
     /**
-     * Waits until all requested connections are made. Used in the set-up of a communicator.
+     * Waits until all requested connections are made. Used in the set-up of a communicator, so that a failure has no
+     * remedy: the caller has no communicator yet.
      *
      * @throws MillraceException if the communicator fails, or the thread is interrupted
      */
     void await() {
         while (missing.get() > 0) {
-            failure.throwIfFailed();
+            Throwable failed = failure.get();
+            if (failed != null) {
+                throw RepeatedFailure.of("rank " + device.rank() + ": " + failed.getMessage(), failed);
+            }
             if (Thread.currentThread().isInterrupted()) {
                 throw new OperationInterruptedException("rank " + device.rank()
                         + ": interrupted while waiting for the connections of the communicator, of which "

@@ -416,7 +416,13 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
                     return EngineProvider.assemble(control, parts.configuration, null, release);
                 });
             } finally {
-                allOf(releases).exceptionally(thrown -> null).join();
+                // Failed groups have resources of their own. Their release may take longer than the other ranks wait.
+                released.exceptionally(thrown -> null).join();
+                allOf(releases).whenComplete((done, thrown) -> {
+                    if (thrown != null) {
+                        LOG.warn("rank {}: shrink: a release failed", rank(), thrown);
+                    }
+                });
             }
         });
     }

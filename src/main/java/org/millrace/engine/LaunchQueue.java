@@ -365,8 +365,9 @@ final class LaunchQueue implements OperationGroup.Part {
         /** Throws if a half is left at the end of a group, because no later call can add the other half. */
         void requireNone() {
             if (!sends.isEmpty() || !receives.isEmpty()) {
-                String left = sends.isEmpty() ? "it receives " + receives.peek() + " from itself, and sends nothing"
-                        : "it sends " + sends.peek() + " to itself, and receives nothing";
+                String left =
+                        sends.isEmpty() ? "it receives " + receives.peek() + " from itself, without a matching send"
+                                : "it sends " + sends.peek() + " to itself, without a matching receive";
                 sends.clear();
                 receives.clear();
                 throw new IllegalArgumentException(

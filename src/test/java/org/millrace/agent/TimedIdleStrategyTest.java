@@ -195,7 +195,7 @@ class TimedIdleStrategyTest {
     }
 
     @Test
-    void aLongYieldThatTookMoreTimeThanTheShortOnesIsFollowedByMoreShortParks() {
+    void aLongYieldOfMoreThanAQuarterOfTheShortOnesTimeIsFollowedByMoreShortParks() {
         IdleProfile.TimedIdleStrategy strategy = strategy(0);
         for (int i = 0; i < 3; i++) {
             yieldShortAndThenLong(strategy, 10 * IdleProfile.TimedIdleStrategy.LONG_YIELD_NANOS + 2);
@@ -203,10 +203,10 @@ class TimedIdleStrategyTest {
         }
     }
 
-    /** Makes ten of the longest short yields, and then a yield of the given time. */
+    /** Makes forty of the longest short yields, and then a yield of the given time. */
     private void yieldShortAndThenLong(IdleProfile.TimedIdleStrategy strategy, long nanos) {
         scheduler.yieldLasts = IdleProfile.TimedIdleStrategy.LONG_YIELD_NANOS;
-        for (int i = 0; i < 10; i++) {
+        for (int i = 0; i < 40; i++) {
             strategy.idle(0);
         }
         scheduler.yieldLasts = nanos;

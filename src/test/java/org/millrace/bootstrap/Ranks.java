@@ -5,9 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.fail;
 
 import java.io.IOException;
-import java.net.BindException;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -15,7 +12,6 @@ import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
-import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.locks.LockSupport;
@@ -165,19 +161,8 @@ final class Ranks {
                 .filter(thread -> thread.getName().startsWith("millrace-control"));
     }
 
-    /**
-     * Returns a port that was free a moment ago. The system does not assign this port to other programs as an ephemeral
-     * port, because ephemeral ports begin at 32768.
-     */
     static int freePort() throws IOException {
-        while (true) {
-            int port = ThreadLocalRandom.current().nextInt(10_000, 32_000);
-            try (ServerSocket socket = new ServerSocket(port, 1, InetAddress.getLoopbackAddress())) {
-                return socket.getLocalPort();
-            } catch (BindException taken) {
-                // The port is taken, so the next round tries another port.
-            }
-        }
+        return FreePort.find();
     }
 
     static String freeTcp() throws IOException {

@@ -154,10 +154,10 @@ class ArgumentsTest {
         EVENT_SYNCHRONIZE_NEGATIVE(ILLEGAL, "synchronize: the deadline PT-1S is negative; give 0 or more",
                 (c, _, _) -> c.device().newEvent().synchronize(Duration.ofSeconds(-1))),
         SEND_TO_ITSELF(ILLEGAL,
-                " to itself, and receives nothing: call send and receive in one group (Millrace.group),"
+                " to itself, without a matching receive: call send and receive in one group (Millrace.group),"
                         + " or sendReceive",
                 (c, _, _) -> c.send(two(), c.rank())),
-        RECEIVE_FROM_ITSELF(ILLEGAL, " from itself, and sends nothing: call send and receive in one group",
+        RECEIVE_FROM_ITSELF(ILLEGAL, " from itself, without a matching send: call send and receive in one group",
                 (c, _, _) -> c.receive(two(), c.rank())),
         SEND_TO_ITSELF_DIFFERS(ILLEGAL, "it sends 2 float on ",
                 (c, _, _) -> c.sendReceive(two(), c.rank(), Operand.of(new float[3]), c.rank())),

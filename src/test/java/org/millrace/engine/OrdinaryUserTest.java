@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.BufferedReader;
 import java.io.IOException;
-import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -22,6 +21,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.millrace.bootstrap.FreePort;
 import org.millrace.file.OtherUser;
 import org.millrace.namespace.SummingRank;
 
@@ -100,10 +100,7 @@ class OrdinaryUserTest {
     @ParameterizedTest
     @ValueSource(strings = {"MILLRACE_NET=auto", "NCCL_P2P_DISABLE=1", "NCCL_SHM_DISABLE=1"})
     void ranksOfTwoUsersMeetOverTcp(String setting) throws Exception {
-        int port;
-        try (ServerSocket free = new ServerSocket(0)) {
-            port = free.getLocalPort();
-        }
+        int port = FreePort.find();
         List<BufferedReader> ranks = new ArrayList<>();
         for (int user : new int[] {OtherUser.FIRST, OtherUser.SECOND}) {
             ranks.add(start(SummingRank.class, "tcp:127.0.0.1:" + port, user, ranks.size(), setting,

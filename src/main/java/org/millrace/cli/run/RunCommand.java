@@ -4,7 +4,6 @@ import java.io.FileDescriptor;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.PrintWriter;
-import java.net.ServerSocket;
 import java.nio.file.Path;
 import java.security.SecureRandom;
 import java.time.Duration;
@@ -18,6 +17,7 @@ import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
+import org.millrace.bootstrap.FreePort;
 import org.millrace.cli.base.Converters;
 import org.millrace.cli.base.Subcommand;
 import org.millrace.config.Configuration;
@@ -253,10 +253,9 @@ public final class RunCommand extends Subcommand {
         return IntStream.range(0, ranks).mapToObj(rank -> ProcessRanks.hostName(rank / each)).toList();
     }
 
-    /** Returns a TCP port that is free now. Rank 0 binds the port a moment later. */
     private static int freePort() {
-        try (ServerSocket socket = new ServerSocket(0)) {
-            return socket.getLocalPort();
+        try {
+            return FreePort.find();
         } catch (IOException none) {
             throw new MillraceException("no port is free for rank 0 to listen at: " + none.getMessage(), none);
         }

@@ -3,6 +3,7 @@ package org.millrace.plugin.host;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.BitSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -57,8 +58,10 @@ public record CoreShare(int cores, String reason) {
      */
     public static CoreShare ofThisProcess(UnaryOperator<@Nullable String> environment, int processes) {
         int usable = Runtime.getRuntime().availableProcessors();
-        int allowed = count(allowedList(Path.of("/proc/thread-self/status"))).orElse(usable);
-        return of(usable, allowed, coresOfHost(Path.of("/"), allowed), environment, processes);
+        BitSet allowed = cores(allowedList(Path.of("/proc/thread-self/status")));
+        BitSet common = commonCores(Path.of("/"), allowed, ProcessHandle.current().pid() == 1);
+        return of(usable, Math.max(usable, allowed.cardinality()), Math.max(usable, common.cardinality()), environment,
+                processes);
     }
 
     /**
@@ -66,23 +69,24 @@ public record CoreShare(int cores, String reason) {
      *
      * @param usable  number of cores in the affinity mask or the control group's quota, whichever is less
      * @param allowed number of cores in the affinity mask
-     * @param host    number of cores of the host, or of the container
+     * @param common  number of cores that the processes of the host or of the container have in common
      */
-    static CoreShare of(int usable, int allowed, int host, UnaryOperator<@Nullable String> environment, int processes) {
+    static CoreShare of(int usable, int allowed, int common, UnaryOperator<@Nullable String> environment,
+            int processes) {
         for (String name : RANKS_OF_HOST) {
             int ranks = number(environment.apply(name));
             if (ranks > 1) {
-                return shared(usable, allowed, host, ranks, "ranks by " + name);
+                return shared(usable, allowed, common, ranks, "ranks by " + name);
             }
         }
-        return shared(usable, allowed, host, Math.max(1, processes), "processes with Millrace");
+        return shared(usable, allowed, common, Math.max(1, processes), "processes with Millrace");
     }
 
-    private static CoreShare shared(int usable, int allowed, int host, int among, String whoTheyAre) {
+    private static CoreShare shared(int usable, int allowed, int common, int among, String whoTheyAre) {
         boolean quota = usable < allowed;
-        int share = among == 1 ? usable : Math.max(1, Math.min(usable, (quota ? usable : host) / among));
+        int share = among == 1 ? usable : Math.max(1, Math.min(usable, (quota ? usable : common) / among));
         return share == usable ? new CoreShare(usable, usable + " usable")
-                : new CoreShare(share, usable + " usable, " + (quota ? "by a quota" : host + " of the host") + ", "
+                : new CoreShare(share, usable + " usable, " + (quota ? "by a quota" : common + " in common") + ", "
                         + among + " " + whoTheyAre);
     }
 
@@ -135,15 +139,25 @@ public record CoreShare(int cores, String reason) {
     }
 
     /**
-     * Returns the number of cores that the processes of this host or container share. It is the affinity mask of the
-     * process with number 1: a container's processes share the cores of its cpuset, even if the host has more cores. If
-     * another user's processes are hidden, it is the number of the host's online cores.
+     * Returns the cores that the processes of this host or container have in common. A container's processes share the
+     * cores of its cpuset, even if the host has more cores. Its first process shows the cpuset, unless that process is
+     * this rank or is itself bound to other cores. Otherwise, these are the host's online cores.
+     *
+     * @param root    directory with {@code proc} and {@code sys}
+     * @param allowed affinity mask of this process
+     * @param isFirst whether this process is the first one of a container
      */
-    static int coresOfHost(Path root, int allowed) {
-        return Math.max(allowed,
-                count(allowedList(root.resolve("proc/1/status")))
-                        .or(() -> count(firstLine(root.resolve("sys/devices/system/cpu/online"))))
-                        .orElse(allowed));
+    static BitSet commonCores(Path root, BitSet allowed, boolean isFirst) {
+        BitSet online = cores(firstLine(root.resolve("sys/devices/system/cpu/online")));
+        BitSet common = cores(allowedList(root.resolve("proc/1/status")));
+        BitSet outside = (BitSet) allowed.clone();
+        outside.andNot(common);
+        if (isFirst || !outside.isEmpty()) {
+            return online;
+        }
+        // The mask may contain cores that are not online.
+        common.and(online);
+        return common;
     }
 
     private static Optional<String> allowedList(Path status) {
@@ -163,14 +177,15 @@ public record CoreShare(int cores, String reason) {
         }
     }
 
-    /** Returns the number of cores in a list in Linux's format, for instance 5 for {@code 0-3,8}. */
-    static Optional<Integer> count(Optional<String> list) {
-        int sum = 0;
+    /** Returns the cores of a list in Linux's format, for instance {@code 0-3,8}; none without a list. */
+    static BitSet cores(Optional<String> list) {
+        BitSet cores = new BitSet();
         for (String range : list.orElse("").strip().split(",")) {
-            String[] ends = range.split("-");
-            int first = number(ends[0]);
-            sum += range.isEmpty() ? 0 : number(ends[ends.length - 1]) - first + 1;
+            if (!range.isEmpty()) {
+                String[] ends = range.split("-");
+                cores.set(number(ends[0]), number(ends[ends.length - 1]) + 1);
+            }
         }
-        return sum == 0 ? Optional.empty() : Optional.of(sum);
+        return cores;
     }
 }

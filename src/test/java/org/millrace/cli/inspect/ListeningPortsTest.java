@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -22,6 +21,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.millrace.bootstrap.ControlPlane;
+import org.millrace.bootstrap.FreePort;
 import org.millrace.cli.ChildMain;
 import org.millrace.cli.Main;
 import org.millrace.cli.Run;
@@ -90,10 +90,7 @@ class ListeningPortsTest {
 
     @Test
     void thePortOfRankZeroIsLoggedAndShownUntilTheGroupIsComplete() throws Exception {
-        int free;
-        try (ServerSocket socket = new ServerSocket(0)) {
-            free = socket.getLocalPort();
-        }
+        int free = FreePort.find();
         String rendezvous = "tcp:127.0.0.1:" + free;
         String port = "listens on 127.0.0.1 port " + free + " (rendezvous)";
         try (Warnings log = new Warnings(ListeningPorts.class.getName(), Level.INFO)) {

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.BitSet;
 import java.util.Map;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
@@ -17,8 +18,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 /** Number of cores for one process. It follows from affinity mask, quota, and number of ranks on the host. */
 class CoreShareTest {
 
-    private static CoreShare share(int usable, int allowed, int host, Map<String, String> environment) {
-        return CoreShare.of(usable, allowed, host, environment::get, 1);
+    private static CoreShare share(int usable, int allowed, int common, Map<String, String> environment) {
+        return CoreShare.of(usable, allowed, common, environment::get, 1);
     }
 
     @ParameterizedTest
@@ -30,8 +31,8 @@ class CoreShareTest {
             "2, 32, 32, 2, 1", // the ranks share a quota of two cores
             "1, 32, 32, 4, 1", // a rank never has less than one core
             "3, 3, 4, 1, 3"})
-    void coresOfARank(int usable, int allowed, int host, int ranks, int cores) {
-        CoreShare share = share(usable, allowed, host, Map.of("LOCAL_WORLD_SIZE", Integer.toString(ranks)));
+    void coresOfARank(int usable, int allowed, int common, int ranks, int cores) {
+        CoreShare share = share(usable, allowed, common, Map.of("LOCAL_WORLD_SIZE", Integer.toString(ranks)));
         assertEquals(cores, share.cores(), share.reason());
         assertTrue(share.reason().startsWith(usable + " usable"), share.reason());
     }
@@ -41,25 +42,35 @@ class CoreShareTest {
     void withoutALauncherThoseThatRunAreCounted() {
         CoreShare counted = CoreShare.of(32, 32, 32, name -> null, 8);
         assertEquals(4, counted.cores());
-        assertEquals("32 usable, 32 of the host, 8 processes with Millrace", counted.reason());
+        assertEquals("32 usable, 32 in common, 8 processes with Millrace", counted.reason());
         assertEquals(16, CoreShare.of(32, 32, 32, Map.of("LOCAL_WORLD_SIZE", "2")::get, 8).cores(), "it knows better");
         assertEquals(2, CoreShare.of(2, 2, 32, name -> null, 8).cores(), "cores of its own");
         assertEquals(1, CoreShare.of(4, 4, 4, name -> null, 8).cores());
     }
 
-    /** Two ranks in a container with twelve cores of a larger host share these cores. */
-    @Test
-    void ranksOfAContainerShareItsCores(@TempDir Path root) throws IOException {
+    /** The host has 32 cores, of which the cores 32 to 63 are not online. */
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = ';',
+            value = {
+                    // columns: masks of the first process and of this one; whether they are one process; common cores
+                    "8-19; 8-19; false; 12", // a container with a cpuset of 12 cores
+                    "8-19; 8-11; false; 12", // this rank is bound to cores of the container
+                    "0-63; 0-15; false; 32", "0-3; 16-30; false; 32", // the first process is bound to other cores
+                    "8-11; 8-11; true; 32", // one container for each rank
+                    "; 8-11; false; 32"}) // the processes of other users are hidden
+    void aContainersProcessesShareItsCores(String first, String mine, boolean isFirst, int common, @TempDir Path root)
+            throws IOException {
         Path online = root.resolve("sys/devices/system/cpu/online");
         Files.createDirectories(online.getParent());
         Files.writeString(online, "0-31\n");
-        assertEquals(32, CoreShare.coresOfHost(root, 12), "the processes of other users are hidden");
-        Path first = root.resolve("proc/1/status");
-        Files.createDirectories(first.getParent());
-        Files.writeString(first, "Name:\tpython3\nCpus_allowed_list:\t8-19\n");
-        int container = CoreShare.coresOfHost(root, 12);
-        assertEquals(6, CoreShare.of(12, 12, container, name -> null, 2).cores());
-        assertEquals(32, CoreShare.coresOfHost(root, 32), "the first process is bound to fewer cores");
+        if (first != null) {
+            Path status = root.resolve("proc/1/status");
+            Files.createDirectories(status.getParent());
+            Files.writeString(status, "Name:\tpython3\nCpus_allowed_list:\t" + first + "\n");
+        }
+        BitSet allowed = CoreShare.cores(Optional.of(mine));
+        assertEquals(common, CoreShare.commonCores(root, allowed, isFirst).cardinality());
     }
 
     @Test
@@ -79,11 +90,11 @@ class CoreShareTest {
     }
 
     @Test
-    void listsOfCoresAreCounted() {
-        assertEquals(Optional.of(5), CoreShare.count(Optional.of("0-3,8\n")));
-        assertEquals(Optional.of(1), CoreShare.count(Optional.of("\t7")));
-        assertEquals(Optional.empty(), CoreShare.count(Optional.of("")));
-        assertEquals(Optional.empty(), CoreShare.count(Optional.empty()));
+    void listsOfCoresAreRead() {
+        assertEquals("{0, 1, 2, 3, 8}", CoreShare.cores(Optional.of("0-3,8\n")).toString());
+        assertEquals("{7}", CoreShare.cores(Optional.of("\t7")).toString());
+        assertTrue(CoreShare.cores(Optional.of("")).isEmpty());
+        assertTrue(CoreShare.cores(Optional.empty()).isEmpty());
     }
 
     @Test
