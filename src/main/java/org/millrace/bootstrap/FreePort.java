@@ -2,7 +2,6 @@ package org.millrace.bootstrap;
 
 import java.io.IOException;
 import java.net.BindException;
-import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -23,7 +22,7 @@ public final class FreePort {
     private FreePort() {}
 
     /**
-     * Returns a port of this host's loopback address that is free now. The port is not ephemeral, if the system leaves
+     * Returns a port that is free now at all addresses of this host. The port is not ephemeral, if the system leaves
      * enough other ports.
      *
      * @throws IOException if no port is free
@@ -45,7 +44,7 @@ public final class FreePort {
     }
 
     private static int bound(int port) throws IOException {
-        try (ServerSocket socket = new ServerSocket(port, 1, InetAddress.getLoopbackAddress())) {
+        try (ServerSocket socket = new ServerSocket(port, 1)) {
             return socket.getLocalPort();
         }
     }

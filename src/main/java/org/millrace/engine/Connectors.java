@@ -19,6 +19,7 @@ import org.millrace.OperationInterruptedException;
 import org.millrace.PeerLostException;
 import org.millrace.abi.KernelChannel;
 import org.millrace.bootstrap.GroupFailure;
+import org.millrace.bootstrap.RemoteFailure;
 import org.millrace.device.DeviceCommunicator;
 import org.millrace.device.Port;
 import org.millrace.device.ReceivePort;
@@ -196,8 +197,8 @@ final class Connectors {
     }
 
     /**
-     * Waits until all requested connections are made. Used in the set-up of a communicator, so that a failure has no
-     * remedy: the caller has no communicator yet.
+     * Waits until all requested connections are made. Used in the set-up of a communicator. The exception names no
+     * remedy, because the caller does not have this communicator yet.
      *
      * @throws MillraceException if the communicator fails, or the thread is interrupted
      */
@@ -205,7 +206,9 @@ final class Connectors {
         while (missing.get() > 0) {
             Throwable failed = failure.get();
             if (failed != null) {
-                throw RepeatedFailure.of("rank " + device.rank() + ": " + failed.getMessage(), failed);
+                throw RepeatedFailure.of(
+                        "rank " + device.rank() + ": " + RemoteFailure.withoutRank(device.rank(), failed.getMessage()),
+                        failed);
             }
             if (Thread.currentThread().isInterrupted()) {
                 throw new OperationInterruptedException("rank " + device.rank()

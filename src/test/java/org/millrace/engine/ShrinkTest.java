@@ -229,6 +229,12 @@ class ShrinkTest extends EngineFixture {
             });
             Thread.currentThread().setContextClassLoader(before);
         }
+        // The release of the failed group continues after shrink.
+        for (Thread thread : Thread.getAllStackTraces().keySet()) {
+            if (thread.getName().startsWith("release-")) {
+                thread.join();
+            }
+        }
     }
 
     @Test

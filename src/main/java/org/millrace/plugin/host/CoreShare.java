@@ -140,8 +140,9 @@ public record CoreShare(int cores, String reason) {
 
     /**
      * Returns the cores that the processes of this host or container have in common. A container's processes share the
-     * cores of its cpuset, even if the host has more cores. Its first process shows the cpuset, unless that process is
-     * this rank or is itself bound to other cores. Otherwise, these are the host's online cores.
+     * cores of its cpuset, even if the host has more cores. Its first process shows the cpuset. If that process is this
+     * rank, or is bound to other cores, the result is the host's online cores. A container with one rank and another
+     * first process looks like a container of all ranks of the host.
      *
      * @param root    directory with {@code proc} and {@code sys}
      * @param allowed affinity mask of this process
@@ -152,11 +153,12 @@ public record CoreShare(int cores, String reason) {
         BitSet common = cores(allowedList(root.resolve("proc/1/status")));
         BitSet outside = (BitSet) allowed.clone();
         outside.andNot(common);
-        if (isFirst || !outside.isEmpty()) {
+        if (isFirst || common.isEmpty() || !outside.isEmpty()) {
             return online;
         }
-        // The mask may contain cores that are not online.
-        common.and(online);
+        if (common.intersects(online)) {
+            common.and(online); // the mask may contain cores that are not online
+        }
         return common;
     }
 
