@@ -130,7 +130,8 @@ public final class StallWatch {
     void look(long now) throws IOException {
         List<Long> self = List.of(ProcessIdentity.CURRENT.pid());
         for (Verdict verdict : Hang.verdicts(this::read, quiet)) {
-            if (verdict.concerns(self) && reported.add(verdict, now)) {
+            // A communicator of ended processes only is not one of this process, even if one of them had its number.
+            if (verdict.cause() != Verdict.Cause.ENDED && verdict.concerns(self) && reported.add(verdict, now)) {
                 report.accept(verdict);
             }
         }

@@ -280,6 +280,13 @@ class HangTest {
         assertEquals(List.of(), Hang.verdicts(readings::remove, QUIET));
     }
 
+    /** Returns an ended process in an operation, which had the number of this process. */
+    static TracedProcess endedWithThisNumber() {
+        ProcessIdentity here = ProcessIdentity.CURRENT;
+        return process(Path.of("trace"), new ProcessIdentity(here.pid(), here.startTicks() - 1, here.namespace()), 0,
+                false, NOW - SECOND, end(7, 10, Direction.SEND, 3, 0, NOW - SECOND));
+    }
+
     /** Returns two ranks of this process. Three steps were sent, and the second rank has consumed the given number. */
     static TracedProcess[] running(long consumed) {
         return running(consumed, NOW - 2 * SECOND);

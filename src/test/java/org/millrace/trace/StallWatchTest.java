@@ -77,6 +77,17 @@ class StallWatchTest {
         assertTrue(StallWatch.Stillness.inOperation(own), "kernels put over GIN without an operation");
     }
 
+    /** A container that starts again gives the same number to its first process. */
+    @Test
+    void theEndOfAnEarlierProcessWithThisNumberIsNotReported() throws IOException {
+        List<Verdict> told = new ArrayList<>();
+        List<TracedProcess> ended = List.of(HangTest.endedWithThisNumber());
+        assertEquals(Cause.ENDED, Hang.verdicts(() -> ended, Duration.ofNanos(4)).getFirst().cause());
+        StallWatch watch = new StallWatch(() -> true, () -> true, () -> ended, Duration.ofNanos(4), told::add);
+        watch.look(HangTest.NOW);
+        assertEquals(List.of(), told);
+    }
+
     /**
      * The limit is a nanosecond here, so each check for stalls exceeds the limit, as on a machine with few free cores.
      */
