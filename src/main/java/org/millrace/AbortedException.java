@@ -3,10 +3,10 @@ package org.millrace;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A rank ended the common work of the communicator. Either its program aborted the communicator, or its program closed
- * the communicator too early. Too early means that own operations of the rank were incomplete, or that the other ranks
- * had begun an operation without that rank. {@link #peer()} returns the number of the rank that ended the work. It
- * returns an empty result if the rank that throws this exception ended the work.
+ * A rank stopped taking part in the communicator's operations. Either its program aborted the communicator, or its
+ * program closed the communicator too early. Too early means that operations of the rank were incomplete, or that the
+ * other ranks had begun an operation without the rank. {@link #peer()} returns the number of that rank. The result is
+ * empty if that rank throws this exception itself.
  */
 public final class AbortedException extends CommunicatorException {
 

@@ -20,8 +20,8 @@ import org.millrace.operation.OperationGroup;
 final class Blocking {
 
     /**
-     * Work to do after the operations that {@link #run} is enqueueing on this thread; null if {@link #run} is not
-     * enqueueing operations.
+     * Work that {@link #run} does on this thread after the operations that it enqueues; null while {@link #run} does
+     * not enqueue operations on this thread.
      */
     private static final ThreadLocal<@Nullable List<Runnable>> BEHIND = new ThreadLocal<>();
 
@@ -122,8 +122,8 @@ final class Blocking {
     }
 
     /**
-     * Aborts the communicator before the memory of a composed operation is freed. Otherwise the other ranks would wait
-     * for the remaining operations.
+     * Aborts the communicator before the memory of a composed operation is freed. Without the abort, the other ranks
+     * would wait for the remaining operations.
      */
     private static OperationInterruptedException aborted(Communicator communicator) {
         OperationInterruptedException reason = new OperationInterruptedException("rank " + communicator.rank()
@@ -157,8 +157,8 @@ final class Blocking {
     }
 
     /**
-     * Defers work to the calling thread if that thread will wait for the operation. No further thread is then needed
-     * for the work. Returns false if the thread will not wait; the work is then not deferred.
+     * Defers work until the calling thread has waited for its operation, so that this thread can do the work. Returns
+     * false, and defers nothing, if the calling thread will not wait.
      */
     static boolean leave(Runnable rest) {
         List<Runnable> behind = BEHIND.get();

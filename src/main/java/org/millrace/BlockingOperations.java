@@ -26,7 +26,7 @@ import org.jspecify.annotations.Nullable;
  * <p>
  * An interrupt of the waiting thread causes an {@link OperationInterruptedException}. A single operation then continues
  * without the thread, and the communicator stays usable. An operation that consists of several operations aborts the
- * communicator, if the operation has begun. A thread that was interrupted before does not start an operation.
+ * communicator, if the operation has begun. If the thread is already interrupted at the call, no operation starts.
  */
 sealed interface BlockingOperations permits Communicator {
 

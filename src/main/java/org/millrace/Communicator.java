@@ -248,9 +248,9 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
     /**
      * Prepares operations for repeated launches, without running them. All ranks prepare the same operations.
      *
-     * @param stream     stream that each {@link Plan#launch} replaces by the stream of the launch. The plan waits for
-     *                   the earlier work of all other streams of the operations, and later work of these streams waits
-     *                   for the plan
+     * @param stream     stream that each {@link Plan#launch} replaces by the stream of the launch. If the operations
+     *                   also use other streams, the plan waits for their earlier work, and their later work waits for
+     *                   the plan
      * @param operations function that calls this communicator's operations, on the calling thread, as in a
      *                   {@link #group}. If it throws, no plan is created.
      * @return the plan; the operands of its operations must exist until the last launch is complete
@@ -294,15 +294,15 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
      *
      * <p>
      * A rank is dead if its process has ended, or if it has closed or aborted this communicator. This method waits for
-     * every other rank until the deadline, also for a rank whose process is stopped. A rank that has not called by then
-     * is excluded. An excluded rank gets an {@link ExcludedException} from this method, also if it resumes later. At
-     * most one group continues. If all ranks are on one host and share a decision place, the group that decides first
-     * at this place continues. A decision place is, for example, a {@code file:} rendezvous or the rendezvous of
-     * {@code millrace run}. Otherwise a strict majority of the ranks continues.
+     * every other rank until the deadline, also for a rank whose process is stopped. A rank that has not called this
+     * method by then is excluded. An excluded rank gets an {@link ExcludedException} from this method, also if it
+     * resumes later. At most one group continues. If all ranks are on one host and share a decision place, the group
+     * that decides first at this place continues. A decision place is, for example, a {@code file:} rendezvous or the
+     * rendezvous of {@code millrace run}. Without a shared decision place, a strict majority of the ranks continues.
      *
      * @param deadline maximum time to wait for the living ranks, more than 0. The completion of the new communicator
-     *                 may then take the same time again, or 5 s if the deadline is shorter. Each further lost or
-     *                 stopped rank adds at most half of the deadline, or 5 s if 5 s are longer
+     *                 may then take as long again, but at least 5 s. Each further lost or stopped rank adds at most
+     *                 half of the deadline or 5 s, whichever is longer
      * @return this rank's new communicator; the caller closes the communicator. If a member is lost at the end of the
      *         call, the operations of the new communicator fail. The program can then shrink the new communicator
      * @throws IllegalArgumentException if the deadline is not more than 0

@@ -36,8 +36,8 @@ public interface DeviceStream extends AutoCloseable {
     void record(Event event);
 
     /**
-     * Makes all later operations of this stream wait for an event. They wait for the event's most recent mark at the
-     * time of this call. An event that was never recorded causes no wait. If an operation before the mark fails, this
+     * Makes all later operations of this stream wait for an event. They wait for the mark that is the event's newest
+     * mark at this call. An event that was never recorded causes no wait. If an operation before the mark fails, this
      * stream fails, too.
      *
      * @param event event recorded on this or another stream

@@ -211,8 +211,8 @@ public final class DlpackTensor implements AutoCloseable {
     }
 
     /**
-     * Returns an adopted tensor to its library by a call of its deleter. All operations on the tensor must be complete.
-     * Closing twice is allowed.
+     * Returns an adopted tensor to the library that created it, by a call of the tensor's deleter. All operations on
+     * the tensor must be complete. Closing twice is allowed.
      */
     @Override
     public void close() {

@@ -3,8 +3,8 @@ package org.millrace;
 /**
  * The other ranks continue without this rank, or may do so. There are two possible reasons. This rank may have called
  * {@link Communicator#shrink(java.time.Duration)} too late, for instance because a signal had stopped its process. Or
- * this rank can reach less than a majority of the group (itself included), and the ranks share no decision place. The
- * process keeps its data and may join another group.
+ * the ranks that this rank can reach, including itself, are no majority of the group, and the ranks share no decision
+ * place. The process keeps its data and may join another group.
  */
 public final class ExcludedException extends CommunicatorException {
 

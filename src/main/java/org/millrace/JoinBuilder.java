@@ -17,9 +17,9 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Configures the join of a rank to its group: {@link Millrace#builder()}. Rank, size and rendezvous default to the
- * launcher's variables, and without a launcher to a group of one rank. Settings default to system properties and the
- * environment. All values are checked when the rank joins.
+ * Configures the join of a rank to its group: {@link Millrace#builder()}. If the program does not set rank, size and
+ * rendezvous, they come from the launcher's variables; without a launcher, the group has one rank. Other settings come
+ * from system properties and the environment. All values are checked when the rank joins.
  *
  * {@snippet :
  * Communicator communicator = Millrace.builder()
@@ -295,8 +295,8 @@ public final class JoinBuilder {
      *
      * @return this rank's communicator
      * @throws IllegalArgumentException if only some of rank, size and rendezvous are set, or if a setting is not
-     *                                  usable. Also if none of the three is set and a launcher's variable is missing or
-     *                                  not usable
+     *                                  usable. Also thrown if none of the three is set, and a launcher's variable is
+     *                                  missing or not usable
      * @throws MillraceException        if no provider is usable, or if the group was not completed
      */
     public Communicator join() {

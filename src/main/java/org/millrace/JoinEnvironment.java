@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
  */
 record JoinEnvironment(String rendezvous, int rank, int size, boolean isLaunched) {
 
-    /** Whether the notice about a group of one is yet to be printed. */
+    /** Whether the notice about a group of one rank has not been printed yet. */
     static final AtomicBoolean NOTICE_IS_DUE = new AtomicBoolean(true);
 
     /**
@@ -36,8 +36,8 @@ record JoinEnvironment(String rendezvous, int rank, int size, boolean isLaunched
     }
 
     /**
-     * Launchers in the order of their check. Slurm is last, so that variables set by hand within a Slurm job take
-     * precedence.
+     * Launchers, sorted in the order of the checks. Slurm is last, so that variables set by hand within a Slurm job
+     * take precedence.
      */
     private static final List<Launcher> LAUNCHERS =
             List.of(new Launcher("torchrun", "RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"),

@@ -247,7 +247,8 @@ public final class Millrace {
     }
 
     /**
-     * Returns the configured device. Reads only this setting; the provider reads all settings and refuses wrong ones.
+     * Returns the configured device. Reads only the setting of the device. The device's provider later reads all
+     * settings and refuses wrong values.
      */
     private static String device(Map<String, String> settings) {
         String wanted = Configuration.find(Settings.DEVICE, settings).text();

@@ -155,8 +155,8 @@ final class OperandCall {
             return null;
         }
         if (isUsedInPlace(send, false, recorded)) {
-            // For an operation in place, uses the receive operand's memory: the send operand may be a read-only view of
-            // it.
+            // An operation in place uses the memory of the receive operand, because the send operand may be a read-only
+            // view of that memory.
             sent = addressed(receive != null && receive.isSame(send) ? receive : send);
             return sent;
         }
@@ -224,9 +224,10 @@ final class OperandCall {
     }
 
     /**
-     * Returns whether the operation can use memory on the heap in place. The operation's other operand must not overlap
-     * the memory. If an earlier operation of the group uses the memory, too, neither operation may write to the memory.
-     * If this method returns false, a copy makes the result independent of the order of access.
+     * Returns whether the operation can use an operand's memory on the heap in place. Two conditions must hold. The
+     * send and receive operands do not overlap, unless they are the same. If another operation of the group also uses
+     * the memory, neither writes to it. If this method returns false, the operand is copied, so that the order of
+     * accesses does not matter.
      */
     private boolean isApart(Operand operand, boolean written) {
         boolean overlaps = send != null && receive != null && !receive.isSame(send)

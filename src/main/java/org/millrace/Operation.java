@@ -93,8 +93,8 @@ public enum Operation {
 
     /**
      * {@return NCCL's name for the operation, for instance {@code "AllReduce"}} {@code NCCL_PROTO} and NCCL's log use
-     * this name, and NCCL's function has it after the prefix {@code nccl}. {@code "SendRecv"} stands for sends and
-     * receives, which are two functions of NCCL.
+     * this name. The name of NCCL's function is this name with the prefix {@code nccl}. {@code "SendRecv"} stands for
+     * sends and receives, which are two functions of NCCL.
      */
     public String ncclName() {
         return ncclName;

@@ -40,8 +40,8 @@ class ArchitectureTest {
 
     /**
      * One line per group: its level, its name below {@code org.millrace}, and its packages. A package may use all
-     * groups of lower levels. Within its own group it may use only the packages that the line names before it. A dot
-     * stands for the package with the group's own name.
+     * groups of lower levels. Within its own group, a package may use only the packages that precede it in the line. A
+     * dot stands for the package with the group's own name.
      */
     // @formatter:off
     private static final String PLAN = """
@@ -206,7 +206,7 @@ class ArchitectureTest {
 
     /**
      * Signatures in the root package contain no types that only implementations of communicators and devices use.
-     * Exceptions of this package have no methods that copy an exception.
+     * Exceptions of the root package have no methods that copy an exception.
      */
     @Test
     void theRootPackageHasNoTypesForImplementationsOnly() {
@@ -326,8 +326,8 @@ class ArchitectureTest {
     }
 
     /**
-     * The tests with this tag run as root in {@code .ci/run}, and all others run as an ordinary user. Without the tag,
-     * a test that needs root would be skipped in each run. The check finds a class without any such tag.
+     * The tests with this tag run as root in {@code .ci/run}, and all others run as an ordinary user. A test that needs
+     * root would be skipped in each run if it had no tag. This check finds such a test.
      */
     @Test
     void testsThatNeedRootHaveTheTag() throws IOException {

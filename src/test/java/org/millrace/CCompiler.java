@@ -13,7 +13,10 @@ import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 
-/** The machine's compilers: {@code CC}, or {@code cc} for C. A test that needs a missing compiler is skipped. */
+/**
+ * The machine's compilers. The C compiler is {@code CC}, or {@code cc} if that variable is not set. A test that needs a
+ * missing compiler is skipped.
+ */
 public final class CCompiler {
 
     private static final long LIMIT_SECONDS = 120;

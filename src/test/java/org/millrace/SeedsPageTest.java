@@ -56,7 +56,7 @@ class SeedsPageTest {
             "NCCL_NET_DEVICE_UNPACK_ENABLED", "NCCL_NET_DEVICE_UNPACK_THRESHOLD", "NCCL_SHM_USE_CUDA_MEMCPY",
             "NCCL_SHM_MEMCPY_MODE", "NCCL_SHM_LOCALITY", "NCCL_P2P_USE_CUDA_MEMCPY", "NCCL_MY_TRANSPORT_ENABLE");
     private static final List<String> STATES = List.of("whole", "partial", "measured, not met", "not here");
-    /** Annotated test methods. Group 1 is the method's name. */
+    /** Pattern of annotated test methods. Group 1 is the method's name. */
     private static final Pattern TEST_METHOD =
             Pattern.compile("(?s)@(?:Test|ParameterizedTest|TestFactory|RepeatedTest)\\b.*?\\bvoid (\\w+)\\(");
     private static final Pattern SUPERCLASS = Pattern.compile("\\bclass \\w+(?:<[^{]*>)? extends (\\w+)");
@@ -79,7 +79,7 @@ class SeedsPageTest {
     private static final List<List<String>> items = new ArrayList<>();
     /** Numbers in the page's table, by seed: the total number of items, then the number of items in each state. */
     private static final Map<String, List<Integer>> said = new TreeMap<>();
-    /** Numbers of the same kind as in {@link #said}, counted from the rows of items. */
+    /** Numbers as in {@link #said}, but counted in the rows of items. */
     private static final Map<String, List<Integer>> counted = new TreeMap<>();
     private static final Map<String, List<String>> variables = new HashMap<>();
     /** Source files by class name. */

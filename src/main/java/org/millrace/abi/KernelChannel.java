@@ -30,9 +30,9 @@ public final class KernelChannel {
     public static final long ALIGNMENT = 16;
     /** Maximum number of children of a rank in a tree. */
     public static final int MAX_CHILDREN = device_h.NCCL_MAX_TREE_ARITY();
-    /** Index in a channel's connections to a peer: the connection for collectives. */
+    /** Index of the connection for collectives, among a channel's connections to a peer. */
     public static final int COLLECTIVE = 0;
-    /** Index in a channel's connections to a peer: the connection for sends and receives. */
+    /** Index of the connection for sends and receives, among a channel's connections to a peer. */
     public static final int POINT_TO_POINT = 1;
     /** Rank number that marks a missing neighbor. */
     public static final int NO_RANK = -1;

@@ -93,7 +93,7 @@ public final class AgentRunner implements AutoCloseable {
     public void close() {
         running = false;
         LockSupport.unpark(thread);
-        // The strategy may sleep in another way than by a park. An unpark does not end such a sleep.
+        // Some strategies sleep without a park. An unpark does not end their sleep.
         idleStrategy.wake(thread);
         if (Thread.currentThread() == thread) {
             return;

@@ -94,7 +94,7 @@ public final class HelpedAgent implements Agent, IdleStrategy {
 
     /**
      * @param alone           strategy of the agent's own thread
-     * @param helping         strategy of a thread that runs passes while it waits, with sleeps of {@code helpersSleep}
+     * @param helping         strategy of a thread that runs passes while it waits. It sleeps by {@code helpersSleep}
      * @param helpersSleep    sleeper whose sleeps end at the deadline of the waiting thread
      * @param longestNapNanos longest nap of the agent's own thread while another thread runs the passes, in nanoseconds
      */
@@ -140,8 +140,8 @@ public final class HelpedAgent implements Agent, IdleStrategy {
     }
 
     /**
-     * Called on the agent's own thread: after each pass of this thread, and instead of a pass while another thread runs
-     * the passes.
+     * Called on the agent's own thread after each pass that this thread runs. While another thread runs the passes,
+     * this method is called instead of a pass.
      */
     @Override
     public void idle(int workCount) {

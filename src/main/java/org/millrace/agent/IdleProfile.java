@@ -111,9 +111,9 @@ public enum IdleProfile {
     }
 
     /**
-     * Returns the strategy for one of a rank's threads for the case that the host has more ranks than cores. The thread
-     * never spins. After a long yield, the thread parks for a while instead of yielding. During a yield, Linux may give
-     * the core to a computing thread, such as a compiler, for milliseconds.
+     * Returns the strategy for a rank's thread on a host that has more ranks than cores. The thread never spins. After
+     * a long yield, the thread parks for a while instead of yielding. During a yield, Linux may give the core to a
+     * computing thread, such as a compiler, for milliseconds.
      */
     public static IdleStrategy rankWithoutCore(long longestNanos, Sleeper sleeper) {
         return new TimedIdleStrategy(new TimedIdleStrategy.Scheduler() {
@@ -167,9 +167,10 @@ public enum IdleProfile {
         /**
          * Creates a strategy that begins with spinning.
          *
-         * @param spins        number of passes without work that are each followed only by a hint to the core that the
-         *                     thread spins
-         * @param yields       number of further passes that are each followed by an offer of the core to another thread
+         * @param spins        number of passes without work after which the thread spins. After each of them, it only
+         *                     executes the core's spin hint
+         * @param yields       number of further passes without work. After each of them, the thread yields its core to
+         *                     another thread
          * @param maxParkNanos longest sleep in nanoseconds. Each sleep is twice as long as the previous sleep, up to
          *                     this limit.
          */
@@ -297,8 +298,8 @@ public enum IdleProfile {
      *
      * <p>
      * A program that enqueues operations computes for a millisecond. It then yields until the operations are complete.
-     * After short parks, the thread answers later than after these yields. A long yield among many short yields is
-     * therefore followed by a short period of short parks.
+     * The thread answers such a program later with short parks than with yields. If most yields are short, one long
+     * yield is therefore followed by only a short period of short parks.
      *
      * <p>
      * A spinning thread detects the loss of its core by a long time between two reads of the clock. Some programs'
@@ -318,7 +319,7 @@ public enum IdleProfile {
         static final long LONG_YIELD_NANOS = 200_000;
         /**
          * Time between two reads of the clock while the thread spins, in nanoseconds. If more time passes, another
-         * thread had the core for a slice of the scheduler.
+         * thread had the core for one of the scheduler's time slices.
          */
         static final long LOST_CORE_NANOS = 1_500_000;
         /**
@@ -348,11 +349,14 @@ public enum IdleProfile {
          * park costs its full price and does not free the core.
          */
         static final long SHORT_PARK_NANOS = 20_000;
-        /** Number of short parks without work before longer parks. Together they take some 400 microseconds. */
+        /**
+         * Number of short parks without work before longer parks. Together these short parks take some 400
+         * microseconds.
+         */
         static final int SHORT_PARKS = 16;
         /**
-         * Quotient of the idle time and the duration of a park. On a virtual machine, each park costs 20 us of a core,
-         * for the timer and for the pass with cold caches.
+         * Ratio of the idle time to the duration of a park. On a virtual machine, each park costs 20 us of a core, for
+         * the timer and for the pass with cold caches.
          */
         private static final int PARK_DIVISOR = 20;
 
@@ -418,9 +422,9 @@ public enum IdleProfile {
         private long avoidanceNanos;
 
         /**
-         * Whether the idle thread parks after each pass without work. The value is also true between two parks.
-         * Otherwise the idle thread would notice a wake between two parks only after the next park. The idle thread
-         * writes this field, and the threads that wake the idle thread read it.
+         * Whether the idle thread parks after each pass without work. The value is also true between two parks. If it
+         * were false there, the idle thread would notice a wake between two parks only after the next park. The idle
+         * thread writes this field, and the threads that wake the idle thread read it.
          */
         private volatile boolean parks;
         /**
@@ -436,8 +440,8 @@ public enum IdleProfile {
          * Creates a strategy that begins with spinning, or with yielding if it never spins.
          *
          * @param spinNanos  duration of the spinning after the last work, in nanoseconds; 0 to never spin
-         * @param yieldNanos duration of the yielding after that, in nanoseconds; the thread then offers its core to
-         *                   another thread in every pass
+         * @param yieldNanos duration of the yielding after the spinning, in nanoseconds; meanwhile the thread offers
+         *                   its core to another thread after every pass
          */
         public TimedIdleStrategy(long spinNanos, long yieldNanos, long minParkNanos, long maxParkNanos) {
             this(Scheduler.SYSTEM, spinNanos, yieldNanos, minParkNanos, maxParkNanos);

@@ -6,7 +6,10 @@ public final class LimitedSleeper implements Sleeper {
     private final Sleeper sleeper;
     private long limitNanos = Long.MAX_VALUE;
 
-    /** Creates a sleeper that passes each sleep to another sleeper. Its sleeps have no limit at first. */
+    /**
+     * Creates a sleeper that passes each sleep to another sleeper. The sleeps of the new sleeper have no limit at
+     * first.
+     */
     public LimitedSleeper(Sleeper sleeper) {
         this.sleeper = sleeper;
     }

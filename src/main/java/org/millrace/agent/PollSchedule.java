@@ -5,16 +5,16 @@ import java.util.Collection;
 import java.util.List;
 
 /**
- * Selects the connections of an agent that a pass polls. Every pass polls the busy connections. A connection without
- * work for many polls is idle. Idle connections are polled one after the other. Within {@value #IDLE_CYCLE} passes,
- * every idle connection is polled. A poll can be a system call, and a step of a busy connection must not wait for the
- * polls of hundreds of other connections.
+ * Selects the connections of an agent that a pass polls. Every pass polls the busy connections. A connection becomes
+ * idle after many polls without work. Each pass polls some idle connections, one after the other. Within
+ * {@value #IDLE_CYCLE} passes, every idle connection is polled. A poll can be a system call, and a step of a busy
+ * connection must not wait for the polls of hundreds of other connections.
  *
  * <p>
  * While no connection has work, every pass polls all connections, because the thread may sleep after the pass. The
  * additional polls then delay no connection. When work arrives again, passes continue to poll all connections until
  * {@value #WAKING_POLLS} polls of idle connections were made. An operation seldom has only one connection. The thread
- * may yield after a pass, and a connection without a poll would wait for the end of the yield. Used by one thread.
+ * may yield after a pass, and a connection that was not polled would wait until the yield ends. Used by one thread.
  *
  * <pre>
  *   connections [0, busy)     [busy, size)
@@ -59,7 +59,7 @@ public final class PollSchedule<T> {
     /** Number of due polls of idle connections, multiplied by {@value #IDLE_CYCLE}. */
     private int owed;
     private int quietPasses;
-    /** Number of polls of idle connections that remain until passes poll only the connections that are due. */
+    /** Number of polls of idle connections that must still be made before passes poll only due connections again. */
     private int wakingPolls;
 
     /** @param busyPolls number of polls without work after which a connection is idle */
@@ -89,9 +89,9 @@ public final class PollSchedule<T> {
         if (at < 0) {
             return false;
         }
-        // The busy connection with the highest index takes the place of a removed busy connection. The connection with
-        // the highest index of all connections then takes the empty place. A pass begins at the highest index, so it
-        // has already polled the moved busy connection.
+        // Busy connections have the lowest indexes. If a busy connection is removed, the busy connection with the
+        // highest index takes its place. The last of all connections then takes the place that became free. A pass
+        // begins at the highest index, so it has already polled the moved busy connection.
         toIdle(at);
         connections[Math.max(at, busy)] = connections[--size];
         connections[size] = null;
@@ -118,8 +118,8 @@ public final class PollSchedule<T> {
 
     /**
      * Makes the next pass poll all connections, because the thread has slept since the last pass, or is about to sleep.
-     * A thread that sleeps has time to poll all connections. Some idle connections would otherwise wait for many
-     * sleeps.
+     * A thread that sleeps has time to poll all connections. If only the due connections were polled, some idle
+     * connections would wait for many sleeps.
      */
     public void pollAll() {
         quietPasses = QUIET_PASSES;

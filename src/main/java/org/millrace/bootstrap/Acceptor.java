@@ -48,9 +48,9 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
     private static final Duration HANDSHAKE = Duration.ofSeconds(10);
     /**
      * Time for a client to send its proof, counted from the client's hello. Under TLS, a client has the same time for
-     * its hello, counted from its proof before TLS. With scarce cores, a rank may need half a minute for its TLS
-     * handshake or its proof. If rank 0 closed the connection earlier, the rank would begin a new handshake, and would
-     * never be admitted.
+     * its hello, counted from the proof that it sends before TLS. With scarce cores, a rank may need half a minute for
+     * its TLS handshake or its proof. If rank 0 closed the connection earlier, the rank would begin a new handshake,
+     * and would never be admitted.
      */
     private static final Duration PROOF = Duration.ofMinutes(2);
     /**
@@ -110,8 +110,8 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
     boolean accept() {
         boolean more = unproven.accept(accept);
         if (unproven.pauseNanos() > 0 && key.isValid()) {
-            // Rank 0 could not accept a client, and accepts none until its pause ends. The selector would otherwise
-            // report the waiting connection repeatedly.
+            // Rank 0 could not accept a client, and accepts none until its pause ends. Without the pause, the selector
+            // would report the waiting connection repeatedly.
             key.interestOps(0);
         }
         return more;
@@ -215,7 +215,8 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
     /**
      * Returns whether the peer may have the rank number that the peer claims. If another process also claims the
      * number, refuses one of the two processes. The join fails if the peer has priority over a member, or if the start
-     * times of the two processes have no order. Otherwise the group could compute with the wrong process's data.
+     * times of the two processes have no order. If such a join succeeded, the group could compute with the wrong
+     * process's data.
      */
     private boolean isRight(AcceptedConnection peer) {
         RankIdentity who = peer.identity();

@@ -72,7 +72,7 @@ final class BootstrapClient {
         }
     }
 
-    /** Connection to rank 0, which has proved that it knows the secret, and the first message of each side. */
+    /** Connection to rank 0, and the first message of each side. Rank 0 has proved that it knows the secret. */
     record RankZero(ControlConnection connection, Hello hello, Challenge challenge) {
     }
 
@@ -93,9 +93,9 @@ final class BootstrapClient {
     private static final int DOUBTS = 7;
     private static final long DOUBT_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
     /**
-     * Time from a meeting with rank 0 of another run until this rank gives up. The other run may be an earlier run that
-     * is about to end, so this rank waits. The other run may also be a later run. In this case this rank's own rank 0
-     * will never listen, so the wait is limited.
+     * Time during which this rank continues to try after it has reached rank 0 of another run. The other run may be an
+     * earlier run that is about to end, so this rank waits. The other run may also be a later run. In this case this
+     * rank's own rank 0 will never listen, so the wait is limited.
      */
     private static final Duration OTHER_RUN = Duration.ofSeconds(2);
     /**

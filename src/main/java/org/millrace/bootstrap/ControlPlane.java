@@ -457,9 +457,9 @@ public final class ControlPlane implements AutoCloseable {
     }
 
     /**
-     * Leaves the group, which is not a failure. On the other ranks, only a collective call that still needs this rank
-     * fails. Ends this rank's own collective call and its control thread. Takes a round trip, or two seconds if a
-     * signal has stopped the process of another rank.
+     * Leaves the group. Leaving does not count as a failure. On the other ranks, only a collective call that still
+     * needs this rank fails. Ends this rank's own collective call and its control thread. Takes a round trip, or two
+     * seconds if a signal has stopped the process of another rank.
      */
     @Override
     public void close() {

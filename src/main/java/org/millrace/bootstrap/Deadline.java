@@ -32,19 +32,19 @@ record Deadline(Duration allowed, long endNanos, String setting) {
         return new Deadline(bounded, nanos + bounded.toNanos(), "");
     }
 
-    /** Returns the same deadline with the name of the setting that determines it. */
+    /** Returns the same deadline. Messages then name the given setting as the setting that determines the deadline. */
     Deadline of(String name) {
         return new Deadline(allowed, endNanos, name);
     }
 
-    /** Returns a deadline after the whole duration from now, or after {@code least} if that is longer. */
+    /** Returns a new deadline that counts from now and allows the same duration, or {@code least} if that is longer. */
     Deadline again(Duration least) {
         return in(allowed.compareTo(least) < 0 ? least : allowed).of(setting);
     }
 
     /**
-     * Returns this deadline if more than half of its duration remains. Otherwise returns a deadline after half of the
-     * duration from now, or after {@code least} if that is longer.
+     * Returns this deadline if more than half of its duration remains. Otherwise returns a new deadline. It counts from
+     * now and allows half of this deadline's duration, or {@code least} if that is longer.
      */
     Deadline extended(Duration least) {
         Duration half = allowed.dividedBy(2);
@@ -55,7 +55,7 @@ record Deadline(Duration allowed, long endNanos, String setting) {
         return new Deadline(allowed.plus(more), endNanos + more.toNanos(), setting);
     }
 
-    /** Returns the earlier of two deadlines: this deadline, and the end of the duration {@code shorter} from now. */
+    /** Returns this deadline, or a new deadline that ends after {@code shorter} from now, whichever is earlier. */
     Deadline orIn(Duration shorter) {
         Deadline other = in(shorter);
         return other.endNanos - endNanos < 0 ? other : this;

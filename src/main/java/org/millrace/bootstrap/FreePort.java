@@ -13,7 +13,7 @@ import java.util.concurrent.ThreadLocalRandom;
  */
 public final class FreePort {
 
-    /** First ports that are considered, below Linux's default for ephemeral ports. */
+    /** Lowest port that is considered. It is below Linux's default range of ephemeral ports. */
     private static final int FIRST = 10_000;
     private static final int MIN_COUNT = 1000;
     private static final int ATTEMPTS = 100;

@@ -112,8 +112,8 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
     }
 
     /**
-     * Waits for the other ranks in a barrier. A missing rank is a failure of the communicator, which is reported to all
-     * ranks.
+     * Waits for the other ranks in a barrier. A missing rank is a failure of the communicator, and this failure is
+     * reported to all ranks.
      */
     public final void meet(Duration deadline) {
         Waiting.requireNotNegative("rank " + control.rank() + ", barrier", deadline);

@@ -216,7 +216,8 @@ public final class Recovery implements AutoCloseable {
                 continue;
             }
             if (decision.flag() && failed != null) {
-                // This rank had completed its part, and released it later. The other members keep the group.
+                // This rank completed its part of the group, and later released this part. The other members keep the
+                // group.
                 close();
                 throw failed;
             }
@@ -303,8 +304,8 @@ public final class Recovery implements AutoCloseable {
             } else if (decision.call() >= call) {
                 return decision.flag();
             }
-            // Otherwise, the decision is about an earlier call, which failed on this rank. This rank asks again,
-            // because its present call belongs to the next call of the other ranks.
+            // A lower number means that the decision is about an earlier call, which failed on this rank. This rank
+            // then asks again, because its present call belongs to the next call of the other ranks.
         }
         requireMember(pending);
         throw new MismatchException("rank " + self + ": it called agree, and other ranks have called shrink", self,

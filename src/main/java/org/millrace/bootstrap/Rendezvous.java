@@ -42,15 +42,15 @@ sealed interface Rendezvous permits FileRendezvous, TcpRendezvous, Split.SplitRe
     /**
      * Returns a possible address of rank 0. Called by all other ranks.
      *
-     * @param attempt number of earlier calls; if there are several addresses, they alternate
+     * @param attempt number of earlier calls. If rank 0 has several addresses, successive calls return them in turn
      * @throws IOException                    if the address is not yet known; the message states the missing part
      * @throws org.millrace.MillraceException if the address will never be known
      */
     ServerAddress find(int attempt) throws IOException;
 
     /**
-     * Returns true if {@link #find} may return a wrong address, for example of a group that has ended. Another process
-     * may then listen at the address, and a later call may return the right address.
+     * Returns true if {@link #find} may return a wrong address, for example the address of a group that has ended.
+     * Another process may then listen at the address, and a later call may return the right address.
      */
     default boolean mayBeStale() {
         return false;
@@ -72,7 +72,7 @@ sealed interface Rendezvous permits FileRendezvous, TcpRendezvous, Split.SplitRe
     /**
      * Bound listener at which rank 0 waits for the other ranks.
      *
-     * @param address  address of this machine at which other ranks reach it
+     * @param address  address of this machine at which other ranks reach the listener
      * @param tls      identity of rank 0 under TLS; null without TLS
      * @param withdraw removes the published address; runs once
      */

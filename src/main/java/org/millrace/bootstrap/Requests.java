@@ -30,7 +30,7 @@ final class Requests {
     /**
      * @param number number of the decision
      * @param at     control plane of this rank and the higher ranks; null if no other rank can ask
-     * @param living ranks that may ask, with this rank. {@link #await} removes ranks that are gone
+     * @param living ranks that may ask, including this rank. {@link #await} removes those that are gone
      * @param size   number of ranks of the group
      */
     Requests(int self, Request own, Mail kind, int number, @Nullable ControlPlane at, BitSet living, int size) {
@@ -95,8 +95,8 @@ final class Requests {
     }
 
     /**
-     * Returns the proposal that the present ranks require: the accepted proposal of the highest earlier coordinator, or
-     * a new proposal.
+     * Returns the proposal for the present ranks. If some of them have accepted a proposal, the accepted proposal of
+     * the highest earlier coordinator is returned. If none has, a new proposal is returned.
      *
      * @param members all ranks that take part in the decision
      * @param origins number of each rank in the first group

@@ -72,7 +72,9 @@ final class Secret {
         return hash(side.word, hello, coordinator, challenge);
     }
 
-    /** Returns the object that computes the authentication codes of the frames that a side sends after its proof. */
+    /**
+     * Returns the object that computes the authentication codes of a side's frames. The frames follow the side's proof.
+     */
     FrameSeal seal(Side side, Hello hello, RankIdentity coordinator, byte[] challenge) {
         return new FrameSeal(hash("frames of the " + side.word, hello, coordinator, challenge));
     }

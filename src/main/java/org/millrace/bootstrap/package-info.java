@@ -32,8 +32,9 @@
  * compare their runs ({@code MILLRACE_RUN_ID}) before the proof, and the rank of the other run is refused. Without
  * {@code MILLRACE_RUN_ID}, rank 0 compares the start times of processes on one machine. A rank that started before rank
  * 0 is admitted only after a delay of at most a second. If two processes claim one rank number, a process that started
- * after rank 0 has priority over a process that started before rank 0. Otherwise the process that started nearest to
- * rank 0 has priority. A rank without {@code MILLRACE_RUN_ID} fails if a second process answers it as rank 0.
+ * after rank 0 has priority over a process that started before rank 0. If both started before rank 0, or both after it,
+ * the process that started nearest to rank 0 has priority. A rank without {@code MILLRACE_RUN_ID} fails if a second
+ * process answers it as rank 0.
  *
  * <p>
  * An interrupted network between two hosts ends the stream of a connection. Rank r then makes a new stream with

@@ -13,9 +13,9 @@ import org.millrace.Serializer;
  * A serializer of objects that implement {@code writeMarshallable} and {@code readMarshallable} of Chronicle Bytes.
  *
  * <p>
- * Callable from any thread. The serializer reuses one buffer, as large as its largest object so far, so a call
- * allocates only its result. A call creates a second buffer if another thread, or an enclosing object, uses the first
- * buffer. An object must not keep the buffer after a call.
+ * Callable from any thread. The serializer reuses one buffer, which grows to the size of the largest object. A call
+ * then allocates only its result. A call creates a second buffer if another thread, or an enclosing object, uses the
+ * first buffer. An object must not keep the buffer after a call.
  *
  * @param <T> type of the objects
  */

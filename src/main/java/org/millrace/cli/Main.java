@@ -66,8 +66,8 @@ public final class Main {
     }
 
     /**
-     * Runs a command. Returns its exit status. If the command's results could not be written, returns at least the
-     * status of a failure.
+     * Runs a command. Returns its exit status. If the command succeeded but its results could not be written, returns
+     * the status of a failure.
      */
     static int run(StandardOutput out, PrintWriter err, String... arguments) {
         PrintWriter writer = out.writer();

@@ -28,8 +28,8 @@ final class MeshAggregator implements Agent {
 
     private static final int PIECES = 16;
     /**
-     * Maximum number of frames of one rank that were accepted and have not arrived completely: a contribution and a
-     * result of each piece.
+     * Maximum number of accepted frames of one rank that have not arrived completely: a contribution and a result of
+     * each piece.
      */
     private static final int ACCEPTED = 2 * PIECES;
     private static final int KIND_BIT = 1 << 16;
@@ -61,7 +61,7 @@ final class MeshAggregator implements Agent {
     private long begun;
     private long done;
     private long nextRequest;
-    /** Number of pieces of the request {@link #nextRequest} that this aggregator has begun. */
+    /** Number of begun pieces of the request {@link #nextRequest}. */
     private long begunOfRequest;
     private boolean failed;
 
@@ -247,8 +247,8 @@ final class MeshAggregator implements Agent {
     }
 
     /**
-     * Offers a frame to the rank with this rank's number + {@code behind} + 1, modulo the number of ranks. Returns
-     * false if the connection accepts no frame now.
+     * Offers a frame to another rank. The number of that rank is this rank's number + {@code behind} + 1, modulo the
+     * number of ranks. Returns false if the connection accepts no frame now.
      */
     private boolean offer(MeshPiece piece, int kind, int behind) {
         int peer = (rank + 1 + behind) % senders.length;
@@ -270,7 +270,7 @@ final class MeshAggregator implements Agent {
         return true;
     }
 
-    /** Returns whether all frames of a piece that were offered to other ranks have left this rank's memory. */
+    /** Returns whether all offered frames of a piece have left this rank's memory. */
     private boolean isSent(MeshPiece piece) {
         if (piece.contributionsOffered < senders.length - 1) {
             return false;

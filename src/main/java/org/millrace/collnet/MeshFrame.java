@@ -21,9 +21,9 @@ import org.millrace.net.FrameHeader;
  */
 final class MeshFrame {
 
-    /** Kind of a frame with data from one rank for another rank. */
+    /** Kind of a frame that carries one rank's data to another rank. */
     static final int CONTRIBUTION = 0;
-    /** Kind of a frame with data that a rank has reduced, for all ranks. */
+    /** Kind of a frame that carries a rank's reduced data to all ranks. */
     static final int RESULT = 1;
 
     static final int SEQUENCE = 0;

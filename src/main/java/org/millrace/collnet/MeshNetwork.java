@@ -22,9 +22,9 @@ import org.millrace.net.Network;
 import org.millrace.net.connection.FullMesh;
 
 /**
- * A rank's end of a network of ranks that reduce for each other. All ranks make the same calls in the same order. A
- * rank may be ahead by up to {@value #REQUESTS} requests. One thread makes and tests requests. The aggregators' threads
- * transfer and reduce data.
+ * A rank's end of a network without hardware that reduces: the ranks reduce for each other. All ranks make the same
+ * calls in the same order. A rank may be ahead by up to {@value #REQUESTS} requests. One thread makes and tests
+ * requests. The aggregators' threads transfer and reduce data.
  *
  * <p>
  * {@linkplain org.millrace.collnet The package} describes the data that each rank sends.

@@ -54,8 +54,9 @@ public final class Configuration {
 
     private final UnaryOperator<@Nullable String> environment;
     /**
-     * Entries of all settings. The keys are compared by identity. Otherwise the JVM would link the {@code hashCode}
-     * methods of records. At the start of a process, this takes longer than all other work of this class.
+     * Entries of all settings. The keys are compared by identity. With a comparison by content, the JVM would have to
+     * link the {@code hashCode} methods of records. At the start of a process, this link takes longer than all other
+     * work of this class.
      */
     private final Map<Setting<?>, Entry> entries = new IdentityHashMap<>();
 

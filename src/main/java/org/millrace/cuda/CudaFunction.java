@@ -5,8 +5,8 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.library.NativeLibrary;
 
 /**
- * Functions of the CUDA runtime that Millrace calls. The release at a function is the first CUDA release with this
- * function in libcudart (source: CUDA's release notes and headers).
+ * Functions of the CUDA runtime that Millrace calls. The release that is noted at a function is the first CUDA release
+ * that has the function in its libcudart (source: CUDA's release notes and headers).
  */
 enum CudaFunction implements NativeLibrary.NativeFunction {
     RUNTIME_GET_VERSION("cudaRuntimeGetVersion"),

@@ -33,7 +33,7 @@ public record CudaReport(NativeLibrary.Report library, @Nullable String driver, 
      * Examines this machine.
      *
      * @param path the value of {@code MILLRACE_CUDART_LIBRARY}, or null; see {@link CudaRuntime#load(String)}
-     * @return the report; a missing driver, GPU or library is a part of it and does not cause an exception
+     * @return the report. A missing driver, GPU or library is stated in the report and causes no exception
      */
     public static CudaReport probe(@Nullable String path) {
         CudaRuntime runtime;

@@ -199,7 +199,7 @@ public final class CudaStream implements DeviceStream {
 
     /**
      * Waits at most 30 s for the enqueued work, and destroys the stream. CUDA completes work that remains after this
-     * time. If other code created the stream, neither waits for work nor destroys the stream. May be called twice.
+     * time. Does nothing if other code created the stream. May be called twice.
      */
     @Override
     public void close() {

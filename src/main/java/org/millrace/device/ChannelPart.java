@@ -20,7 +20,7 @@ record ChannelPart(long first, long elements, long fullChunk, long alignment) {
     }
 
     /**
-     * @param roundFirst index in the share of the round's first element
+     * @param roundFirst index of the round's first element, counted within the share
      * @param parts      number of parts of the operation
      */
     long chunkElements(long roundFirst, int parts) {

@@ -27,8 +27,8 @@ public abstract class ChunkSchedule {
      * @param share      elements that the block's channel processes
      * @param parts      number of chunks in a round
      * @param primitives number of primitives in a round
-     * @param sends      number of primitives in a round that send
-     * @param receives   number of primitives in a round that receive
+     * @param sends      number of sending primitives in a round
+     * @param receives   number of receiving primitives in a round
      */
     ChunkSchedule(ChannelPart share, int parts, int primitives, int sends, int receives) {
         this.share = share;
@@ -113,8 +113,8 @@ public abstract class ChunkSchedule {
     }
 
     /**
-     * Returns the schedule of a rank that does not reduce, in a flow of elements in one direction. A flow is the ring
-     * of a broadcast or of a reduction, one direction of a tree, or a send. All chunks have the same primitive, which
+     * Returns the schedule of a rank that does not reduce. The elements flow in one direction: around the ring of a
+     * broadcast or of a reduction, in one direction of a tree, or in a send. All chunks have the same primitive, which
      * depends on the rank's position in the flow. The table also shows {@link #combine}:
      *
      * <pre>
@@ -134,8 +134,8 @@ public abstract class ChunkSchedule {
     }
 
     /**
-     * Returns the schedule of a rank that reduces, in a flow of elements in one direction: it combines its input with
-     * received elements.
+     * Returns the schedule of a rank that combines its input with received elements. The elements flow in one
+     * direction, as described above.
      *
      * @param receives whether this rank receives elements from preceding ranks
      * @param last     whether the flow ends at this rank, which stores the result in its output

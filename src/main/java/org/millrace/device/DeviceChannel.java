@@ -92,13 +92,13 @@ public final class DeviceChannel {
         return children;
     }
 
-    /** Returns this rank's end of a connection on which it sends to a peer. Callable from any thread. */
+    /** Returns this rank's sending end of a connection to a peer. Callable from any thread. */
     public DeviceEndpoint<SendPort> send(int peer, int index) {
         DeviceEndpoint<SendPort> endpoint = sends.getAcquire(peer * INDICES + index);
         return endpoint != null ? endpoint : make(sends, peer, index, true);
     }
 
-    /** Returns this rank's end of a connection on which it receives from a peer. Callable from any thread. */
+    /** Returns this rank's receiving end of a connection from a peer. Callable from any thread. */
     public DeviceEndpoint<ReceivePort> receive(int peer, int index) {
         DeviceEndpoint<ReceivePort> endpoint = receives.getAcquire(peer * INDICES + index);
         return endpoint != null ? endpoint : make(receives, peer, index, false);

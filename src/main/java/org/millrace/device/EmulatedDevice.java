@@ -32,8 +32,8 @@ public final class EmulatedDevice implements Device, StagingDevice, Agent {
 
     private static final long ALIGNMENT = 64;
     /**
-     * Minimum size of memory on the heap that operations use in place, in bytes. Smaller memory is copied, so that the
-     * kernels of repeated operations can be launched again.
+     * Minimum size in bytes of memory on the heap, if operations use the memory in place. Smaller memory is copied, so
+     * that the kernels of repeated operations can be launched again.
      */
     private static final long LEAST_HEAP_BYTES = 4 << 20;
 
@@ -289,7 +289,8 @@ public final class EmulatedDevice implements Device, StagingDevice, Agent {
      * Returns whether all the given streams are being captured.
      *
      * @throws MillraceException if only some of the streams are captured, or if they belong to different captures. An
-     *                           operation on all these streams would then neither become part of one plan nor run now.
+     *                           operation on all these streams could then neither be recorded in one plan nor run
+     *                           immediately.
      */
     public boolean isCapturing(List<DeviceStream> all) {
         // The loop uses an index and no iterator. Each operation calls this method, so it must not allocate.
@@ -450,8 +451,8 @@ public final class EmulatedDevice implements Device, StagingDevice, Agent {
     }
 
     /**
-     * Runs the tasks that the streams contain now. Does not run tasks that are enqueued during this call. Otherwise a
-     * function that enqueues itself again would keep this call running forever.
+     * Runs the tasks that the streams contain now. Does not run tasks that are enqueued during this call. If this call
+     * ran them, a function that enqueues itself again would keep this call running forever.
      */
     private void finish() {
         EmulatedStream[] now = streams;

@@ -13,8 +13,8 @@ import org.millrace.foreign.Words;
 /**
  * A kernel on the emulated device. It consists of the blocks of one plan, one block per channel. The kernel is complete
  * when all its blocks are done. If the kernel fails, it leaves the device only after the proxies that move its operands
- * have stopped. The reason is that the program may reuse the operands' memory once the kernel has left. A proxy that
- * was still in a pass could write to the reused memory.
+ * have stopped. Once the kernel has left, the program may reuse the operands' memory. A proxy that was still in a pass
+ * could then write to the reused memory.
  */
 public final class EmulatedKernel implements StreamTask {
 

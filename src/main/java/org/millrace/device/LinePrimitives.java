@@ -17,8 +17,8 @@ import org.millrace.device.LineFormat.Piece;
 final class LinePrimitives extends Primitives {
 
     /**
-     * Size of a piece in bytes. It is a multiple of 8, the data bytes in a line of LL, and of 1920, the data bytes in a
-     * unit of LL128.
+     * Size of a piece in bytes. A line of LL has 8 data bytes, and a unit of LL128 has 1920. The size is a multiple of
+     * both numbers.
      */
     private static final int PIECE_BYTES = 2 * 1920;
     private static final Piece ZEROS = Piece.of(PIECE_BYTES);

@@ -251,8 +251,8 @@ public final class PlanBuilder {
             for (int i = 0; i < transfers; i++) {
                 // A batch contains at most one transfer of a round, because two transfers of one round would use the
                 // same connection. Rounds form groups of MAX_POINT_TO_POINT rounds, and a batch contains rounds of a
-                // single group. All ranks therefore begin a new batch at the same rounds. Otherwise the ranks would
-                // wait for each other forever.
+                // single group. All ranks therefore begin a new batch at the same rounds. If the ranks began batches at
+                // different rounds, they would wait for each other forever.
                 if (rounds[i] == round
                         || rounds[i] / WorkBatch.MAX_POINT_TO_POINT != round / WorkBatch.MAX_POINT_TO_POINT) {
                     return true;

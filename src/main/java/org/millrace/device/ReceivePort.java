@@ -12,7 +12,7 @@ import org.millrace.proxy.LineFlags;
 import org.millrace.proxy.spi.ConnectionName;
 import org.millrace.proxy.spi.Steps;
 
-/** The device's end of a connection on which it receives. All protocols share the port's step counter. */
+/** The device's receiving end of a connection. All protocols share the port's step counter. */
 public final class ReceivePort extends Port {
 
     private final LineFlags flags;

@@ -82,7 +82,8 @@ abstract class RingFunction extends CollectiveFunction {
     /**
      * An all-reduce around a ring of n ranks, in rounds of one chunk per rank. In a round every chunk travels 2(n - 1)
      * hops. On the first n - 1 hops each rank adds its own elements. Then one rank has the sum. On the other n - 1 hops
-     * the sum is passed to all other ranks. The last line of the table is the chunk that the rank at place r handles:
+     * the sum is passed to all other ranks. The last line of the table shows the chunk that the rank at place r
+     * handles:
      *
      * <pre>
      *   primitive         0     1 .. n-2               n-1                         n .. 2n-3             2n-2
@@ -176,8 +177,8 @@ abstract class RingFunction extends CollectiveFunction {
             return new ChunkSchedule(part, ranks, 2 * ranks - 1, 2 * (ranks - 1), 2 * (ranks - 1)) {
                 @Override
                 void choose(int primitive) {
-                    // The first primitive only sends, and the last primitive only stores the result. At primitive ranks
-                    // - 1, in the middle, the sum is complete.
+                    // The first primitive only sends, and the last primitive only stores the result. The sum is
+                    // complete at the middle primitive (index `ranks - 1`).
                     int kind = (primitive > 0 ? Primitives.RECEIVE : 0) | (primitive < ranks ? Primitives.INPUT : 0)
                             | (primitive == ranks - 1 ? Primitives.LAST : 0)
                             | (primitive >= ranks - 1 ? Primitives.OUTPUT : 0)
@@ -190,7 +191,7 @@ abstract class RingFunction extends CollectiveFunction {
 
     /**
      * An all-gather around a ring of n ranks. In a round each rank sends one chunk of its own and passes on chunks of
-     * other ranks. Each chunk travels n - 1 hops. The last line of the table is the rank that owns the chunk:
+     * other ranks. Each chunk travels n - 1 hops. The last line of the table shows the rank that owns the chunk:
      *
      * <pre>
      *   primitive          0           1 .. n-2             n-1
@@ -237,7 +238,7 @@ abstract class RingFunction extends CollectiveFunction {
 
     /**
      * A reduce-scatter around a ring of n ranks. In a round one chunk for each rank travels n - 1 hops to that rank.
-     * Each rank on the way adds its own elements. The last line of the table is the rank for which the chunk is:
+     * Each rank on the way adds its own elements. The last line of the table shows the rank that the chunk is for:
      *
      * <pre>
      *   primitive          0     1 .. n-2               n-1

@@ -11,8 +11,8 @@ import org.millrace.proxy.spi.ConnectionName;
 import org.millrace.proxy.spi.Steps;
 
 /**
- * The device's end of a connection on which it sends. All protocols share the port's step counter. The counter
- * continues from kernel to kernel, as {@code ncclConnInfo.step} does.
+ * The device's sending end of a connection. All protocols share the port's step counter. The counter continues from
+ * kernel to kernel, as {@code ncclConnInfo.step} does.
  */
 public final class SendPort extends Port {
 

@@ -135,8 +135,8 @@ final class StreamCapture {
     }
 
     /**
-     * Invalidates the capture and throws, because the program made a call on a captured stream that cannot be captured.
-     * Does nothing if the capture has ended, because the stream of an ended capture can carry out the call.
+     * Invalidates the capture and throws, because the program made a call that cannot be captured. Does nothing if the
+     * capture has ended, because the stream can then carry out the call.
      *
      * @throws MillraceException if the capture has not ended; the message states the reason
      */

@@ -39,9 +39,7 @@ final class UserMemoryPrimitives extends Primitives {
     private final long[] sizes = new long[WINDOW];
     private long begun;
     private long done;
-    /**
-     * Number of steps in flight that belong to received slices.
-     */
+    /** Number of steps of received slices in flight. */
     private int receiving;
 
     UserMemoryPrimitives(ReceivePort[] from, SendPort[] to, BlockMemory memory, ChunkShape shape) {

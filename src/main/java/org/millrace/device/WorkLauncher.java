@@ -338,8 +338,8 @@ public final class WorkLauncher implements AutoCloseable {
      * Waits until no kernel that was launched before this call is on the device. If a kernel neither makes progress nor
      * leaves within a time limit, the communicator fails, and all its kernels must leave.
      *
-     * @return false if a kernel still does not leave. In this case the thread that runs the device has ended, or this
-     *         thread is in a pass that does not return.
+     * @return false if a kernel still does not leave. In this case the thread that runs the device has ended, or does
+     *         not return from a pass.
      */
     public boolean awaitKernels() {
         List<EmulatedKernel> kernels;

@@ -9,7 +9,7 @@ import org.millrace.abi.kernel.WorkType;
 
 /**
  * Reader of a block's work. It iterates over the batches of the block's channel. It copies the work items to its own
- * memory, as NCCL's kernels load them into shared memory. Several blocks of one thread may use one reader, one block
+ * memory, just as NCCL's kernels copy them to shared memory. Several blocks of one thread may use one reader, one block
  * after another.
  */
 final class WorkReader {

@@ -60,8 +60,8 @@ public record ElementKernel(int elementBytes, @Nullable Loop pre, Loop op, @Null
 
     /**
      * Returns the kernel for a result that several ranks compute independently. All ranks get the same bits. If the
-     * type has several NaNs, the kernel replaces each resulting NaN by one fixed NaN. Otherwise two processors could
-     * select different NaNs if both operands are NaNs.
+     * type has several NaNs, the kernel replaces each resulting NaN by one fixed NaN. Without this replacement, two
+     * processors could select different NaNs if both operands are NaNs.
      *
      * @param op an operation whose result for one rank is that rank's own elements
      */

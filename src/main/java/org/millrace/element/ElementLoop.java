@@ -23,8 +23,8 @@ final class ElementLoop implements Loop {
     private static final ValueLayout.OfDouble DOUBLE = ValueLayout.JAVA_DOUBLE_UNALIGNED;
 
     /**
-     * Mask of the second one of two 16-bit elements in an {@code int}. Two elements are loaded together, which halves
-     * the number of memory accesses.
+     * Mask that selects the second of two 16-bit elements in an {@code int}. Two elements are loaded together, which
+     * halves the number of memory accesses.
      */
     private static final int UPPER = 0xffff_0000;
 

@@ -139,10 +139,10 @@ public final class Elements {
     }
 
     /**
-     * Rounding to odd. It replaces an inexact result by that one of its two neighbors whose last bit is one. In a
-     * format with two bits less, this neighbor is neither a number nor a tie. Rounding this neighbor to nearest in such
-     * a format therefore equals rounding the exact value (Boldo and Melquiond, "Emulation of a FMA and correctly
-     * rounded sums", 2008).
+     * Rounding to odd. It replaces an inexact result by one of its two neighbors, namely by the neighbor with the last
+     * bit 1. In a format with two bits less, this neighbor is neither a number nor a tie. Rounding this neighbor to
+     * nearest in such a format therefore equals rounding the exact value (Boldo and Melquiond, "Emulation of a FMA and
+     * correctly rounded sums", 2008).
      */
     static final class Rounding {
 

@@ -12,7 +12,8 @@ interface Loop {
      * Processes a block of at most {@link #BLOCK_BYTES} bytes. Offsets are bytes.
      *
      * @param y      second operands; {@code x} itself if the function has only one operand
-     * @param out    results: memory that overlaps neither operand, or is identical to one of them
+     * @param out    memory for the results; either it is identical to an operand's memory, or it does not overlap any
+     *               operand
      * @param scalar argument of the function: the bits of an element, or a number of ranks
      */
     void run(MemorySegment x, long xAt, MemorySegment y, long yAt, MemorySegment out, long at, int count, long scalar);

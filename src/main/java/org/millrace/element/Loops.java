@@ -67,7 +67,7 @@ final class Loops {
      * costs less time than the vector instructions save. A staged loop computes sums of binary16 12 times as fast as an
      * unstaged loop. The factor is 7 for sums of bytes, and 2 for sums of 32-bit integers. Loops over {@code float},
      * {@code double} and bfloat16 are no faster if staged. HotSpot reads their segments as integers and reinterprets
-     * the integers as floats, which has no vector form.
+     * the integers as floats. This reinterpretation has no vector form.
      */
     private record StagedLoop(Loop loop, int elementBytes) implements Loop {
 

@@ -128,8 +128,8 @@ record AlgorithmChoice(Map<String, Set<CollectiveFunction.Algorithm>> allowed) {
 
     /**
      * Parser for the values of {@code NCCL_ALGO} and {@code NCCL_PROTO}. It interprets these values as NCCL does.
-     * Commas separate names. Names after {@code ^} are excluded. Semicolons separate sections. A section applies to the
-     * function that it begins with, or to all functions.
+     * Commas separate names. Names after {@code ^} are excluded. Semicolons separate sections. A section that begins
+     * with a function's name and a colon applies to that function. Any other section applies to all functions.
      */
     static final class FunctionSections {
 

@@ -129,8 +129,8 @@ final class CollectivePlanner {
             int before = task.from().length == 0 ? Registrations.NO_RANK : task.from()[0];
             int behind = task.to().length == 0 ? Registrations.NO_RANK : task.to()[0];
             if (channel > 0 && (before != from || behind != to)) {
-                // A region belongs to one peer. If this rank has different neighbors in different rings, a direction
-                // would need several regions.
+                // A region belongs to one peer. Here this rank has different neighbors in different rings, so each
+                // direction would need several regions.
                 return UserRegions.NONE;
             }
             from = before;

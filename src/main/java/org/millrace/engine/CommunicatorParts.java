@@ -55,7 +55,7 @@ final class CommunicatorParts {
     final Registrations registrations;
     /** Heap of the device's allocations; null if no other process maps it. */
     private @Nullable SharedHeap heap;
-    /** Number of processes on this host that run ranks of the group. */
+    /** Number of this host's processes that run ranks of the group. */
     private int processes = 1;
     /**
      * The proxies' acknowledgement that they have completed a pass that began after the failure. Null until

@@ -266,8 +266,8 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
     }
 
     /**
-     * Launches a transfer directly, in the same cases as a collective. Otherwise returns false, also for a transfer of
-     * this rank to itself, which must wait for its other half.
+     * Launches a transfer directly. Returns false inside a group, a plan or a capture. Also returns false for a
+     * transfer of this rank to itself, because such a transfer must wait for its other half.
      */
     private synchronized boolean launchAlone(boolean sends, MemorySegment buffer, long count, DataType type, int peer,
             DeviceStream stream) {
@@ -411,12 +411,13 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
                         control.close();
                         throw new MillraceException(guard.label("shrink: the release failed: " + thrown), thrown);
                     }
-                    // The argument null requests new threads for the new communicator. With the old threads, it would
-                    // also use the old memory, which excluded ranks can still read.
+                    // The argument null requests new threads for the new communicator. If the new communicator had the
+                    // old threads, it would also use the old memory, which excluded ranks can still read.
                     return EngineProvider.assemble(control, parts.configuration, null, release);
                 });
             } finally {
-                // Failed groups have resources of their own. Their release may take longer than the other ranks wait.
+                // Each failed group has its own resources. The other ranks might not wait until these are released, so
+                // this call does not wait for the release either.
                 released.exceptionally(thrown -> null).join();
                 allOf(releases).whenComplete((done, thrown) -> {
                     if (thrown != null) {
@@ -533,15 +534,15 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
                     parts.control.close();
                 }
             } else if (parts.failure.get() != null) {
-                // An abort for a recovery left the control plane open. Without a failure, another thread may still wait
-                // in close, and that thread needs the control plane.
+                // An abort for a recovery left the control plane open. If there was no failure, another thread may
+                // still wait in close, and that thread needs the control plane.
                 parts.control.close();
             }
         }
     }
 
     /**
-     * Waits for the operations in progress, and for the other ranks to leave. Then releases all resources.
+     * Waits until the operations in progress are complete and the other ranks leave. Then releases all resources.
      *
      * @throws DeadlineException if operations were given up or another rank did not close in time; thrown after all
      *                           resources are released

@@ -144,8 +144,8 @@ final class LaunchQueue implements OperationGroup.Part {
     }
 
     /**
-     * Launches a single send or receive with another rank, under the same conditions as a single collective. Its kernel
-     * is kept in the same way.
+     * Launches a single send or receive with another rank. As for a single collective, the kernel is kept, and the call
+     * must not be in a group of operations.
      */
     public void launchNow(SendOrReceive asked, DeviceStream stream) {
         PlannedKernel kernel = recent.find(asked);

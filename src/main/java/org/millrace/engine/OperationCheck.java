@@ -32,7 +32,7 @@ import org.millrace.proxy.spi.ProxyOp;
  */
 final class OperationCheck {
 
-    /** Maximum number of operations by which one side may be ahead of the other side without the loss of records. */
+    /** Maximum lead of one side over the other side before records are lost, in operations. */
     private static final int RECORDS = 256;
     private static final long RECORD_BYTES = 32;
     private static final long NUMBER = 0;

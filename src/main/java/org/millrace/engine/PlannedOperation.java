@@ -22,7 +22,7 @@ sealed interface PlannedOperation {
     Meeting announce(Announcer announcer);
 
     /**
-     * Share of a connection in an operation.
+     * Part of an operation that one connection transfers.
      *
      * @param part operation to announce. Its number is 0; each run announces a copy with the number of the run
      */

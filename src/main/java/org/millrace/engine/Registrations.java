@@ -15,20 +15,20 @@ import org.millrace.net.MemoryRegion;
 /** Registered user memory. Decides whether an operation uses memory in place (mode PTR). */
 final class Registrations implements AutoCloseable {
 
-    /** Replaces the peer's rank for a direction in which an operation has no peer. */
+    /** Value that stands for the peer's rank if an operation has no peer in a direction. */
     public static final int NO_RANK = -1;
 
     /**
-     * Minimum size of a hop, in bytes, in operations that combine elements, for peers to read registered memory in
-     * place. The data of a smaller hop passes through slots, because a sender copies this data as fast as the receiver
-     * reads it. Measured with {@code RegisteredBench}, with two ranks of one process over P2P and SHM. From this size
-     * on, operations with registered operands take 0.9 to 1.0 times as long as operations through slots. At half this
-     * size, they take 1.1 times as long.
+     * Minimum size of a hop, in bytes, if peers read registered memory in place. This minimum is for operations that
+     * combine elements. The data of a smaller hop passes through slots, because a sender copies this data as fast as
+     * the receiver reads it. Measured with {@code RegisteredBench}, with two ranks of one process over P2P and SHM.
+     * From this size on, operations with registered operands take 0.9 to 1.0 times as long as operations through slots.
+     * At half this size, they take 1.1 times as long.
      */
     private static final long LEAST_COMBINED = 64 << 10;
     /**
-     * Minimum size of a hop, in bytes, in operations that only move elements, for peers to read registered memory in
-     * place. In such operations, the use of slots costs one additional copy, but no sum.
+     * Minimum size of a hop, in bytes, if peers read registered memory in place. This minimum is for operations that
+     * only move elements, where the use of slots costs one additional copy.
      */
     private static final long LEAST_MOVED = 256 << 10;
 

@@ -35,7 +35,7 @@ import org.millrace.transport.TransportEnd;
  *
  * If no proxy copies, the sending device may also refer the receiving device to data in the user's memory
  * ({@link DirectMemory}). The receiving device must be able to access this memory. The memory is therefore in the
- * receiver's process, or in the sender's heap, a range of shared memory that the receiver maps.
+ * receiver's process, or in the sender's heap. This heap is a range of shared memory that the receiver maps.
  *
  * <pre>
  *   message to the peer:  flags, 1 byte | length of the handle, 2 bytes | handle | name of its rank's heap

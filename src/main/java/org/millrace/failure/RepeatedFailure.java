@@ -11,8 +11,8 @@ import org.millrace.PeerLostException;
 import org.millrace.operation.LibraryFailure;
 
 /**
- * Creates exceptions that repeat a failure for another thread or a later call. A repeated exception has the stack trace
- * of the call that it fails.
+ * Creates exceptions that repeat a failure for another thread or a later call. The stack trace of the new exception is
+ * from the thread that repeats the failure.
  */
 public final class RepeatedFailure {
 

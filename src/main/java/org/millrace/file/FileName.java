@@ -19,9 +19,12 @@ public record FileName(long id, ProcessIdentity owner, String kind) {
     /** Kind of the Unix-domain socket of a listener. */
     public static final String SOCKET = "sock";
     public static final String RING = "ring";
-    /** Kind of memory without a ring that two processes share. */
+    /** Kind of memory that two processes share and that contains no ring. */
     public static final String MEMORY = "mem";
-    /** Kind of a process's records about its connections. Such a file remains after the process was killed. */
+    /**
+     * Kind of a trace: a file with a process's records about its connections. The file remains after the process was
+     * killed.
+     */
     public static final String TRACE = "trace";
     /** Prefix of the kind of a sealed memfd; the descriptor's number follows. */
     private static final String DESCRIPTOR = "fd";
@@ -51,7 +54,7 @@ public record FileName(long id, ProcessIdentity owner, String kind) {
         return kind.startsWith(DESCRIPTOR);
     }
 
-    /** Returns the number of the memfd's descriptor in the process that created it. */
+    /** Returns the number that the memfd's descriptor has in the process of its creator. */
     public int descriptor() {
         return Integer.parseInt(kind.substring(DESCRIPTOR.length()));
     }

@@ -32,8 +32,8 @@ public final class PrivateFile {
     private static final Set<OpenOption> OPEN =
             Set.of(StandardOpenOption.READ, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS);
     /**
-     * Zeros to write, one buffer for all files. Separate buffers would be garbage outside the heap, which a JVM with a
-     * small heap collects late.
+     * Buffer of zeros that is written to new files. All files share this buffer. Separate buffers would stay outside
+     * the heap until a garbage collection, which a JVM with a small heap runs late.
      */
     private static final ByteBuffer ZEROS = ByteBuffer.allocateDirect(128 << 10).asReadOnlyBuffer();
 

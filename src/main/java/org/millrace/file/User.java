@@ -45,8 +45,8 @@ public final class User {
     }
 
     /**
-     * Returns the second number of the line with the user. The line has the real, the effective, the saved and the file
-     * system user, in this order.
+     * Returns the effective user, which is the second number of the line. The line has the real, the effective, the
+     * saved and the file system user, in this order.
      */
     private static int parse(List<String> status) {
         return status.stream()

@@ -15,12 +15,13 @@ import java.util.Optional;
  * A C function with up to nine arguments, which are integers or pointers.
  *
  * <p>
- * The JVM generates code for each new signature of calls. This takes ten milliseconds or more, and delays the start of
- * a program. Therefore all functions with up to six arguments are called with one signature of six arguments. All other
- * functions are called with one signature of nine arguments. A called function ignores the additional arguments. On
- * x86-64 and AArch64, each of the first six integer arguments is in a separate register. Each further argument is in a
- * register or in eight bytes of the stack. A function reads only the arguments that it declares. If an argument is an
- * {@code int}, the function reads only the lower half of the register (System V ABI 3.2.3, AAPCS64 6.8.2).
+ * The JVM generates code for each new signature of calls. The generation takes ten milliseconds or more, and delays the
+ * start of a program. Therefore all functions with up to six arguments are called with one signature of six arguments.
+ * All other functions are called with one signature of nine arguments. A called function ignores the additional
+ * arguments. On x86-64 and AArch64, each of the first six integer arguments is in a separate register. Each further
+ * argument is in a register or in eight bytes of the stack. A function reads only the arguments that it declares. If an
+ * argument is an {@code int}, the function reads only the lower half of the register (System V ABI 3.2.3, AAPCS64
+ * 6.8.2).
  *
  * <p>
  * A function with a variable number of arguments is called like any other function: the linker's code states in each

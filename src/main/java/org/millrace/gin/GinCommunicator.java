@@ -142,7 +142,7 @@ public final class GinCommunicator {
     }
 
     /**
-     * Returns the first number of the lowest range of free context numbers.
+     * Returns the first number of the lowest range that contains only free context numbers.
      *
      * @param count length of the range: number of contexts that the caller will add
      */

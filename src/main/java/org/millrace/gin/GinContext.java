@@ -48,8 +48,8 @@ public final class GinContext {
     }
 
     /**
-     * Returns the number of descriptors of this context that the agent has served so far, by operation. The numbers
-     * grow while the context is served.
+     * Returns how many of this context's descriptors the agent has served so far, by operation. The numbers grow while
+     * the context is served.
      */
     public GinServed served() {
         return served.read();

@@ -43,7 +43,7 @@ final class GinContexts {
     }
 
     /**
-     * Returns the first number of the lowest range of free context numbers.
+     * Returns the first number of the lowest range that contains only free context numbers.
      *
      * @param count length of the range: number of contexts that the caller will add
      */

@@ -136,7 +136,10 @@ final class InboundFrames {
         private long signalOffset;
         /** Whether an add to a window is the frame's only effect. */
         private boolean adds;
-        /** Queue of the descriptor that is complete when this frame is settled; null if there is no such descriptor. */
+        /**
+         * Queue of the descriptor that waits for this frame; null if none. The descriptor is complete when the frame is
+         * settled.
+         */
         private @Nullable PeerQueue queue;
         private int index;
         /**
@@ -251,8 +254,8 @@ final class InboundFrames {
         }
 
         /**
-         * Abandons the frame, because the connection is closed. Does not release its bytes in the staging ring. The
-         * peer would otherwise write to memory that a copy may still read.
+         * Abandons the frame, because the connection is closed. Does not release its bytes in the staging ring. If they
+         * were released, the peer could write to memory that a copy may still read.
          */
         void abandon() {
             if (transfer.isOpen()) {

@@ -202,13 +202,13 @@ final class OutboundFrames {
          */
         private long number;
         /**
-         * Order between the paths of the entry's queue; null if the entry needs a frame because the frame transfers
-         * bytes. If not null, a frame would transfer at most a signal.
+         * Order between the paths of the entry's queue; null if the entry's frame must transfer bytes. If this field is
+         * not null, a frame would transfer at most a signal.
          */
         private @Nullable PathOrder order;
         /**
-         * Queue of the descriptor that is complete when this entry no longer needs the source; null if there is no such
-         * descriptor.
+         * Queue of the descriptor that waits for this entry. The descriptor is complete when the entry no longer needs
+         * the source. Null if no descriptor waits.
          */
         private @Nullable PeerQueue queue;
         private int index;

@@ -52,9 +52,9 @@ final class PathOrder {
         /** Ordinal of the newest entry, from 1; 0 if there was none, or if all entries have taken effect. */
         private long last;
         /**
-         * Number of frames that had been offered to the network when a check first saw the newest entry as offered; 0
-         * before that check. When the peer has settled this number of frames, all entries have taken effect. Always 0
-         * for copies.
+         * Number of frames that were offered to the network. The number is recorded at the first check after the newest
+         * entry was offered, and is 0 before that check. When the peer has settled this number of frames, all entries
+         * have taken effect. Always 0 for copies.
          */
         private long sentByThen;
         /**
@@ -139,8 +139,8 @@ final class PathOrder {
     }
 
     /**
-     * Returns whether this rank can detect that the queue's next copy may begin. Otherwise the bytes must be sent in
-     * frames.
+     * Returns whether this rank can detect that the queue's next copy may begin. If it cannot, the bytes must be sent
+     * in frames.
      */
     boolean canCopy() {
         return writes.last == 0 && adds.last == 0 || near != null;
@@ -150,15 +150,15 @@ final class PathOrder {
      * Returns whether a copy that accesses the given bytes of the peer's window may begin. The copy may begin if each
      * earlier frame has taken effect or writes other bytes.
      *
-     * @param ordered whether the copy must also wait for earlier frames that write other bytes. Frames that only add to
-     *                a signal are an exception
+     * @param ordered whether the copy must also wait for earlier frames that write other bytes, except for frames that
+     *                only add to a signal
      */
     boolean isCopyInTurn(OutboundFrames frames, long window, long offset, long bytes, boolean ordered) {
         return (writes.areOver(frames) || !ordered && writes.areElsewhere(window, offset, bytes))
                 && (adds.areOver(frames) || adds.areElsewhere(window, offset, bytes));
     }
 
-    /** Returns whether no copy in flight of the queue writes to the given bytes of the peer's window. */
+    /** Returns whether none of the queue's copies in flight writes to the given bytes of the peer's window. */
     boolean isUntouched(OutboundFrames frames, long window, long offset, long bytes) {
         return copies.areOver(frames) || copies.areElsewhere(window, offset, bytes);
     }

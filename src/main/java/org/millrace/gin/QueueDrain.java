@@ -19,7 +19,7 @@ final class QueueDrain {
      */
     private @Nullable Window source;
     private @Nullable Window target;
-    /** Number of bytes of the current descriptor that the path has moved. */
+    /** Number of the current descriptor's bytes that the path has moved. */
     private long moved;
 
     QueueDrain(GinPeer peer, PeerQueue queue, PathOrder order) {

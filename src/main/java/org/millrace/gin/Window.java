@@ -45,9 +45,9 @@ public final class Window {
     }
 
     /**
-     * Returns whether a put of this size must become visible after all earlier puts of its context. A program may poll
-     * the bytes of a small put to detect that other bytes have arrived. The program must detect the arrival of a large
-     * put by another put or a signal.
+     * Returns whether a put of this size must become visible after all earlier puts of its context. Only small puts
+     * must: a program may poll the bytes of a small put to learn that earlier bytes have arrived. It must not poll the
+     * bytes of a large put.
      */
     public boolean isOrdered(long bytes) {
         return bytes <= MAX_ORDERED && strict;
@@ -103,7 +103,7 @@ public final class Window {
         return opened;
     }
 
-    /** Counts a transfer that has not begun as a use of the memory, from now on until {@link #release}. */
+    /** Marks the memory as used from now until {@link #release}, for a transfer that has not begun. */
     public void hold() {
         open++;
     }

@@ -67,8 +67,8 @@ public interface WindowMemory extends AutoCloseable {
     boolean written(WindowTransfer transfer);
 
     /**
-     * Begins a copy to this window from a window of the same communicator and rank, which may be this window itself. On
-     * a machine with a GPU, each of the two memories may belong to the GPU or to the host.
+     * Begins a copy to this window. The source is another window of the same communicator and rank, or this window
+     * itself. On a machine with a GPU, each of the two memories may belong to the GPU or to the host.
      */
     boolean beginCopy(WindowTransfer transfer, long offset, WindowMemory source, long sourceOffset, long bytes);
 

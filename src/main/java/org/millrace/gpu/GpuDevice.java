@@ -216,8 +216,8 @@ final class GpuDevice implements Device, StagingDevice {
     }
 
     /**
-     * A CUDA stream that reports the failure of any communicator that uses the device. Otherwise a wait for a kernel
-     * that waits for a lost rank would never end.
+     * A CUDA stream that reports the failure of any communicator that uses the device. Without this report, a thread
+     * would wait forever for a kernel that waits for a lost rank.
      */
     static final class GpuStream implements DeviceStream {
 

@@ -202,8 +202,8 @@ record GpuRank(Libraries libraries, ControlPlane control, GroupFailure failure, 
     }
 
     /**
-     * Returns the number of ranks on this machine that have lower numbers than this rank. The result determines this
-     * rank's GPU. All ranks must call this method.
+     * Returns how many ranks on this machine have a lower number than this rank. The result determines this rank's GPU.
+     * All ranks must call this method.
      */
     private static int placeOnMachine(ControlPlane control) {
         byte[] mine = Machine.kernel().getBytes(StandardCharsets.UTF_8);

@@ -29,8 +29,8 @@ import org.millrace.proxy.spi.ProxyException.DisagreementException;
 /**
  * Makes a communicator's NCCL calls, and detects failures while its kernels run. The detection runs on a separate
  * thread, because the user's thread may be blocked in a call. It detects four kinds of failure: the failure of another
- * rank, the loss of a connection that the takeover serves, NCCL's own error, and a call that does not return. The first
- * failure aborts NCCL's communicator, which ends its kernels and calls.
+ * rank, the loss of a connection that the takeover serves, NCCL's own error, and a call that does not return. At the
+ * first failure, this class aborts NCCL's communicator. The abort ends the communicator's kernels and calls.
  */
 final class NcclWatch implements Runnable {
 
@@ -128,7 +128,7 @@ final class NcclWatch implements Runnable {
 
     /**
      * The calls of libnccl in a thread's group of operations, for one or more communicators. This class opens a group
-     * of NCCL, which prepares all plans before it launches the first plan.
+     * of NCCL. NCCL then prepares all plans of the group before it launches the first plan.
      */
     private static final class Group implements OperationGroup.Part {
 

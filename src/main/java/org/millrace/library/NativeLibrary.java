@@ -135,7 +135,7 @@ public final class NativeLibrary {
         return Optional.ofNullable(DynamicLoader.find(handle, symbol));
     }
 
-    /** Returns whether the library is neither too old nor too new to export a function. Costs one bit test. */
+    /** Returns whether the loaded release of the library exports a function. Costs one bit test. */
     public boolean has(NativeFunction function) {
         return (lacking[function.ordinal() / Long.SIZE] >>> function.ordinal() & 1) == 0;
     }

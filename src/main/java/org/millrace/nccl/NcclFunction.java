@@ -6,8 +6,8 @@ import org.millrace.Operation;
 import org.millrace.library.NativeLibrary;
 
 /**
- * Public functions of NCCL that Millrace calls. The release at each function is the first public release that contains
- * it (source: src/nccl.h.in at the tags of NCCL's releases).
+ * Public functions of NCCL that Millrace calls. The release that is noted at a function is the first public release
+ * that contains the function (source: src/nccl.h.in at the tags of NCCL's releases).
  */
 enum NcclFunction implements NativeLibrary.NativeFunction {
     GET_VERSION("ncclGetVersion"),

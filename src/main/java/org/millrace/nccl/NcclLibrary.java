@@ -73,7 +73,7 @@ public final class NcclLibrary {
      * Examines the NCCL installation of this machine, for {@code millrace doctor}.
      *
      * @param path the value of {@code MILLRACE_NCCL_LIBRARY}, or null; see {@link #load(String)}
-     * @return the report; a missing or broken library is a part of it and does not cause an exception
+     * @return the report. A missing or broken library is stated in the report and causes no exception
      */
     public static NativeLibrary.Report probe(@Nullable String path) {
         try {

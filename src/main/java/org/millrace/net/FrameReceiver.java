@@ -16,8 +16,8 @@ public interface FrameReceiver extends FrameEnd {
     FrameHeader poll();
 
     /**
-     * Accepts the frame of the header polled last, and sets the destination for its payload. The network may write the
-     * payload at any time until {@link #framesCompleted()} counts the frame.
+     * Accepts the frame with the header that was polled last. Sets the destination of the frame's payload. The network
+     * may write the payload at any time until {@link #framesCompleted()} counts the frame.
      *
      * @param region the destination; null only if the payload's length is 0
      * @param offset offset of the payload's first byte in the region
@@ -25,8 +25,8 @@ public interface FrameReceiver extends FrameEnd {
     void accept(@Nullable MemoryRegion region, long offset);
 
     /**
-     * {@return whether the payload of the header polled last lies in device memory of the peer} Only such a payload may
-     * be accepted into device memory of this process.
+     * {@return whether the payload is in device memory of the peer, for the frame with the header that was polled last}
+     * Only such a payload may be accepted into device memory of this process.
      */
     default boolean isOnDevice() {
         return false;
@@ -38,8 +38,8 @@ public interface FrameReceiver extends FrameEnd {
     }
 
     /**
-     * Accepts the frame of the header polled last, and sets pages as the destination for its payload. The network fills
-     * the pages in their order. Otherwise this method is like {@link #accept(MemoryRegion, long)}.
+     * Accepts the frame with the header that was polled last. Sets pages as the destination of the frame's payload. The
+     * network fills the pages in their order. Otherwise this method is like {@link #accept(MemoryRegion, long)}.
      *
      * @param pages the pages
      * @param first index of the first page; the payload uses as many following pages as it needs

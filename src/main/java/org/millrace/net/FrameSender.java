@@ -57,15 +57,17 @@ public interface FrameSender extends FrameEnd {
     }
 
     /**
-     * Ends the connection with a shutdown message to the peer. Frames in flight are sent first if that needs no
-     * waiting. May be called by any thread, and repeatedly, but only after the owner's last call of any other method.
+     * Ends the connection with a shutdown message to the peer. Frames in flight are sent first, unless this would
+     * require a wait. May be called by any thread, and repeatedly, but only after the owner's last call of any other
+     * method.
      */
     @Override
     void close();
 
     /**
      * Ends the connection without a shutdown message. Frames in flight are dropped, and the peer sees a lost
-     * connection. Used for a communicator that failed, and by tests. Has the same guarantees as {@link #close}.
+     * connection. Used for a communicator that failed, and by tests. May be called under the same conditions as
+     * {@link #close}.
      */
     void abort();
 

@@ -74,8 +74,8 @@ public final class HeapAddress {
 
     /**
      * Releases the memory of a range after its operation, so that the collector can free the memory. Without the
-     * release, the memory would stay reachable until the collector's cleaner has handled the range. That time can be
-     * too late for the next array of the program. Does nothing for other segments.
+     * release, the memory would stay reachable until the collector's cleaner has handled the range. Until then, the
+     * heap might have no room for the program's next array. Does nothing for other segments.
      */
     public static void release(@Nullable MemorySegment range) {
         if (isOf(range)) {

@@ -28,7 +28,7 @@ public final class UserTrace {
         return thrown;
     }
 
-    /** Returns whether a frame is neither of Millrace nor of the JDK. */
+    /** Returns whether a frame belongs neither to Millrace nor to the JDK. */
     private static boolean isOfProgram(StackTraceElement frame) {
         @Nullable
         String module = frame.getModuleName();

@@ -70,7 +70,7 @@ final class GinTraining {
     static void await(BooleanSupplier done) {
         long end = System.nanoTime() + DEADLINE.toNanos();
         while (!done.getAsBoolean()) {
-            Thread.yield(); // This process may have only one core, and the thread that this loop waits for needs it.
+            Thread.yield(); // This process may have only one core, and the awaited thread needs that core.
             if (System.nanoTime() - end > 0) {
                 throw new MillraceException("the training run waited too long");
             }

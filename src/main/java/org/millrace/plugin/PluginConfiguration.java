@@ -28,10 +28,11 @@ import org.millrace.plugin.loss.LossPolicy;
  *
  * <p>
  * The plugin sets the required variables in its init, which {@code ncclNetInit} of the first communicator calls. NCCL
- * caches each variable when NCCL first reads it, so the plugin's init must precede this read. In NCCL 2.28.9 and 2.30.7
- * this holds for all required variables except GDRCOPY_ENABLE. For instance, NCCL reads PXN_DISABLE when it computes
- * the topology's paths, and NET_SHARED_BUFFERS when it sets up a connection. {@code ncclInit} reads GDRCOPY_ENABLE
- * before the plugin's init. The required value of GDRCOPY_ENABLE is NCCL's default, so the early read does no harm.
+ * caches each variable when NCCL first reads it, so the plugin's init must precede this read. In NCCL 2.28.9 and
+ * 2.30.7, the init precedes the first read of every required variable except GDRCOPY_ENABLE. For instance, NCCL reads
+ * PXN_DISABLE when it computes the topology's paths, and NET_SHARED_BUFFERS when it sets up a connection. {@code
+ * ncclInit} reads GDRCOPY_ENABLE before the plugin's init. The required value of GDRCOPY_ENABLE is NCCL's default, so
+ * the early read does no harm.
  *
  * @param nccl            the calling NCCL
  * @param takeover        whether connections are taken over

@@ -174,7 +174,7 @@ public final class CopyProxy extends AbstractProxy {
             private final long[] sizes = new long[ConnectionLayout.SLOTS];
             private long begun;
             private long completed;
-            /** Number of bytes of the oldest copy in flight that are already copied. */
+            /** Number of bytes that the oldest copy in flight has already copied. */
             private long copied;
 
             InPieces(MemorySegment from, MemorySegment to) {

@@ -53,8 +53,8 @@ public final class OperationQueue {
     }
 
     /**
-     * Returns the newest announced operation without steps on this connection; null if none. If {@link #op()} returns
-     * null afterwards, all operations before the returned operation have left the queue.
+     * Returns the newest announced operation that has no steps on this connection; null if none. If a later call of
+     * {@link #op()} returns null, all operations announced before this operation have left the queue.
      */
     @Nullable
     ProxyOp without() {

@@ -10,9 +10,9 @@ import org.millrace.proxy.spi.ConnectionName;
 import org.millrace.proxy.spi.ProxyException;
 
 /**
- * Source of steps to receive without announced operations, for a device that gathers Simple data from pages. The
- * headers of the peer's frames determine the steps. Simple data is received into pages, and the device receives the
- * list of the pages. The source that this class wraps receives lines.
+ * Source of received steps, for a device that gathers data of protocol Simple from pages. No operations are announced:
+ * the headers of the peer's frames determine the steps. Data of protocol Simple is received into pages, and the device
+ * gets the list of the pages. A wrapped source receives the lines of the other protocols.
  */
 public final class UnpackReceiveSource implements ReceiveStepSource {
 

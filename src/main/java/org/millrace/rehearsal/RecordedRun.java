@@ -16,7 +16,7 @@ import org.millrace.Operation;
  * @param processes   processes that wrote the recording
  * @param steps       steps of all processes, ordered by time
  * @param calls       operations of all processes, ordered by time
- * @param lost        number of records in all processes that were dropped because no memory was prepared
+ * @param lost        number of dropped records in all processes. A record is dropped if no memory is prepared for it
  * @param truncated   whether the oldest records have been overwritten
  * @param connections connections with steps; all connections if steps were not read
  * @param threads     largest number of threads that served connections in one process

@@ -36,7 +36,7 @@ public final class Hang extends HangingGroup {
     }
 
     /**
-     * Returns verdicts on the processes of this host, with the process states that the operating system reports. Files
+     * Returns verdicts on the processes of this host. The operating system provides the states of the processes. Files
      * are read one after the other while ranks continue, so one reading may combine different moments. A verdict of the
      * first reading is therefore reported only if a second reading leads to the same verdict. Such a verdict was true
      * at a moment between the two readings. A rank that waits in the first reading has not advanced until the second

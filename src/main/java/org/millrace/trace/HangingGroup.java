@@ -100,8 +100,9 @@ class HangingGroup {
     }
 
     /**
-     * Returns whether all running processes had a core recently. Otherwise a process may seem to hang although it waits
-     * for a core, or for a process without a core. A process without a core also could not write its state.
+     * Returns whether all running processes had a core recently. If the result is false, a process may seem to hang
+     * although it waits for a core, or for a process without a core. A process without a core also could not write its
+     * state.
      */
     boolean hadCores() {
         return links.members()

@@ -130,7 +130,8 @@ public final class StallWatch {
     void look(long now) throws IOException {
         List<Long> self = List.of(ProcessIdentity.CURRENT.pid());
         for (Verdict verdict : Hang.verdicts(this::read, quiet)) {
-            // A communicator of ended processes only is not one of this process, even if one of them had its number.
+            // If all processes of a communicator have ended, it is no communicator of this process, even if an ended
+            // process had this process's number.
             if (verdict.cause() != Verdict.Cause.ENDED && verdict.concerns(self) && reported.add(verdict, now)) {
                 report.accept(verdict);
             }

@@ -12,8 +12,9 @@ import org.millrace.file.FileName;
 import org.millrace.file.PrivateFile;
 
 /**
- * A file that is mapped piece by piece as it grows. All bytes of a piece are allocated before it is mapped. Otherwise
- * the file system might have no room for a page, and a store to this page would end the process.
+ * A file that is mapped piece by piece as it grows. All bytes of a piece are allocated before the piece is mapped.
+ * Without this allocation, the file system might have no room for a page, and a store to the page would end the
+ * process.
  */
 final class TraceFile {
 

@@ -122,7 +122,7 @@ public record TracedConnection(int block, long generation, TracedState state, Co
         return identity.direction() != Direction.RECEIVE;
     }
 
-    /** Returns whether a step that the proxy could not take still waits. */
+    /** Returns whether a step still waits because the proxy could not take it. */
     public boolean isBlocked() {
         return blocked - taken >= 0;
     }

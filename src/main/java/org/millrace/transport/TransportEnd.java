@@ -81,8 +81,8 @@ public interface TransportEnd {
     void announce(ProxyOp op);
 
     /**
-     * Returns the proxies that move the data. A thread of an agent calls their progress methods ({@code proxyProgress}
-     * in NCCL). Called after the end was connected.
+     * Returns the proxies that move this end's data. An agent's thread calls the progress methods of the proxies
+     * ({@code proxyProgress} in NCCL). Called after this end was connected.
      *
      * @return the proxies, which belong to the end until an agent takes them over; empty if the devices access each
      *         other's memory

@@ -106,8 +106,8 @@ class ExamplesTest {
     }
 
     /**
-     * Two ranks are lost at once during the training, rank 0 among them. The other ranks still reach the result of a
-     * training without a loss.
+     * Two ranks are lost at once during the training, rank 0 among them. The other ranks still reach the same result as
+     * a training without lost ranks.
      */
     @Test
     @ResourceLock(Resources.SYSTEM_OUT)

@@ -203,7 +203,7 @@ class TimedIdleStrategyTest {
         }
     }
 
-    /** Makes forty of the longest short yields, and then a yield of the given time. */
+    /** Yields forty times for the longest time that counts as short, and then once for the given time. */
     private void yieldShortAndThenLong(IdleProfile.TimedIdleStrategy strategy, long nanos) {
         scheduler.yieldLasts = IdleProfile.TimedIdleStrategy.LONG_YIELD_NANOS;
         for (int i = 0; i < 40; i++) {
@@ -213,7 +213,10 @@ class TimedIdleStrategyTest {
         strategy.idle(0);
     }
 
-    /** Asserts that the strategy does not yield for the time, and then yields. That yield takes a nanosecond. */
+    /**
+     * Asserts that the strategy does not yield during the given time, and yields afterwards. The yield takes a
+     * nanosecond.
+     */
     private void assertAvoidsYieldsFor(IdleProfile.TimedIdleStrategy strategy, long nanos) {
         scheduler.yieldLasts = 1;
         int yields = scheduler.yields;

@@ -92,7 +92,7 @@ class BootstrapClientTest {
 
     /**
      * A rank 0 without free descriptors closes the connection before or after it identifies itself. A closed connection
-     * is not a refusal, so the rank tries again.
+     * is not a refusal, so the connecting rank tries again.
      */
     @ParameterizedTest
     @ValueSource(ints = {1, 2})

@@ -79,7 +79,8 @@ class DecisionPlaceTest {
     }
 
     /**
-     * Another user may create a private directory with this name first. In this test a link imitates that directory.
+     * Another user may create a directory with the name of the private directory first. In this test, a link imitates
+     * the other user's directory.
      */
     @Test
     void anotherPrivateDirectoryIsRefusedEarly() throws IOException {

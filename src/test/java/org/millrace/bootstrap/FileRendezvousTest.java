@@ -282,7 +282,9 @@ class FileRendezvousTest {
                 message);
     }
 
-    /** A user who knows a job's number must not be able to create files first at the job's rendezvous. */
+    /**
+     * A user who knows a job's number must not be able to create the files of the job's rendezvous before the job does.
+     */
     @Tag("root")
     @Test
     void ranksOfAJobMeetWhereNobodyElseCanWrite(@TempDir Path shared) throws IOException {

@@ -16,7 +16,7 @@ import org.millrace.bootstrap.Message.Call;
 import org.millrace.bootstrap.Message.Contribution;
 import org.millrace.bootstrap.Message.PeerMessage;
 
-/** The state that a rank keeps of its group, without a network. */
+/** State of the group, as a rank keeps it. The test uses no network. */
 class GroupStateTest {
 
     private static final Duration AT_ONCE = Duration.ofNanos(1);

@@ -545,8 +545,8 @@ class RecoveryTest {
     }
 
     /**
-     * A member may give up a slow coordinator and ask the next coordinator. The member's control connection to the slow
-     * coordinator then ends, too.
+     * A member may give up a slow coordinator and ask the next coordinator. The member then also loses its control
+     * connection to the slow coordinator.
      */
     @Test
     void aCoordinatorWaitsForAMemberThatHasLeftItAndStillListens() throws Exception {

@@ -39,7 +39,7 @@ final class CellResult {
         failure = failure.isEmpty() ? event.failure() : failure;
     }
 
-    /** Marks the cell as failed, if not all ranks have reported about it. */
+    /** Marks the cell as failed if a rank has not reported about it. */
     void fail(String why) {
         heard = group.ranks();
         failure = failure.isEmpty() ? why : failure;
@@ -58,14 +58,14 @@ final class CellResult {
         return failure.isEmpty() && !ran;
     }
 
-    /** Returns whether nothing is wrong and nothing failed. */
+    /** Returns whether all elements are right and no rank has failed. */
     boolean isGood() {
         return wrong() == 0 && failure.isEmpty();
     }
 
     /**
      * Returns the number of wrong elements. Returns 0 for an impossible cell, because the data took another cell's
-     * route. If a rank only receives, its report for such a cell may still contain wrong elements.
+     * route. The report of a rank that only receives may nevertheless contain wrong elements for such a cell.
      */
     long wrong() {
         return isImpossible() ? 0 : wrong;

@@ -15,9 +15,7 @@ class CellResultTest {
             new CellResult(new CellGroup(0, 2, false, new TransportVariant("P2P", List.of("ring"), Map.of()), "ring",
                     "LL", CellGroup.Mode.NORMAL, List.of()), new CellGroup.Cell(0, Operation.BROADCAST));
 
-    /**
-     * If a rank only receives, it reports wrong elements, because it cannot detect that the data took another route.
-     */
+    /** A rank that only receives cannot detect that the data took another route, so it reports wrong elements. */
     @Test
     void whatIsWrongOnAnotherWayIsNotThisCells() {
         result.add(new MatrixWorker.CellReport(0, 0, 0, 0, "P2P: switched off", ""));

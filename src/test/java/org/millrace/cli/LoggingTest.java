@@ -76,7 +76,7 @@ class LoggingTest {
 
     /**
      * If the deadline passes before ranks have begun, their threads are interrupted. An interrupted thread may be
-     * loading classes. Log4j must already be loaded at the interrupt.
+     * loading classes. Log4j must already be loaded before the interrupt.
      */
     @Test
     void aRunThatEndsBeforeItBeganSaysNothingOfTheLogger() throws Exception {

@@ -102,7 +102,8 @@ class MatrixCommandTest {
 
     @Test
     void aFaultIsSeen() {
-        // An all-gather never hides the changed bit. In a reduction, a minimum or a rounded sum may hide it.
+        // The test uses an all-gather, because its result always contains the changed bit. In a reduction, a minimum or
+        // a rounded sum may hide the changed bit.
         Run run = Run.matrix("--collective", "all_gather", "--transport", "P2P,NET socket", "--protocol", "Simple",
                 "--mode", "NORMAL", "-r", "2", "--processes", "0", "-D", "MILLRACE_FAULT=flip:frame=3,bit=17");
         assertEquals(1, run.status(), run.toString());

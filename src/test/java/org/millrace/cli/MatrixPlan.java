@@ -27,8 +27,8 @@ record MatrixPlan(List<CellGroup> groups, long seed, Map<String, String> setting
     /**
      * Selection of the command line.
      *
-     * @param sample number of possible groups to choose for each number of ranks, with threads and with processes. 0
-     *               chooses all
+     * @param sample number of possible groups to choose for each number of ranks. Groups with threads and with
+     *               processes are chosen separately. 0 chooses all
      */
     record Selected(List<Operation> collectives, List<String> algorithms, List<TransportVariant> variants,
             List<String> protocols, List<CellGroup.Mode> modes, List<Integer> ranks, List<Boolean> processes,

@@ -137,7 +137,7 @@ final class MatrixWorker implements RankWorker {
 
     /**
      * @param seed      determines the operands, independent of earlier operations
-     * @param reduction number of the reduction, of any size. Ignored if nothing is reduced
+     * @param reduction any number; it selects the reduction. Ignored if nothing is reduced
      * @param bytes     size of the larger operand. It is rounded down to an equal number of elements for each rank, at
      *                  least one
      * @param inPlace   whether to run in place if possible

@@ -15,12 +15,12 @@ record RouteMismatch(String refusal, String failure, boolean general) {
     static final RouteMismatch NONE = new RouteMismatch("", "", false);
 
     /**
-     * Returns a difference of transports.
+     * Returns the difference between the requested transport and the transport that ran.
      *
      * @param asked the requested transport
      * @param got   the transport that ran
      * @param ran   the whole route that ran
-     * @param first transports that are tried before the requested one
+     * @param first transports that have priority over the requested transport
      */
     static RouteMismatch ofTransport(String asked, String got, Route ran, List<String> first) {
         for (String other : first) {
@@ -32,7 +32,7 @@ record RouteMismatch(String refusal, String failure, boolean general) {
     }
 
     /**
-     * Returns a difference.
+     * Returns the difference between a requested value and the value that ran.
      *
      * @param asked the requested value
      * @param got   the value that ran
@@ -41,7 +41,7 @@ record RouteMismatch(String refusal, String failure, boolean general) {
     static RouteMismatch of(String asked, String got, Route ran, boolean general) {
         for (String refusal : ran.refusals()) {
             if (refusal.startsWith(asked + ": ")) {
-                // process numbers differ in each run, and equal reasons are grouped
+                // equal reasons are grouped, so the numbers that differ in each run are removed
                 return new RouteMismatch(refusal.replaceAll(" (process|rank) \\d+", " $1"), "", general);
             }
         }

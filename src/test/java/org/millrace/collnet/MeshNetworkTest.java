@@ -99,7 +99,7 @@ class MeshNetworkTest {
         return memory.get(rank).segment().getAtIndex(ValueLayout.JAVA_LONG, index);
     }
 
-    /** Compares an element, and names its index if it is wrong. */
+    /** Compares an element with the expected value. If it is wrong, the failure contains the element's index. */
     private static void check(int rank, long index, long expected, long found) {
         if (expected != found) {
             assertEquals(expected, found, "rank " + rank + ", element " + index);
@@ -208,8 +208,8 @@ class MeshNetworkTest {
     }
 
     /**
-     * One rank makes as many requests as possible before the other rank makes any. The other rank keeps frames that
-     * arrive before their request.
+     * One rank makes as many requests as possible before the other rank makes any. The other rank keeps the frames that
+     * arrive before it has made the matching request.
      */
     @Test
     void aRankMayBeFarAhead() throws Exception {

@@ -85,7 +85,7 @@ public final class StubLibrary {
         }
     }
 
-    /** Lets the calls that hang return. */
+    /** Makes all blocked calls return. */
     public void unblock() {
         call("stub_unblock", FunctionDescriptor.ofVoid());
     }

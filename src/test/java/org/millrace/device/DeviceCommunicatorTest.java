@@ -11,7 +11,7 @@ import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.KernelChannel;
 import org.millrace.abi.kernel.KernelCommunicator;
 
-/** The information that a kernel finds with only a communicator's address. */
+/** The information that a kernel finds if it knows only the address of a communicator. */
 class DeviceCommunicatorTest {
 
     @SuppressWarnings("restricted") // a kernel also uses plain addresses

@@ -56,9 +56,8 @@ class ElementLoopTest {
     @ParameterizedTest
     @EnumSource(value = DataType.class, names = {"FLOAT16", "BFLOAT16"})
     void productsAndSumsNextToTiesAreRoundedOnce(DataType type) {
-        // One operand is at or next to a tie between two results. The other operand is so small that it only decides
-        // the
-        // direction of the rounding.
+        // One operand is at or next to a tie between two results. The other operand is so small that it affects only
+        // the direction of the rounding.
         long one = Elements.bits(type, 1);
         for (long scalar = one; scalar < one + 128; scalar++) {
             double halfUnit = Accuracy.ulp(type, 1) / 2 / ElementValues.value(type, scalar);

@@ -12,9 +12,10 @@ import org.millrace.DataType;
 import org.millrace.ReduceOp;
 
 /**
- * Compares the kernels with NCCL itself. The expected CRCs come from results of NCCL 2.28.9 on two H200s. The test
- * program called {@code ncclReduce} over two ranks to rank 1, with the elements of {@link #element}. The protocols LL
- * and Simple returned the same results. Before the CRC, only the NaNs of float results were replaced by one NaN.
+ * Compares the results of the kernels with results of NCCL. NCCL 2.28.9 on two H200s computed the results for the
+ * expected CRCs. The test program called {@code ncclReduce} over two ranks to rank 1, with the elements of
+ * {@link #element}. The protocols LL and Simple returned the same results. Before the CRC was computed, every NaN in a
+ * result of type float was replaced by the same NaN.
  */
 @Tag("slow")
 class NcclAgreementTest {

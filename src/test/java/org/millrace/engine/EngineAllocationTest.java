@@ -17,10 +17,10 @@ import org.millrace.DeviceStream;
 import org.millrace.ReduceOp;
 
 /**
- * Bytes that one operation on one rank allocates, on all threads of the rank. An operation creates one or two objects
- * for each item that it passes to another thread. The garbage collector frees these objects. Repeated small operations
- * are planned only once. The limits are the allocation of interpreted code (258, 284, 4,624 and 585 bytes) plus a
- * fifth. The limits hold in any state of the JIT compiler.
+ * Number of bytes that one operation allocates on one rank, summed over all threads of the rank. An operation creates
+ * one or two objects for each item that it passes to another thread. The garbage collector frees these objects.
+ * Repeated small operations are planned only once. The limits are the allocation of interpreted code (258, 284, 4,624
+ * and 585 bytes) plus a fifth. The limits hold in any state of the JIT compiler.
  */
 @Tag("slow")
 @Tag("optimized")

@@ -46,7 +46,7 @@ class EngineStallTest {
     /** Pause between two checks, in milliseconds. The ranks use the cores meanwhile. */
     private static final long LOOK_MILLIS = 20;
     private static final long DEADLINE_NANOS = TimeUnit.MINUTES.toNanos(5);
-    /** Delay as a number of polls. The test ends long before this number. */
+    /** Delay as a number of polls. The test ends long before this number of polls. */
     private static final long BLACK_HOLE = 1_000_000_000_000L;
     /** Causes of verdicts about ranks that a busy machine starts slowly. No planted stall has these causes. */
     private static final Set<Verdict.Cause> SLOW_START =
@@ -118,8 +118,9 @@ class EngineStallTest {
         }
 
         /**
-         * Returns whether the verdict may name the victim only as the peer of a rank that disagrees with it. This is
-         * right for two ranks, for sends to neighbors, and for an all-to-all that the traces no longer contain.
+         * Returns whether it is enough that the verdict names the victim as the peer of a rank that disagrees with the
+         * victim. This is enough for two ranks, for sends to neighbors, and for an all-to-all that the traces no longer
+         * contain.
          */
         private boolean isBetweenTwo() {
             boolean remembered = (ahead + 1) * 2 * ranks <= CommunicatorFields.OPERATIONS;
@@ -224,8 +225,8 @@ class EngineStallTest {
     }
 
     /**
-     * Runs {@code millrace why} until its result names the stall. A run may find no stall if the processes have had no
-     * core.
+     * Runs {@code millrace why} until its result names the stall. The command may find no stall at first, because the
+     * processes have had no core.
      */
     private Run why() {
         long deadline = System.nanoTime() + DEADLINE_NANOS;

@@ -59,7 +59,8 @@ class HangingJoinProcessTest {
 
     @Test
     void aRankThatIsKilledInItsJoinIsReportedAsDead() throws Exception {
-        // The killed rank starts last, because a rank that died before another began is of another attempt.
+        // The killed rank starts last. If it had died before another rank began, it would count as a rank of an earlier
+        // attempt.
         stalled(1, 3);
         Process killed = stalled(2, 3);
         killed.destroyForcibly().waitFor();

@@ -20,8 +20,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /**
- * Processes that share memory directly have no connection that breaks. The control plane reports the killed process,
- * and the kernels of the others leave.
+ * If processes share memory directly, no connection breaks when one of them is killed. The control plane reports the
+ * killed process, and the kernels of the others leave.
  */
 @Timeout(180)
 @Tag("slow")

@@ -53,7 +53,8 @@ class OperationCheckTest {
 
     /**
      * One rank called an operation that moves no data over the connection between the two ranks. Its peer called an
-     * operation that moves data over it. The rank that announces its operation second detects the difference.
+     * operation that moves data over this connection. The rank that announces its operation second detects the
+     * difference.
      */
     @Test
     void anOperationWithoutPartIsFoundWhicheverSideIsTheSecond() {

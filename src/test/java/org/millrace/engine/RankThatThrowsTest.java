@@ -138,7 +138,7 @@ class RankThatThrowsTest extends EngineFixture {
         });
         AbortedException told = assertInstanceOf(AbortedException.class, thrown.get(0));
         assertTrue(told.getMessage().contains(transfer.named + " 0"), told.getMessage());
-        assertInstanceOf(DeadlineException.class, thrown.get(1)); // rank 0 had not closed before the close deadline of
+        assertInstanceOf(DeadlineException.class, thrown.get(1)); // rank 0 had not closed within the close deadline of
                                                                   // rank 1
     }
 

@@ -190,7 +190,7 @@ class RecentKernelsTest extends EngineFixture {
         return communicator.route().orElseThrow().mode();
     }
 
-    /** A captured or grouped call is different from a call that is launched at once. */
+    /** A captured or grouped call does not count as a repetition of a call that is launched at once. */
     @Test
     void theSameCallIsCapturedGroupedAndRefused() throws Exception {
         run(2, EngineGroup.settings(), (communicator, stream, arena) -> {

@@ -66,7 +66,9 @@ class RefusedOperandsTest extends EngineFixture {
         return buffer.order(ByteOrder.nativeOrder());
     }
 
-    /** Rank 0 alone makes each call. If it sent something, the following all-reduce of both ranks would fail. */
+    /**
+     * Only rank 0 makes each invalid call. If a call sent something, the following all-reduce of both ranks would fail.
+     */
     private void refuse(String reason, Map<String, Call> operations, List<Operand> unusable) throws Exception {
         EngineGroup.ranks(directory, 2, EngineGroup.settings(), (communicator, stream, arena) -> {
             for (Map.Entry<String, Call> each : operations.entrySet()) {

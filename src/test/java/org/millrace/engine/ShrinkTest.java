@@ -42,7 +42,10 @@ class ShrinkTest extends EngineFixture {
         }
     }
 
-    /** Adds 10 to the power of each rank's number in the first group, so that the sum shows the members. */
+    /**
+     * Sums 10<sup>n</sup> over all ranks, where n is a rank's number in the first group. The digits of the sum show the
+     * members.
+     */
     private static long sum(Communicator communicator, int original) {
         return communicator.allReduce((long) Math.pow(10, original), ReduceOp.SUM);
     }
@@ -52,7 +55,8 @@ class ShrinkTest extends EngineFixture {
     }
 
     /**
-     * Ends some ranks, lets the other ranks fail in an operation, and shrinks the group. Returns null on lost ranks.
+     * Aborts the ranks in {@code lost}. The other ranks fail in an operation and shrink the group. Returns the smaller
+     * group's communicator, or null on an aborted rank.
      */
     private static Communicator loseAndShrink(Communicator communicator, Set<Integer> lost, Duration deadline) {
         int rank = communicator.rank();

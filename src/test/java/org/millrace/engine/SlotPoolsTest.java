@@ -17,8 +17,8 @@ import org.millrace.transport.EndSettings;
 class SlotPoolsTest {
 
     /**
-     * Size of a slot in bytes. The pool is so large that no other allocation of the process uses the middle of the
-     * freed addresses.
+     * Size of a slot in bytes. The pool is so large that no later allocation of the process uses the middle of the
+     * pool's freed addresses.
      */
     private static final int SLOT_BYTES = 64 << 20;
 

@@ -224,7 +224,7 @@ class StreamCaptureTest extends EngineFixture {
                 side.waitFor(event);
                 side.call(() -> {});
                 side.record(event);
-                side.call(() -> {}); // work after the recorded event; the wait for the event does not join it
+                side.call(() -> {}); // not part of the recorded event, so the wait does not include it
                 stream.waitFor(event);
                 assertThrows(MillraceException.class, stream::endCapture);
             }

@@ -18,7 +18,7 @@ import java.nio.file.Path;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** Errors are recognized in each language of the process. */
+/** An error is recognized independent of the process's language. */
 class SystemErrorTest {
 
     /** Prints the errors of a refused connection and of a pipe without a reader. */

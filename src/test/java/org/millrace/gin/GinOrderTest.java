@@ -166,7 +166,7 @@ class GinOrderTest {
             assertEquals(reached, pair.communicators[0].served().reached() > 0,
                     program + ": signals that needed no frame");
             // Without shared signals a rank does not know which signals have reached the peer. Data that follows a
-            // signal is then sent in frames, and not copied directly.
+            // signal is then sent in frames, instead of being copied directly.
             if (reached || !direct) {
                 assertEquals(direct, devices[0].copies > 0 && (!format.hasGets() || devices[0].reads > 0),
                         program + ": copies from device to device");

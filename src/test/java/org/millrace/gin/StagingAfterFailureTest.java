@@ -94,8 +94,8 @@ class StagingAfterFailureTest {
         }
 
         /**
-         * Posts operations of each kind from each rank. With {@code peer} 1 they go to the other rank, with 0 to the
-         * rank itself.
+         * Posts operations of each kind from each rank. If {@code peer} is 1, the other rank is the destination. If it
+         * is 0, the posting rank itself is the destination.
          */
         void postOfEachKind(int peer) {
             add(0, peer);

@@ -221,9 +221,8 @@ class CutTest {
     }
 
     /**
-     * If neither end receives data, both ends detect the loss independently. If one end learns of the loss of its
-     * stream, it abandons the connection at its deadline. The other end learns of the abandoned connection when the
-     * network works again.
+     * If neither end receives data, both ends detect the loss independently. If only one end learns of the loss of its
+     * stream, this end abandons the connection at its deadline. The other end learns this when the network works again.
      */
     @ParameterizedTest(allowZeroInvocations = true)
     @MethodSource("longCuts")

@@ -15,8 +15,8 @@ import org.millrace.ReduceOp;
 import org.millrace.Route;
 
 /**
- * A rank that runs an all-reduce in its group, and another in a group without rank 0. It prints the transports.
- * Arguments: rendezvous, rank, size, settings as NAME=VALUE. Without arguments it reads the environment.
+ * A rank that runs an all-reduce in its group, and another all-reduce in a group without rank 0. It prints the
+ * transports. Arguments: rendezvous, rank, size, settings as NAME=VALUE. Without arguments it reads the environment.
  */
 public final class SummingRank {
 

@@ -146,7 +146,7 @@ class GoesOnHostTest {
 
     /**
      * The plugin does not end a program that has received the error, however late the program reacts. NCCL's own proxy
-     * does not end it either.
+     * does not end such a program either.
      */
     @Test
     void aProgramThatWasToldIsNotEnded() throws Exception {

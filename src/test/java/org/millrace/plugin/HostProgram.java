@@ -32,7 +32,10 @@ public final class HostProgram {
     private static final Path CLASSES = Path.of("target", "classes");
     /** Jar of the classes under test and their dependencies. A class archive accepts no folder. */
     private static final Path JAR = BUILT.resolve("classes" + PlantedFault.NAME + ".jar").toAbsolutePath();
-    /** Class archive of a takeover. Without the archive, a third of the JVM's start would be the loading of classes. */
+    /**
+     * Class archive of a takeover. Without the archive, a third of the JVM's start time would be spent on loading
+     * classes.
+     */
     private static final Path ARCHIVE = BUILT.resolve("classes.jsa").toAbsolutePath();
     /** Targets that this JVM has built or found up to date. */
     private static final Set<Path> FRESH = new HashSet<>();

@@ -64,7 +64,7 @@ class LibncclTest {
     /** Last line of a rank. */
     private static final Pattern TOTALS =
             Pattern.compile("rank \\d+: (\\d+) operations, (\\d+) elements, (\\d+) wrong");
-    /** Line of the interpreter when a rank has ended: {@code COLLECTIVE/ALGORITHM/PROTOCOL=COUNT ...}. */
+    /** Line that the interpreter prints when a rank has ended: {@code COLLECTIVE/ALGORITHM/PROTOCOL=COUNT ...}. */
     private static final Pattern KERNELS = Pattern.compile("kernels: (.*)");
     private static final long TERMINATION_SECONDS = 10;
     private static final Pattern PRINTED =
@@ -79,7 +79,9 @@ class LibncclTest {
             return output.lines().filter(line -> line.contains(text)).count();
         }
 
-        /** Returns the sum of all ranks: of operations (group 1), elements (2) or wrong elements (3). */
+        /**
+         * Returns a sum over all ranks: the number of operations (group 1), of elements (2) or of wrong elements (3).
+         */
         long sum(int group) {
             return TOTALS.matcher(output).results().mapToLong(rank -> Long.parseLong(rank.group(group))).sum();
         }
@@ -300,8 +302,8 @@ class LibncclTest {
     }
 
     /**
-     * The limit of descriptors also counts the program's files. NCCL's own proxy needs a limit of 73, because its call
-     * of {@code poll} lists that many connections.
+     * The limit of descriptors also counts the program's files. NCCL's own proxy needs a limit of 73 descriptors,
+     * because its call of {@code poll} lists 73 connections.
      */
     @ParameterizedTest
     @ValueSource(strings = {"own", "shm", "socket"})
@@ -316,7 +318,8 @@ class LibncclTest {
     }
 
     /**
-     * NCCL runs a group of broadcasts as one all-gather-v. The operators that multiply have a kernel on one rank, too.
+     * NCCL runs a group of broadcasts as one all-gather-v. Operators that multiply need a kernel even in a group of one
+     * rank.
      */
     @Test
     void collectivesThatNcclMakesOfOthers() throws Exception {

@@ -47,7 +47,7 @@ class PluginRailsTest {
         return outcome;
     }
 
-    /** Returns the number of bytes of all connections that a rail has delivered. */
+    /** Returns the number of bytes that a rail has delivered, summed over all connections. */
     private static long delivered(HostProgram.Outcome outcome, int rail) {
         return DELIVERED.matcher(outcome.output())
                 .results()

@@ -164,8 +164,8 @@ class PluginStartTest {
     }
 
     /**
-     * The plugin can pass on only a limited number of JVM options, and refuses a larger number. Otherwise it would
-     * silently ignore an option of the user.
+     * The plugin can pass on only a limited number of JVM options, and refuses a larger number. If it accepted a larger
+     * number, it would silently ignore an option of the user.
      */
     @Test
     void moreOptionsThanCanBeTaken() throws Exception {

@@ -44,8 +44,9 @@ class RcclHostTest {
 
     /**
      * An RCCL that is taken over passes the address of other bytes than a device handle. Nothing shows that it uses
-     * AINIC cards. The RCCL cannot connect, and the plugin stores nothing at the address. If the address is in the
-     * heap, the value there is not null, but RCCL initializes the pointer to a handle to null.
+     * AINIC cards. The RCCL cannot connect, and the plugin stores nothing at the address. The plugin recognizes such an
+     * address in the heap by the value at the address. The value is not null, whereas RCCL initializes a pointer to a
+     * handle to null.
      */
     @ParameterizedTest
     @CsvSource({"8, ON_STACK=0xa5a5a5a500000007", "12, ON_STACK=0xa5a5a5a500000007", "8, ON_STACK=0", "12, ON_STACK=0",

@@ -55,8 +55,8 @@ class StoppedRankTest {
     }
 
     /**
-     * The other ranks report the rank. Over TCP the rank stays stopped for longer than the 14 s of keep-alive and the
-     * 10 s of a silent link.
+     * The other ranks report the stopped rank. Over TCP, the rank stays stopped for longer than the keep-alive (14 s)
+     * and the limit for a silent link (10 s).
      */
     @ParameterizedTest
     @CsvSource({"shm, 5, 0;2, 2s, 1", "socket, 5, 0;2, 10s, 15", "ucx, 5, 0;2, 2s, 1", "shm, 0, 2, 10s, 2",

@@ -131,7 +131,10 @@ class CopyProxyTest {
         assertEquals(0, from.sendMem().headAcquire());
     }
 
-    /** The proxy copies one slot per pass. Otherwise other connections of the thread would wait for a long copy. */
+    /**
+     * The proxy copies one slot per pass. If it copied all slots in one pass, other connections of the thread would
+     * wait for a long copy.
+     */
     @Test
     void aSliceOfSeveralSlotsIsCopiedInSeveralPasses() {
         open(0, false);

@@ -77,8 +77,8 @@ class DeviceAbortTest {
     }
 
     /**
-     * The proxy detects the abort although all slots are in flight and no step is posted. Otherwise a teardown would
-     * wait for data that is never sent.
+     * The proxy detects the abort although all slots are in flight and no step is posted. If the proxy did not detect
+     * it, a teardown would wait for data that is never sent.
      */
     @Test
     void itIsNoticedWithAllFramesOnTheirWay() {

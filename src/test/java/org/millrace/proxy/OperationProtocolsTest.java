@@ -128,7 +128,7 @@ class OperationProtocolsTest {
 
     /**
      * The slot still contains the size of the previous step in this slot, eight steps earlier. The proxy must not take
-     * the previous step's size for the size of the next LL step, because the next step is not posted.
+     * this size for the size of the next LL step, which is not posted yet.
      */
     @Test
     void aSizeOfTheLastRoundIsNotThisRounds() {

@@ -166,8 +166,8 @@ class PollScheduleTest {
     }
 
     /**
-     * A pass after a sleep polls all connections. Otherwise a message that arrives a thousand passes after the last
-     * work could wait for 32 passes, each after a separate sleep.
+     * A pass after a sleep polls all connections. If it polled only some of them, a message could wait for 32 passes,
+     * each after a separate sleep. In this test, the message arrives a thousand passes after the last work.
      */
     @Test
     void afterASleepAllArePolled() {

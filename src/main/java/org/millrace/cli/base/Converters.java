@@ -90,7 +90,8 @@ public final class Converters {
     }
 
     /**
-     * A file that a command will write. An obstacle to the write is reported before a long run, and not after the run.
+     * A file that a command will write. If the file cannot be written, the command reports this before a long run
+     * instead of after it.
      */
     public static final class ResultFile implements ITypeConverter<Path> {
         @Override

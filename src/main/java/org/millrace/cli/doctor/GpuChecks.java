@@ -165,7 +165,7 @@ final class GpuChecks {
                     .toList();
             return new CheckResult(CheckResult.State.WORKS, report.version() + ", " + report.path(), passed);
         }
-        // The first sentence names the problem. The other sentences name the remedies.
+        // The first sentence of the report names the problem, and the other sentences name the remedies.
         List<String> sentences = new ArrayList<>(List.of(report.problem().split("(?<=[^.])\\. (?=[A-Z])")));
         String summary = (report.path() == null ? "" : report.path() + ": ") + sentences.removeFirst();
         return new CheckResult(report.missing() ? CheckResult.State.MISSING : CheckResult.State.UNUSABLE, summary,

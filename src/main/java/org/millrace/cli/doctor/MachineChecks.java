@@ -53,8 +53,7 @@ final class MachineChecks {
                     new String[] {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"}, new String[] {"PMI_RANK", "PMI_SIZE"},
                     new String[] {"SLURM_PROCID", "SLURM_NTASKS"});
     /**
-     * Docker's default size of a container's shared memory, in bytes. A few connections of ranks fill a memory of this
-     * size.
+     * Docker's default size of a container's shared memory, in bytes. A few connections between ranks fill this memory.
      */
     private static final long LITTLE = 64L << 20;
     private static final String MORE =

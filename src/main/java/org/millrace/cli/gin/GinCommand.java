@@ -146,8 +146,8 @@ public final class GinCommand extends Subcommand {
         if (net != null) {
             settings.put(Settings.NETWORK.name(), net);
         }
-        // The settings are checked here, so that this process reports an error once. Otherwise every rank would report
-        // the error.
+        // The settings are checked here, so that this process reports an error once. Without this check, every rank
+        // would report the error.
         EngineProvider.requireUsable(Configuration.load(settings));
         ResultTable table = new ResultTable(spec.commandLine().getOut());
         table.say(
@@ -174,8 +174,8 @@ public final class GinCommand extends Subcommand {
     record GinRun(GinPlan plan, Map<String, String> settings, ResultTable table) {
 
         /**
-         * Runs all ranks. Rank 0 prints the results. Then the number of descriptors that each rank's agent served is
-         * printed.
+         * Runs all ranks. Rank 0 prints the results. This method then prints, for each rank, the number of descriptors
+         * that its agent served.
          */
         List<RankRun.Failure> run(Duration deadline) {
             @Nullable

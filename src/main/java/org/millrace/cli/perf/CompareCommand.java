@@ -35,8 +35,8 @@ import picocli.CommandLine.Parameters;
 public final class CompareCommand extends Subcommand {
 
     /**
-     * Times of one size, in microseconds. The difference of B's time from A's time, and the noise of this difference,
-     * are in percent of A's time. Unknown values are NaN.
+     * Times of the runs A and B for one size, in microseconds. The difference between the two times, and the noise of
+     * the difference, are in percent of A's time. Unknown values are NaN.
      */
     private record Difference(double a, double b, double difference, double noise) {
 

@@ -68,8 +68,8 @@ public final class PerfCommand extends Subcommand {
         String device = requireDevice(settings);
         processes = options.processes || device.equals(GPU);
         if (device.equals(EMULATED)) {
-            // The settings are checked here, so that this process reports an error once. Otherwise every rank would
-            // report the error.
+            // The settings are checked here, so that this process reports an error once. Without this check, every rank
+            // would report the error.
             EngineProvider.requireUsable(configuration);
         }
 

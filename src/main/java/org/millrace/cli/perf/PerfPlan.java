@@ -57,7 +57,8 @@ public record PerfPlan(Operation collective, int ranks, List<Case> cases, Checki
 
         List<Long> list() {
             List<Long> sizes = new ArrayList<>();
-            // The list ends at the largest size. With factor 0 the sizes do not grow, and the list ends earlier.
+            // The list ends at the largest size, or before the first size that is not larger than the previous size.
+            // The second case happens with factor 0.
             for (long size = min; size <= max && (sizes.isEmpty() || size > sizes.getLast()); size =
                     size * factor + step) {
                 sizes.add(size);

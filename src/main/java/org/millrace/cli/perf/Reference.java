@@ -91,7 +91,8 @@ abstract class Reference {
 
         /**
          * Returns a random element. For an average, divides the element by the number of ranks, so that the sum over
-         * the ranks does not wrap around. A wrapped average would depend on the step that divides.
+         * the ranks does not wrap around. If a sum wrapped around, the average would depend on whether a rank divides
+         * before or after the addition.
          */
         @Override
         long element(int rank, long index) {

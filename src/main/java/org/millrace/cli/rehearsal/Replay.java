@@ -32,7 +32,7 @@ final class Replay {
 
     /**
      * @param arena    shared arena, which the caller closes after the stream
-     * @param speed    quotient of the recorded pauses and the replayed pauses
+     * @param speed    ratio of the recorded pauses to the replayed pauses
      * @param deadline deadline of each operation
      */
     public Replay(Communicator communicator, DeviceStream stream, Arena arena, List<Call> calls, double speed,

@@ -131,8 +131,8 @@ public final class ReplayCommand extends Subcommand {
             RankMain.run(workerRank, new Worker(plan, settings));
             return ExitCode.OK; // the parent process determines the exit status
         }
-        // The settings are checked here, so that this process reports an error once. Otherwise every rank would report
-        // the error.
+        // The settings are checked here, so that this process reports an error once. Without this check, every rank
+        // would report the error.
         LinkNetwork.require(Configuration.load(settings),
                 IntStream.range(0, plan.size())
                         .mapToObj(rank -> ProcessRanks.hostName(rank / ranksPerHost))

@@ -91,7 +91,7 @@ final class CommandRanks implements Ranks {
         if (code == 0) {
             events.accept(new RankEvent.Finished(number));
         } else if (ending != null && code == ExitStatus.of(ending)) {
-            // The rank was ended by the signal that was passed on to it, which is no failure of the rank.
+            // The signal that was passed on to the rank has ended the rank. Such an end is no failure of the rank.
             status = status == 0 ? code : status;
             events.accept(new RankEvent.Finished(number));
         } else {

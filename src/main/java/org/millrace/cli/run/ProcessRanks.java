@@ -78,11 +78,11 @@ public final class ProcessRanks implements Ranks {
 
     /**
      * Returns the environment variables of a host with GPUs. The variables give each rank a separate host id, so that
-     * NCCL treats each rank as a host. Otherwise NCCL would connect the ranks by NVLink or shared memory, and the run
-     * could not measure the network and the proxy. A user who wants all ranks on one host sets {@code NCCL_HOSTID} to
-     * any value. The variables also make NCCL name its threads, and make CUDA load kernels eagerly. Otherwise CUDA
-     * would load a kernel at its launch. This load might wait for running kernels, and these kernels may wait for
-     * copies.
+     * NCCL treats each rank as a host. With a common host id, NCCL would connect the ranks by NVLink or shared memory,
+     * and the run could not measure the network and the proxy. A user who wants all ranks on one host sets {@code
+     * NCCL_HOSTID} to any value. The variables also make NCCL name its threads, and make CUDA load kernels eagerly. By
+     * default, CUDA loads a kernel at its launch. This load might wait for running kernels, and these kernels may wait
+     * for copies.
      */
     public static Map<String, String> hostWithGpus(int number) {
         Map<String, String> variables = new HashMap<>(host(number));
@@ -211,8 +211,8 @@ public final class ProcessRanks implements Ranks {
         }
 
         /**
-         * Returns the time until the deadline, but at least 100 ms. This time suffices to read the output of a process
-         * that has just ended.
+         * Returns the time until the deadline, but at least 100 ms. These 100 ms suffice to read the output of a
+         * process that has just ended.
          */
         private static Duration atLeast(RunDeadline deadline) {
             Duration left = deadline.remaining();

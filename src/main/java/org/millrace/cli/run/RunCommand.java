@@ -122,8 +122,8 @@ public final class RunCommand extends Subcommand {
         Map<String, String> settings = settings();
         require(port == null || port > 0 && port < 1 << Short.SIZE, "--master-port: a number from 1 to 65535");
         List<String> hosts = hosts();
-        // The links are checked here, so that this process reports an error once. Otherwise every rank would report the
-        // error.
+        // The links are checked here, so that this process reports an error once. Without this check, every rank would
+        // report the error.
         LinkNetwork.require(Configuration.load(settings), hosts);
         Map<String, String> common = common(settings);
         RankCache cache = cache(common);

@@ -7,7 +7,8 @@ import java.util.Arrays;
  * in any order or at the same time. The copies of a level begin after all copies of the previous level.
  *
  * <p>
- * In the example a to e are strict copies of two sequences, and f is a copy without an order (see {@link CopyOrder}):
+ * In the example, the copies a to e are strict copies of two sequences, and the copy f has no order (see
+ * {@link CopyOrder}):
  *
  * <pre>
  *   sequence 1      a  b  c           level 0:  a d f
@@ -18,9 +19,9 @@ import java.util.Arrays;
  * <p>
  * A relaxed copy can join the previous copy of its sequence in two ways. If target and source both begin where the
  * previous copy ends, the previous copy becomes longer. If the new copy has the length of the previous row, it can
- * become a further row. Its target and its source must then lie at the same distances from the previous row as the
- * previous row from its predecessor. One driver call begins all rows of a copy. The copy engine of an H100 makes 128
- * rows of 7 KiB in the time of four copies.
+ * become a further row. Its target and its source must then lie as far from the previous row as the previous row lies
+ * from the row before it. One driver call begins all rows of a copy. The copy engine of an H100 makes 128 rows of 7 KiB
+ * in the time of four copies.
  */
 final class CopyBatch {
 
@@ -31,8 +32,8 @@ final class CopyBatch {
      */
     private static final long FULL_BYTES = 1 << 20;
     /**
-     * Maximum length that a copy may reach by extension, in bytes. A longer copy would delay the completion of its
-     * first bytes.
+     * Maximum length of a copy that is extended, in bytes. In a longer copy, the completion of the first bytes would be
+     * delayed.
      */
     private static final long MAX_MERGED_BYTES = 256 << 10;
     /** Maximum distance between the starts of two rows, in bytes: CU_DEVICE_ATTRIBUTE_MAX_PITCH. */

@@ -70,7 +70,7 @@ final class CopyCommands {
      */
     static final long START_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
     /**
-     * Number of relaxed copies that the worker of a sequence makes after a strict copy, before further relaxed copies
+     * Number of relaxed copies after a strict copy that the worker of the sequence makes itself. Later relaxed copies
      * are spread over all workers. A strict copy must wait for spread copies, so copies are spread only where strict
      * copies are rare.
      */
@@ -295,12 +295,12 @@ final class CopyCommands {
         return ticket(worker, ++given[worker]);
     }
 
-    /** Returns the number of commands of a queue that are posted but not sealed. */
+    /** Returns how many posted commands of a queue are not sealed yet. */
     int unsealed(@Nullable CopyQueue of) {
         return poster == of ? next - unsealed : 0;
     }
 
-    /** Returns one of the last posted commands, from 1 for the last one. */
+    /** Returns one of the last posted commands. Position 1 is the last one. */
     Posted fromLast(int position) {
         return posted[next - position & MAX_POSTED - 1];
     }

@@ -368,8 +368,8 @@ final class CopyEngine implements CopyQueue.Engine {
     static final class RowCopies {
 
         /**
-         * Size of {@code CUDA_MEMCPY2D_v2}, and offsets of the members that are not 0. Source and target are given by
-         * their addresses.
+         * Size of {@code CUDA_MEMCPY2D_v2}, and offsets of the members that this class sets. All other members stay 0.
+         * The struct contains the addresses of source and target.
          */
         private static final long BYTES = 128;
         private static final long SOURCE_TYPE = 16;

@@ -196,8 +196,8 @@ public final class CudaDriver {
     }
 
     /**
-     * Allows this thread to call CUDA while another thread captures a stream. Otherwise some calls would fail or
-     * invalidate the capture.
+     * Allows this thread to call CUDA while another thread captures a stream. Without this permission, some calls would
+     * fail or invalidate the capture.
      */
     public void ignoreCaptures() {
         try (Arena arena = Arena.ofConfined()) {

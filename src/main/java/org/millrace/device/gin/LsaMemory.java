@@ -71,7 +71,7 @@ public final class LsaMemory implements AutoCloseable {
     }
 
     /**
-     * Returns the number of bytes of the window that {@link #connect} uses.
+     * Returns how many bytes of the window {@link #connect} uses.
      *
      * @param ranks number of ranks that are near each other
      */

@@ -298,7 +298,7 @@ final class AutoNetwork implements Network {
 
     /**
      * Address of a listener for several networks, little-endian. The socket network's address ends with zeros after its
-     * secret. This address has the host and a magic number in place of these zeros.
+     * secret. The address of this class has the host and a magic number instead of the zeros.
      *
      * <pre>
      *   0                                  52       60       64

@@ -22,7 +22,7 @@ public final class CheckedFrames {
     private long removed;
 
     /**
-     * @param inSlots whether the payloads have arrived and were checked then
+     * @param inSlots whether the payloads lie in slots, where they were checked on arrival
      * @param changed description of a change and of its likely causes
      * @param removed number of frames that the network has completed before
      */
@@ -56,7 +56,10 @@ public final class CheckedFrames {
         return sums.of(Objects.requireNonNull(region), offset, bytes);
     }
 
-    /** Checks and removes the frames that the network has completed. Returns the given number of completed frames. */
+    /**
+     * Checks and removes the frames that the network has completed. Returns {@code completed}, which is the total
+     * number of completed frames.
+     */
     long verifyCompleted(long completed) {
         while (removed != completed && !frames.isEmpty()) {
             removed++;

@@ -24,10 +24,7 @@ final class CheckedSender extends FrameEnd.Carried implements FrameSender {
     private final FrameCheck check;
     /** Frames that the network has accepted and not completed. */
     private final CheckedFrames inFlight;
-    /**
-     * Checksum of the payload of the frame that the network has refused; {@link PayloadSum#NONE} if the latest offer
-     * was accepted.
-     */
+    /** Checksum of the refused frame's payload; {@link PayloadSum#NONE} if the latest offer was accepted. */
     private int refused = PayloadSum.NONE;
 
     CheckedSender(FrameSender wire, FrameCheck check) {

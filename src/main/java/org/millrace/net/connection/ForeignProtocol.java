@@ -13,8 +13,8 @@ public final class ForeignProtocol {
     private static final String JOINING = "MLRC";
     private static final String CONNECTING = "MILLRACE";
     /**
-     * Minimum length of first bytes that certainly identify a sender. This many random bytes practically never equal
-     * the first bytes of a known sender.
+     * Minimum number of bytes that identify a sender with certainty. Random bytes of this number practically never
+     * equal the first bytes of a known sender.
      */
     private static final int CERTAIN_BYTES = 5;
     private static final String CLIENT = "an HTTP client";

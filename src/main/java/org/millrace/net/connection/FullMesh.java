@@ -14,8 +14,8 @@ import org.millrace.net.Network;
 import org.millrace.net.Pending;
 
 /**
- * The connections of a rank in a group of ranks that are all connected with each other. There is one connection in each
- * direction for each pair of ranks.
+ * The connections of a rank with all other ranks of its group. There is one connection in each direction for each pair
+ * of ranks.
  *
  * @param senders   senders by the receiving rank; null for this rank
  * @param receivers receivers by the sending rank; null for this rank

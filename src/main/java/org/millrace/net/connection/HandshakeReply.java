@@ -117,8 +117,8 @@ public enum HandshakeReply {
 
     private static final int REPLY_OFFSET = 12;
     /**
-     * Mask of the reply's number in the word that contains it. The higher bits of the word contain the process ID,
-     * which has at most 22 bits on Linux.
+     * Mask that selects the reply's number in its word. The higher bits of the word contain the process ID, which has
+     * at most 22 bits on Linux.
      */
     private static final int REPLY_MASK = 0xff;
     private static final int PID_SHIFT = 8;

@@ -144,8 +144,8 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
     protected abstract C newClient(SocketChannel channel, long deadline) throws IOException, Refusal;
 
     /**
-     * Replies to a client if its hello asks only for information. Returns whether this was the case; the client then
-     * needs no connection.
+     * Replies to a client if its hello asks only for information. Returns true if the hello asks only for information.
+     * The client then needs no connection.
      */
     protected boolean isServed(C client) {
         return false;

@@ -15,8 +15,8 @@ import java.util.function.Consumer;
 final class LongLines {
 
     /**
-     * Minimum round trip of a host that is reported, in microseconds. NCCL has 4 MiB in flight on a connection by
-     * default, which yields 800 MB/s at this round trip.
+     * Minimum round trip in microseconds. A host with this round trip or a longer one is reported. NCCL has 4 MiB in
+     * flight on a connection by default, which yields 800 MB/s at this round trip.
      */
     static final int LONG_MICROS = 5_000;
     /** Assumed rate of the network, in bytes per microsecond: 10 Gbit/s. */

@@ -10,8 +10,8 @@ import org.millrace.net.Pending;
 import org.millrace.net.connection.HandshakeReply.Unanswered;
 
 /**
- * An attempt to connect to a listener, until the connection is returned, given up, or failed. A listener may drop a
- * client before the listener has identified the client as a peer. The reason is that the listener has many
+ * An attempt to connect to a listener. It lasts until the connection is returned, is given up, or fails. A listener may
+ * drop a client before the listener has identified the client as a peer. The reason is that the listener has many
  * unauthenticated clients, or that its thread had no core for a while. The client then connects again, a few times.
  */
 public abstract class OutgoingConnection implements Pending<FrameSender> {

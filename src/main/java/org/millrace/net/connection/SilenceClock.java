@@ -7,11 +7,11 @@ import java.time.Duration;
 import java.util.function.LongSupplier;
 
 /**
- * Determines the times of the checks of this process's links. A check adds an amount of time to the silence of each
- * link that has received no data. This class also determines that amount. If the process or the machine was stopped,
- * the check is late, and no data could arrive. A late check therefore adds at most two periods to the silence. While
- * the checking thread runs or waits for a core, the operating system receives data. A check therefore also adds the
- * time that the thread has run or waited for a core since the previous check. Used by one thread.
+ * Determines the times of the checks of this process's links. If a link has received no data, a check increases the
+ * link's silence. This class also determines the amount of the increase. If the process or the machine was stopped, the
+ * check is late, and no data could arrive. A late check therefore adds at most two periods to the silence. While the
+ * checking thread runs or waits for a core, the operating system receives data. A check therefore also adds the time
+ * that the thread has run or waited for a core since the previous check. Used by one thread.
  */
 final class SilenceClock {
 

@@ -93,8 +93,8 @@ final class LinkSchedule {
     }
 
     /**
-     * Returns the start of the period without interruption that contains a given time. Both times are in nanoseconds
-     * after the network was opened.
+     * Returns the start of the uninterrupted period that contains a given time. Both times are in nanoseconds after the
+     * network was opened.
      */
     long upSince(long nanos) {
         return up[line(nanos)];

@@ -112,7 +112,7 @@ abstract class PluginComm {
         return results.get(ValueLayout.JAVA_INT, DONE_OFFSET) != 0;
     }
 
-    /** Returns the length of one message of the request that was tested most recently. */
+    /** Returns the length of one message of the most recently tested request. */
     final int size(int message) {
         return results.get(ValueLayout.JAVA_INT, SIZES_OFFSET + message * Integer.BYTES);
     }

@@ -69,8 +69,8 @@ public final class Doorbell implements AutoCloseable {
     private volatile MemorySegment[] peers = {};
     private final AtomicInteger silent = new AtomicInteger();
     /**
-     * Whether the rank has nothing in flight. A quiet rank waits for no peer. Peers that do not wake the rank are then
-     * no reason to shorten a sleep.
+     * Whether the rank has nothing in flight. Such a rank waits for no peer. Its sleep is therefore not shortened for
+     * the sake of peers that cannot wake it.
      */
     private volatile boolean quiet;
 

@@ -99,8 +99,8 @@ final class RingLayout {
     private RingLayout() {}
 
     /**
-     * Returns the number of bytes at the beginning of the file that are allocated when the file is created: all words,
-     * and the ring's data.
+     * Returns how many bytes at the beginning of the file are allocated when the file is created: all words, and the
+     * ring's data.
      */
     static long allocatedBytes(long capacity) {
         return DATA_OFFSET + capacity;

@@ -370,7 +370,7 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
          * Passes a piece's destinations to a reader, which will copy the piece from the sender's memory. Returns the
          * length of the piece, which is shorter than requested if it needs too many pages.
          *
-         * @param received number of bytes of the payload that were received before
+         * @param received number of the payload's bytes that were received before
          */
         long name(PeerMemory reader, long received, long bytes) {
             Pages to = pages;
@@ -392,7 +392,7 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
         /**
          * Copies the missing bytes, or the bytes up to the end of a page, from the ring's file. Returns their number.
          *
-         * @param received number of bytes of the payload that were received before
+         * @param received number of the payload's bytes that were received before
          */
         long fillMoved(RingSide.Consumer from, long received, long missing) throws IOException {
             Pages to = pages;

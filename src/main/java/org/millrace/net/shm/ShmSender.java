@@ -201,7 +201,7 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
             if (!connection.peerIsGone()) {
                 return;
             }
-            // The state is read again: after the first read, the peer may have shut down in order before its process
+            // The state is read again: after the first read, the peer may have shut down normally before its process
             // ended.
             if (producer.otherState() == RingLayout.OPEN) {
                 throw connection.lost(howFar());

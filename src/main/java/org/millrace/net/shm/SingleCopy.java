@@ -42,10 +42,10 @@ public record SingleCopy(Use use, int fromBytes) {
 
     /**
      * Default minimum length of a payload that is copied once. On a machine with a fast Linux, a read of this length
-     * takes 8 us. 0.4 us of this time are spent before the first byte. On a machine with a slow Linux, the read takes
-     * 12 us, with 1.3 us before the first byte. The length must be more than the largest slot of protocol LL, 64 KiB. A
-     * device polls the lines of such a slot while they are stored, and the operating system does not guarantee to store
-     * whole words.
+     * takes 8 us, and 0.4 us of them pass before the first byte. On a machine with a slow Linux, the read takes 12 us,
+     * and 1.3 us of them pass before the first byte. The length must be more than the largest slot of protocol LL, 64
+     * KiB. A device polls the lines of such a slot while they are stored, and the operating system does not guarantee
+     * to store whole words.
      */
     private static final int FROM_BYTES = 128 << 10;
 

@@ -7,7 +7,7 @@ import org.millrace.net.connection.LostPeerName;
 import org.millrace.net.connection.SilentLink;
 
 /**
- * The first 64 bytes before each payload, little-endian.
+ * The first 64 of the bytes that precede each payload, little-endian.
  *
  * <pre>
  *   0        4        6        8                16                                   64
@@ -33,7 +33,7 @@ final class HeaderFormat {
      */
     public static final int MAX_PAYLOAD_BYTES = 1 << 30;
 
-    /** Unit for the length of the pieces of a payload that several streams carry: one page. */
+    /** Unit for the length of pieces if several streams carry a payload: one page. */
     public static final int PART_ALIGNMENT = 4096;
 
     /** Type of a shutdown message, the last header of a connection that is closed deliberately. */

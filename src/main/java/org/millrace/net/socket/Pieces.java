@@ -25,7 +25,7 @@ record Pieces(int bytes, int unaccepted, int inFlight, int window, int stagedByt
 
     private static final int LARGEST_BYTES = 1 << 20;
     /**
-     * Number by which {@code unaccepted} exceeds {@code inFlight}. If a piece has 128 KiB, these pieces occupy 4 MiB. A
+     * Number by which {@code unaccepted} exceeds {@code inFlight}. This number of pieces of 128 KiB occupies 4 MiB. A
      * network of 400 Gb/s delivers 4 MiB in 80 us.
      */
     private static final int UNACCEPTED = 32;

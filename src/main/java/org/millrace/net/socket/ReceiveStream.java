@@ -158,7 +158,10 @@ final class ReceiveStream {
         return End.NO_MORE;
     }
 
-    /** Reads once. Returns null if at least the required number of bytes is available afterwards. */
+    /**
+     * Reads once. Returns null if the required number of bytes is available afterwards, and otherwise the reason to
+     * stop.
+     */
     private @Nullable End readAhead(int bytes) throws IOException {
         if (dry) {
             dry = false;

@@ -58,7 +58,7 @@ public final class Reconnector implements Runnable {
     private static final long LAST_PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
     /**
      * Maximum time for which the close of a sender waits for a restored stream, if the sender has no stream. The time
-     * begins with the first close. All closes within the next {@link #CLOSING_ROW_NANOS} share it.
+     * begins with the first close. All closes within the next {@link #CLOSING_ROW_NANOS} share this time.
      */
     private static final long CLOSING_NANOS = TimeUnit.SECONDS.toNanos(1);
     private static final long CLOSING_ROW_NANOS = TimeUnit.SECONDS.toNanos(10);

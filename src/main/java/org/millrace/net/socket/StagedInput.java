@@ -18,8 +18,8 @@ import org.millrace.net.connection.SilentLink;
 final class StagedInput {
 
     /**
-     * Maximum length of a payload that is only stored after all its bytes have arrived. A payload of 4 or 8 bytes is
-     * stored by a single memory access, because another thread may poll the number at the destination.
+     * Maximum length of a payload that may be a single number. Such a payload is stored only after all its bytes have
+     * arrived. If it has 4 or 8 bytes, one memory access stores it, because another thread may poll the number.
      */
     static final int NUMBER_BYTES = Long.BYTES;
 

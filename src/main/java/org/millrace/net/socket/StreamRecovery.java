@@ -351,8 +351,8 @@ public final class StreamRecovery {
     }
 
     /**
-     * Ends the connection if the reconnect deadline has passed both since the loss of the last stream and since the
-     * peer's newest message.
+     * Ends the connection if the reconnect deadline has passed. The time counts from the loss of the last stream, or
+     * from the peer's newest message if this is later.
      */
     private void checkDeadline(long now, @Nullable String last) {
         long none = noneSince;

@@ -85,13 +85,13 @@ final class IncomingMessages {
         return true;
     }
 
-    /** Returns whether a payload of this length is in the message of its header, after the header. */
+    /** Returns whether a payload of this length follows its header in the same message. */
     boolean isInline(long payloadBytes) {
         return UcxFormat.isInline(payloadBytes, bufferBytes);
     }
 
     /**
-     * Takes the frame of the header that was read most recently. If the payload is in the message, copies it to the
+     * Takes the frame with the header that was read most recently. If the payload is in the message, copies it to the
      * destination.
      */
     void take(long payloadBytes, long destination) {

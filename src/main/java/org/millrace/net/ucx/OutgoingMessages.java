@@ -37,7 +37,7 @@ final class OutgoingMessages {
         credits = CountMessages.receiver(end, creditTag);
     }
 
-    /** Returns whether a payload of this length is in the message of its header, after the header. */
+    /** Returns whether a payload of this length follows its header in the same message. */
     boolean isInline(long payloadBytes) {
         return UcxFormat.isInline(payloadBytes, bufferBytes);
     }

@@ -39,8 +39,8 @@ final class UcxContext {
     /** Transports of cards that write directly to the memory of a peer on another host. */
     private static final Pattern REMOTE_MEMORY = Pattern.compile("(rc|ud|dc|gga|srd|gdr|ugni|rocm_ipc).*/.*");
     /**
-     * A line with a transport in the text that UCX prints about a context:
-     * {@code # resource 1 : md 1 dev 1 flags -- tcp/eth0}.
+     * Pattern of a line that names a transport, in the text that UCX prints about a context: {@code # resource 1 : md 1
+     * dev 1 flags -- tcp/eth0}.
      */
     private static final Pattern RESOURCE = Pattern.compile("#\\s+resource\\s+\\d+.*\\s(\\S+/\\S+)\\s*");
 

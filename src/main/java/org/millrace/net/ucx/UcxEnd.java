@@ -33,7 +33,7 @@ abstract class UcxEnd extends ConnectionState {
     /** Time limit for sent data to leave this process, in nanoseconds. */
     static final long FLUSH_NANOS = 200_000_000L;
 
-    /** Position in {@link #flags} of the lowest bit of the PID namespace's number. */
+    /** Position of the lowest bit of the PID namespace's number, which is a part of {@link #flags}. */
     private static final int NAMESPACE_SHIFT = 8;
     /**
      * Values in place of a request or a length: {@code FAILED} after a failure, {@code UNDER_WAY} while a receive is in

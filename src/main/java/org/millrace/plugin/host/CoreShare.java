@@ -140,9 +140,9 @@ public record CoreShare(int cores, String reason) {
 
     /**
      * Returns the cores that the processes of this host or container have in common. A container's processes share the
-     * cores of its cpuset, even if the host has more cores. Its first process shows the cpuset. If that process is this
-     * rank, or is bound to other cores, the result is the host's online cores. A container with one rank and another
-     * first process looks like a container of all ranks of the host.
+     * cores of its cpuset, even if the host has more cores. The cpuset is read from the affinity of process 1. If
+     * process 1 is this rank, or has other cores than this rank, the result is the host's online cores. A container
+     * that has one rank and another process 1 is mistaken for a container that has all ranks of the host.
      *
      * @param root    directory with {@code proc} and {@code sys}
      * @param allowed affinity mask of this process

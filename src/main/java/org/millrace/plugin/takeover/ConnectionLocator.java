@@ -24,7 +24,7 @@ import org.millrace.plugin.host.NativeMemory;
  */
 final class ConnectionLocator {
 
-    /** First and last release of NCCL for which the struct that {@link #ends} reads was inspected. */
+    /** First and last inspected release of NCCL. The inspection covered the struct that {@link #ends} reads. */
     private static final int FIRST_RELEASE = 219;
     private static final int LAST_RELEASE = 230;
 

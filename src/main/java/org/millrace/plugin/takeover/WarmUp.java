@@ -199,7 +199,7 @@ final class WarmUp implements Runnable {
             for (Pair pair : pairs) {
                 busy |= pair.turn();
             }
-            Thread.yield(); // This process may have only one core, and the proxies' threads need it.
+            Thread.yield(); // This process may have only one core, and the proxies' threads need that core.
         }
     }
 

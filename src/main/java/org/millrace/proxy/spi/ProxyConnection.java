@@ -22,8 +22,8 @@ public interface ProxyConnection {
     boolean drained();
 
     /**
-     * Completes transfers in flight without the peer, if that is possible, because the connection's memory is about to
-     * be freed. Called repeatedly while the connection is not drained.
+     * Completes the transfers in flight without the peer, if possible. Called when the connection's memory is about to
+     * be freed, and called again until the connection is drained.
      */
     default void settle() {
         // By default, a connection cannot complete transfers without its peer.

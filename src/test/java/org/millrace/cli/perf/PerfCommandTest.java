@@ -80,7 +80,7 @@ class PerfCommandTest {
         Run run = perf(how, "-b", "8", "-e", "16", "-D", "MILLRACE_FAULT=wrong");
         assertEquals(1, run.status(), run.toString());
         // The provider falsifies one element of every operation. With a planted fault every operation is checked,
-        // including the operations before the first line.
+        // including the operations before the first line of the table.
         List<Long> wrong = run.rows()
                 .stream()
                 .flatMap(row -> java.util.stream.Stream.of(Long.valueOf(row[8]), Long.valueOf(row[12])))

@@ -143,8 +143,8 @@ class TcpStreamTest {
     }
 
     /**
-     * The operating systems of both ends send data, and only the direction to the peer is cut: the peer's data arrives,
-     * and this end's data does not.
+     * Both ends have data in flight, and only the direction to the peer is cut. The peer's data arrives, but this end's
+     * data does not.
      */
     @Test
     void whatIsSentOrAskedGetsNoAnswer() throws IOException {

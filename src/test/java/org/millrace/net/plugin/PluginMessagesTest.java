@@ -235,7 +235,7 @@ class PluginMessagesTest {
             assertEquals(ends + 4, plugin.count(Count.REGISTERED));
             first.close();
             assertEquals(ends + 1, plugin.count(Count.REGISTERED));
-            // the third region has the number of the first region
+            // the third region reuses the number of the first region
             MemoryRegion third = network.register(arena.allocate(100));
             a.sender().offer(header(100), third, 0);
             a.nextHeader();

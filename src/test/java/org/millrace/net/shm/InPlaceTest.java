@@ -379,8 +379,8 @@ class InPlaceTest {
     }
 
     /**
-     * The memory for payloads that a sender has copied behind the ring is reused. Otherwise a connection that often
-     * copies payloads would need ever more memory.
+     * The memory for payloads that a sender has copied behind the ring is reused. Without the reuse, a connection that
+     * often copies payloads would need ever more memory.
      */
     @Test
     void theMemoryOfMovedPayloadsIsReusedWhenTheyAreRead() throws IOException {

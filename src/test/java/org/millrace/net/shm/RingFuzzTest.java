@@ -25,8 +25,8 @@ class RingFuzzTest {
     private static final int RING = 16 << 10;
     private static final int DATA = RING;
     /**
-     * Number of bytes at the beginning of an input that replace counters and other words of the ring. The remaining
-     * bytes of the input replace frames.
+     * Number of bytes at the beginning of an input. These bytes replace counters and other words of the ring. The
+     * remaining bytes of the input replace frames.
      */
     private static final int WORDS = 240;
     private static final int FRAMES = 768;

@@ -97,8 +97,8 @@ class LostAnswerTest {
     }
 
     /**
-     * The client has not received the answer. In some cases the listener detects the end of the client's stream, in
-     * other cases it does not.
+     * The client has not received the answer. The listener may or may not detect the end of the client's stream; the
+     * test covers both cases.
      */
     @ParameterizedTest
     @CsvSource({"true, 60s", "false, 60s", "true, 0s", "false, 0s"})

@@ -121,8 +121,8 @@ class OrderlyEndTest {
     }
 
     /**
-     * A single frame requests no acknowledgement. If no frame follows, the sender requests the acknowledgement
-     * separately. The receiver sends the acknowledgement when its owner calls {@code poll} or {@code progress}.
+     * A single frame requests no acknowledgement. If no other frame follows, the sender requests the acknowledgement by
+     * a separate message. The receiver sends the acknowledgement when its owner calls {@code poll} or {@code progress}.
      */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})

@@ -88,8 +88,8 @@ class RailCutTest {
     }
 
     /**
-     * The error names the rail that was lost last. If the receiver detects both losses at once, it names both, because
-     * it cannot know the order.
+     * The error names the rail that was lost last. If the receiver detects both losses at once, its error names both
+     * rails, because it cannot know the order of the losses.
      */
     @ParameterizedTest
     @CsvSource(

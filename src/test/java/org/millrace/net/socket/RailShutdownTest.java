@@ -97,7 +97,8 @@ class RailShutdownTest {
     }
 
     /**
-     * The shutdown message waits on the second rail when the first rail is reset: the peer has closed, and is not lost.
+     * When the first rail is reset, the peer's shutdown message is still unread on the second rail. The peer therefore
+     * counts as closed, and not as lost.
      */
     @Test
     void aRailThatEndsWithTheConnectionIsNoOutage() throws IOException {

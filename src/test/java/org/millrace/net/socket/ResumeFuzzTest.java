@@ -38,7 +38,7 @@ class ResumeFuzzTest {
 
     private static final int HANDSHAKES = 20_000;
     private static final int ANSWERS = 100_000;
-    /** Maximum number of clients that the port keeps at a time although they have sent no proof. */
+    /** Maximum number of clients without a proof that the port keeps at a time. */
     private static final int SOCKETS = 64;
     private static final int SLOTS = 6;
     private static final int SLOT_BYTES = 20_000;

@@ -6,7 +6,7 @@ import java.net.Socket;
 import org.millrace.net.connection.HandshakeReply;
 import org.millrace.net.connection.HelloFormat;
 
-/** The parts of a listener that a test plays itself, on a port without a listener of Millrace. */
+/** Parts of a listener's role that a test plays itself. No listener of Millrace uses the port. */
 public final class SilentListener {
 
     private SilentListener() {}

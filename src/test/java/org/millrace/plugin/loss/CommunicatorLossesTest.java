@@ -202,8 +202,8 @@ class CommunicatorLossesTest {
     }
 
     /**
-     * The program may load, after a loss, a library that queries errors. The search for such libraries is therefore
-     * repeated.
+     * After a loss, the program may still load a library that queries errors. The search for such libraries is
+     * therefore repeated.
      */
     @Test
     void theSearchForCallersOfTheErrorFunctionIsRepeated() {
@@ -261,7 +261,7 @@ class CommunicatorLossesTest {
         assertEquals(1, ends);
     }
 
-    /** After both sides abort, the shutdown message of the peer is a loss only if this side has unsent data. */
+    /** After both sides abort, the shutdown message of the peer counts as a loss only if this side has unsent data. */
     @Test
     void aShutdownHurtsOnlyWhoseDataIsLeft() {
         lose("A", true);

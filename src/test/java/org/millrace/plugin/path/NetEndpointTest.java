@@ -35,7 +35,7 @@ import org.millrace.plugin.host.CapturedLog;
 class NetEndpointTest {
 
     private static final int CLIENTS = 600;
-    /** Number of clients without a hello that a listener keeps. */
+    /** Number of clients that a listener keeps although they have sent no hello. */
     private static final int KEPT = 256;
 
     @BeforeEach
