@@ -56,25 +56,12 @@ public final class ControlPlane implements AutoCloseable {
     private String where = "";
     /** Origin of this group if a {@link Recovery} has made the group; null for any other group. */
     private Recovery.@Nullable Descent descent;
-    /**
-     * Completion of this group if a {@link Recovery} has made the group. Null after the completion, and for any other
-     * group.
-     */
-    private @Nullable Completion completion;
+    private boolean isComplete;
     private final AtomicBoolean inCollective = new AtomicBoolean();
     /**
      * This rank's part of a barrier whose wait was interrupted; null if there is none. {@link #inCollective} guards it.
      */
     private @Nullable Contribution interrupted;
-
-    /**
-     * Completion of a group by a {@link Recovery}.
-     *
-     * @param deadline deadline of all collective calls before the completion
-     * @param decision decides with all members that the group is complete; throws if it is not
-     */
-    record Completion(Deadline deadline, Runnable decision) {
-    }
 
     private ControlPlane(GroupState group, @Nullable ControlLoop loop, JoinOptions options) {
         this.group = group;
@@ -293,28 +280,22 @@ public final class ControlPlane implements AutoCloseable {
         descent = from;
     }
 
-    void completeBy(Completion by) {
-        completion = by;
-    }
-
     /**
      * Ends the set-up of this group: returns when all ranks have called this method. Collective. In a recovery, the
      * members decide together that the group is complete. If a member is missing, this method throws on all members.
      */
     public void complete() {
-        Completion by = completion;
-        if (by == null) {
+        if (descent == null) {
             barrier();
         } else {
-            by.decision.run();
-            completion = null;
+            descent.completion().run();
         }
+        isComplete = true;
     }
 
     private Deadline deadline() {
-        Completion by = completion;
-        return by == null ? Deadline.in(options.deadline()).of("MILLRACE_CONNECT_DEADLINE")
-                : by.deadline.orIn(options.deadline());
+        return descent == null || isComplete ? Deadline.in(options.deadline()).of("MILLRACE_CONNECT_DEADLINE")
+                : descent.deadline().orIn(options.deadline());
     }
 
     /** Returns the time that ranks have to connect to each other in the set-up of their communicator. */

@@ -13,13 +13,13 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
 import org.millrace.AbortedException;
+import org.millrace.Communicator;
 import org.millrace.CommunicatorException;
 import org.millrace.DeadlineException;
 import org.millrace.ExcludedException;
 import org.millrace.MillraceException;
 import org.millrace.MismatchException;
 import org.millrace.PeerLostException;
-import org.millrace.bootstrap.ControlPlane.Completion;
 import org.millrace.bootstrap.Decision.Request;
 import org.millrace.bootstrap.Split.SplitRendezvous;
 import org.millrace.net.connection.ListeningPorts;
@@ -66,12 +66,14 @@ public final class Recovery implements AutoCloseable {
     /**
      * Origin of a group. A recovery makes a group from another group, and all these groups descend from a first group.
      *
-     * @param id      text that identifies the first group
-     * @param number  number of the next decision
-     * @param origins number of each rank in the first group
-     * @param place   key of the place of the decisions; empty if a majority decides
+     * @param id         text that identifies the first group
+     * @param number     number of the next decision
+     * @param origins    number of each rank in the first group
+     * @param place      key of the place of the decisions; empty if a majority decides
+     * @param deadline   deadline of all collective calls before the completion
+     * @param completion decides with all members that the group is complete; throws if it is not
      */
-    record Descent(String id, int number, int[] origins, String place) {
+    record Descent(String id, int number, int[] origins, String place, Deadline deadline, Runnable completion) {
     }
 
     /**
@@ -144,10 +146,8 @@ public final class Recovery implements AutoCloseable {
         this.listener = listener;
         this.meetings = new SplitRendezvous[group.size()];
         Descent descent = group.descent();
-        Descent from = descent != null ? descent
-                : new Descent(Secret.randomHex(), 0, IntStream.range(0, group.size()).toArray(), "");
         String itsKey = options.place() == null ? "" : options.place().key();
-        byte[][] letters = group.allGather(new LetterWriter().text(from.id)
+        byte[][] letters = group.allGather(new LetterWriter().text(descent == null ? Secret.randomHex() : descent.id)
                 .text(itsKey)
                 .sized(listener == null ? NOTHING : Split.invitation(listener))
                 .bytes());
@@ -162,8 +162,8 @@ public final class Recovery implements AutoCloseable {
                     : SplitRendezvous.of(rank, invitation, rank == self ? listener : null, group);
             letter.end();
         }
-        number = from.number;
-        origins = from.origins;
+        number = descent == null ? 0 : descent.number;
+        origins = descent == null ? IntStream.range(0, group.size()).toArray() : descent.origins;
         placeKey = descent != null ? descent.place : isShared ? itsKey : "";
         if (!placeKey.isEmpty() && !(isShared && placeKey.equals(itsKey))) {
             throw new MillraceException("rank " + self + ": the directory of the decisions, " + options.place()
@@ -192,11 +192,9 @@ public final class Recovery implements AutoCloseable {
     /**
      * Makes a new group of the living ranks. All living ranks call this method, once on each rank.
      *
-     * @param allowed  maximum time to wait for the ranks that are not gone. The completion of the new group may then
-     *                 take the same time again, or {@link #MIN_WAIT} if {@code allowed} is shorter. Each further wait
-     *                 takes at most half of {@code allowed}, or {@link #MIN_WAIT} if this is longer. In two cases, the
-     *                 next wait may take the whole time again: a coordinator was late, or fewer than half of the living
-     *                 ranks have asked this rank
+     * @param allowed  deadline of {@link Communicator#shrink(Duration)}, which states the time of each wait. In two
+     *                 cases, the next wait may take the whole time again: a coordinator was late, or fewer than half of
+     *                 the living ranks have asked this rank
      * @param begun    value of {@link System#nanoTime()} from which the time counts
      * @param assemble completes this rank's part of the new group, and calls {@link ControlPlane#complete} as the last
      *                 step that may fail. If a member fails, the remaining ranks decide again
@@ -289,10 +287,7 @@ public final class Recovery implements AutoCloseable {
      * Returns whether all living ranks have passed true. All living ranks call this method and get the same result.
      * Waits at most for the deadline of the join.
      *
-     * @throws DeadlineException if a living rank does not call this method in time
-     * @throws ExcludedException if other ranks continue without this rank, or if the living ranks are less than a
-     *                           majority and do not share a decision place
-     * @throws MismatchException if other ranks have called shrink. The next call of shrink joins them
+     * @throws CommunicatorException as {@link Communicator#agree} does
      */
     public boolean agree(boolean value) {
         Deadline deadline = Deadline.in(options.deadline()).of("MILLRACE_CONNECT_DEADLINE");
@@ -552,10 +547,9 @@ public final class Recovery implements AutoCloseable {
         if (at != null) {
             at.onEvent(() -> {});
         }
-        made.completeBy(new Completion(deadline, () -> complete(made, ranks, deadline)));
         // The next decision of this group is about the completion.
-        made.descendsBy(
-                new Descent(id, number + 1, ranks.stream().mapToInt(each -> origins[each]).toArray(), placeKey));
+        made.descendsBy(new Descent(id, number + 1, ranks.stream().mapToInt(each -> origins[each]).toArray(), placeKey,
+                deadline, () -> complete(made, ranks, deadline)));
         return made;
     }
 

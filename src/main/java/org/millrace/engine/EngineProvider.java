@@ -65,22 +65,19 @@ public final class EngineProvider implements CommunicatorProvider {
     static EngineCommunicator assemble(ControlPlane control, Configuration configuration,
             @Nullable EngineThreads shared, Executor release) {
         try (JoinTrace _ = control.traceSetUp()) {
-            return assemble(new CommunicatorParts(control, configuration, shared, release), control, release);
-        }
-    }
-
-    private static EngineCommunicator assemble(CommunicatorParts parts, ControlPlane control, Executor release) {
-        try {
-            EngineCommunicator communicator = new EngineCommunicator(parts);
-            parts.connectors.await();
-            control.complete(); // a rank must neither begin nor end before its neighbors are connected
-            parts.begin();
-            return communicator;
-        } catch (RuntimeException | Error thrown) {
-            parts.failure.fail(thrown);
-            parts.recovery.close();
-            release.execute(parts::tearDown);
-            throw thrown;
+            CommunicatorParts parts = new CommunicatorParts(control, configuration, shared, release);
+            try {
+                EngineCommunicator communicator = new EngineCommunicator(parts);
+                parts.connectors.await();
+                control.complete(); // a rank must neither begin nor end before its neighbors are connected
+                parts.begin();
+                return communicator;
+            } catch (RuntimeException | Error thrown) {
+                parts.failure.fail(thrown);
+                parts.recovery.close();
+                release.execute(parts::tearDown);
+                throw thrown;
+            }
         }
     }
 
