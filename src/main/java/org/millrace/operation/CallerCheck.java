@@ -1,7 +1,6 @@
 package org.millrace.operation;
 
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.VarHandle;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -18,18 +17,9 @@ public final class CallerCheck {
         CallerCheck callers();
     }
 
-    private static final VarHandle USER;
-    static {
-        try {
-            USER = MethodHandles.lookup().findVarHandle(CallerCheck.class, "user", Thread.class);
-        } catch (ReflectiveOperationException e) {
-            throw new ExceptionInInitializerError(e);
-        }
-    }
-
     private final int rank;
     /** Thread that is in a call; null if there is none. Opaque access suffices, because it publishes no other data. */
-    private @Nullable Thread user;
+    private final AtomicReference<@Nullable Thread> user = new AtomicReference<>();
 
     /** @param rank rank of the communicator, for messages */
     public CallerCheck(int rank) {
@@ -49,7 +39,7 @@ public final class CallerCheck {
      */
     public boolean enter() {
         Thread self = Thread.currentThread();
-        Thread other = (Thread) USER.getOpaque(this);
+        Thread other = user.getOpaque();
         if (other == self) {
             return false;
         }
@@ -58,19 +48,19 @@ public final class CallerCheck {
                     + " uses the communicator while thread " + name(other) + " is in one of its operations. One thread"
                     + " at a time may use a communicator: take turns, or give each thread its own by Communicator.split"));
         }
-        USER.setOpaque(this, self);
+        user.setOpaque(self);
         return true;
     }
 
     /** Returns whether the current thread is in a call. */
     public boolean isInCall() {
-        return USER.getOpaque(this) == Thread.currentThread();
+        return user.getOpaque() == Thread.currentThread();
     }
 
     /** Ends a call, on the thread that began it. */
     public void exit(boolean isOutermost) {
         if (isOutermost) {
-            USER.setOpaque(this, (Thread) null);
+            user.setOpaque(null);
         }
     }
 
