@@ -15,6 +15,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.operation.CallerCheck;
 import org.millrace.operation.Completions;
 import org.millrace.operation.OperationGroup;
+import org.millrace.operation.Required;
 
 /** Implements {@link BlockingOperations} by operations on a temporary stream, on which the caller waits. */
 final class Blocking {
@@ -29,39 +30,6 @@ final class Blocking {
     private static final ThreadLocal<Boolean> COMPOSED = ThreadLocal.withInitial(() -> false);
 
     private Blocking() {}
-
-    /** A stream for the operations of one call, whose caller waits for them. */
-    private static final class OwnStream implements AutoCloseable {
-
-        final DeviceStream stream;
-        private boolean isLeft;
-
-        OwnStream(Communicator communicator) {
-            stream = communicator.device().newStream();
-        }
-
-        /**
-         * Leaves the operations to the device and does not wait for them. The returned stage completes after the
-         * operations and the deferred work.
-         */
-        CompletionStage<Void> leave(List<Runnable> behind) {
-            isLeft = true;
-            return stream.completion().whenComplete((_, thrown) -> {
-                try (stream) {
-                    if (thrown == null) {
-                        behind.forEach(Runnable::run);
-                    }
-                }
-            });
-        }
-
-        @Override
-        public void close() {
-            if (!isLeft) {
-                stream.close();
-            }
-        }
-    }
 
     /**
      * Enqueues operations, waits for them, and runs the deferred work. If the wait exceeds its deadline, this method
@@ -83,27 +51,38 @@ final class Blocking {
 
     private static void enqueueAndWait(Communicator communicator, Consumer<DeviceStream> operations) {
         List<Runnable> behind = new ArrayList<>();
-        try (OwnStream own = new OwnStream(communicator)) {
+        DeviceStream stream = communicator.device().newStream();
+        boolean isLeft = false;
+        try {
+            BEHIND.set(behind);
             try {
-                BEHIND.set(behind);
-                try {
-                    operations.accept(own.stream);
-                } finally {
-                    BEHIND.remove();
+                operations.accept(stream);
+            } finally {
+                BEHIND.remove();
+            }
+            stream.synchronize(communicator.patience());
+            behind.forEach(Runnable::run);
+        } catch (DeadlineException late) {
+            communicator.abort(late);
+            throw late;
+        } catch (OperationInterruptedException waiting) {
+            if (COMPOSED.get()) {
+                throw aborted(communicator);
+            }
+            isLeft = true;
+            CompletionStage<Void> rest = stream.completion().whenComplete((_, thrown) -> {
+                try (stream) {
+                    if (thrown == null) {
+                        behind.forEach(Runnable::run);
+                    }
                 }
-                own.stream.synchronize(communicator.patience());
-                behind.forEach(Runnable::run);
-            } catch (DeadlineException late) {
-                communicator.abort(late);
-                throw late;
-            } catch (OperationInterruptedException waiting) {
-                if (COMPOSED.get()) {
-                    throw aborted(communicator);
-                }
-                CompletionStage<Void> rest = own.leave(behind);
-                throw new OperationInterruptedException("rank " + communicator.rank() + ": the thread was interrupted"
-                        + " while it waited for an operation, which continues and uses its operands until completion()"
-                        + " of this exception is complete", communicator.rank(), null, () -> rest);
+            });
+            throw new OperationInterruptedException("rank " + communicator.rank() + ": the thread was interrupted"
+                    + " while it waited for an operation, which continues and uses its operands until completion()"
+                    + " of this exception is complete", communicator.rank(), null, () -> rest);
+        } finally {
+            if (!isLeft) {
+                stream.close();
             }
         }
     }
@@ -131,15 +110,6 @@ final class Blocking {
                 + " for the rest, so the communicator was aborted", communicator.rank(), null, null);
         communicator.abort(reason);
         return reason;
-    }
-
-    /**
-     * {@return an argument that is not null}
-     *
-     * @throws NullPointerException if the argument is null; the message names the operation and the argument
-     */
-    static <T> T required(String operation, String argument, @Nullable T value) {
-        return Objects.requireNonNull(value, () -> operation + ": the " + argument + " is null");
     }
 
     /** Runs an operation that consists of several operations. */
@@ -220,8 +190,8 @@ final class Blocking {
      * @param isOptional whether the counts may be missing on this rank
      */
     static void requirePart(Communicator communicator, String what, Operand part, boolean isOptional, long... counts) {
-        required(what, "operand", part);
-        required(what, "array of counts", counts);
+        Required.argument(what, "operand", part);
+        Required.argument(what, "array of counts", counts);
         if (isOptional && counts.length == 0) {
             return;
         }
@@ -233,7 +203,7 @@ final class Blocking {
     }
 
     private static void requireCounts(Communicator communicator, String what, long... counts) {
-        required(what, "array of counts", counts);
+        Required.argument(what, "array of counts", counts);
         if (counts.length != communicator.size() || Arrays.stream(counts).anyMatch(count -> count < 0)) {
             throw new IllegalArgumentException(
                     "rank " + communicator.rank() + ", " + what + ": counts " + Arrays.toString(counts)
@@ -250,7 +220,7 @@ final class Blocking {
     static IntFunction<@Nullable Operand> parts(Communicator communicator, String what, @Nullable Operand all,
             long... counts) {
         requireCounts(communicator, what, counts);
-        required(what, "operand", all);
+        Required.argument(what, "operand", all);
         long left = all.count();
         for (long count : counts) {
             if (count > left) {
@@ -272,8 +242,8 @@ final class Blocking {
     }
 
     static int[] withRank(Communicator communicator, Operand values, ReduceOp op) {
-        required("allReduceWithRank", "operand values", values);
-        required("allReduceWithRank", "argument op", op);
+        Required.argument("allReduceWithRank", "operand values", values);
+        Required.argument("allReduceWithRank", "argument op", op);
         if (op != ReduceOp.MIN && op != ReduceOp.MAX || !values.isOnHost(communicator.device())) {
             throw new IllegalArgumentException(op.label() + " of " + values
                     + " cannot be computed with ranks: give MIN or MAX, and elements in memory of the host");
@@ -362,15 +332,16 @@ final class Blocking {
 
     /** Returns the bytes of an object. */
     static <T> byte[] serialized(String operation, @Nullable T object, Serializer<T> serializer) {
-        required(operation, "serializer", serializer);
-        return required(operation, "result of the serializer",
-                serializer.serialize(required(operation, "object", object)));
+        Required.argument(operation, "serializer", serializer);
+        return Required.argument(operation, "result of the serializer",
+                serializer.serialize(Required.argument(operation, "object", object)));
     }
 
     /** Returns the bytes of one object for each rank. */
     static <T> List<byte[]> serialized(Communicator communicator, String what, @Nullable List<T> objects,
             Serializer<T> serializer) {
-        List<byte[]> each = required(what, "list of objects", objects).stream()
+        List<byte[]> each = Required.argument(what, "list of objects", objects)
+                .stream()
                 .map(object -> serialized(what, object, serializer))
                 .toList();
         if (each.size() != communicator.size()) {
@@ -382,7 +353,7 @@ final class Blocking {
 
     static <T> T scatter(Communicator communicator, @Nullable List<T> objects, int root, Serializer<T> serializer) {
         requireRank(communicator, "scatter, root", root);
-        required("scatter", "serializer", serializer);
+        Required.argument("scatter", "serializer", serializer);
         boolean isRoot = communicator.rank() == root;
         List<byte[]> each = isRoot ? serialized(communicator, "scatter", objects, serializer) : List.of();
         long[] length = new long[1];

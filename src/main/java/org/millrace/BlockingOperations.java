@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.function.BinaryOperator;
 import org.jspecify.annotations.Nullable;
+import org.millrace.operation.Required;
 
 /**
  * Operations of a {@link Communicator} that return when they are complete, and therefore need no stream. They are the
@@ -133,8 +134,8 @@ sealed interface BlockingOperations permits Communicator {
     default void sendReceive(Operand send, int to, Operand receive, int from) {
         Blocking.requireRank((Communicator) this, "sendReceive, to", to);
         Blocking.requireRank((Communicator) this, "sendReceive, from", from);
-        Blocking.required("sendReceive", "operand send", send);
-        Blocking.required("sendReceive", "operand receive", receive);
+        Required.argument("sendReceive", "operand send", send);
+        Required.argument("sendReceive", "operand receive", receive);
         OperandCall.check((Communicator) this, Operation.SEND_RECEIVE, "send", send, false);
         OperandCall.check((Communicator) this, Operation.SEND_RECEIVE, "receive", receive, true);
         Blocking.run(this, stream -> ((Communicator) this).group(() -> {
@@ -259,7 +260,7 @@ sealed interface BlockingOperations permits Communicator {
      */
     default <T> T broadcast(@Nullable T object, int root, Serializer<T> serializer) {
         Blocking.requireRank((Communicator) this, "broadcast, root", root);
-        Blocking.required("broadcast", "serializer", serializer);
+        Required.argument("broadcast", "serializer", serializer);
         boolean isRoot = ((Communicator) this).rank() == root;
         byte[] mine = isRoot ? Blocking.serialized("broadcast", object, serializer) : new byte[0];
         return serializer.deserialize(Blocking.composed(this, () -> {
@@ -313,7 +314,7 @@ sealed interface BlockingOperations permits Communicator {
     /** {@return the object that another rank sends by {@link #send(Object, int, Serializer)}} */
     default <T> T receive(int peer, Serializer<T> serializer) {
         Blocking.requireRank((Communicator) this, "receive, peer", peer);
-        Blocking.required("receive", "serializer", serializer);
+        Required.argument("receive", "serializer", serializer);
         return serializer.deserialize(Blocking.composed(this, () -> {
             int[] length = new int[1];
             receive(Operand.of(length), peer);
@@ -328,7 +329,7 @@ sealed interface BlockingOperations permits Communicator {
      * {@link #allGather(Object, Serializer)}.
      */
     default <T> T allReduce(T object, BinaryOperator<T> function, Serializer<T> serializer) {
-        Blocking.required("allReduce", "function", function);
+        Required.argument("allReduce", "function", function);
         return Blocking.gather(this, "allReduce", object, _ -> true, _ -> true, serializer)
                 .stream()
                 .reduce(function)
@@ -340,7 +341,7 @@ sealed interface BlockingOperations permits Communicator {
      * uses {@link #gather(Object, int, Serializer)}.
      */
     default <T> Optional<T> reduce(T object, BinaryOperator<T> function, int root, Serializer<T> serializer) {
-        Blocking.required("reduce", "function", function);
+        Required.argument("reduce", "function", function);
         return Blocking.gather(this, "reduce", object, root, serializer).stream().reduce(function);
     }
 
@@ -349,7 +350,7 @@ sealed interface BlockingOperations permits Communicator {
      * operation consists of an all-gather of the byte counts, and sends of the bytes to all later ranks.
      */
     default <T> T scan(T object, BinaryOperator<T> function, Serializer<T> serializer) {
-        Blocking.required("scan", "function", function);
+        Required.argument("scan", "function", function);
         return Blocking.earlier(this, "scan", object, serializer).stream().reduce(function).orElseThrow();
     }
 
@@ -358,7 +359,7 @@ sealed interface BlockingOperations permits Communicator {
      * of {@link #scan(Object, BinaryOperator, Serializer)}, the result does not contain this rank's object.
      */
     default <T> Optional<T> exscan(T object, BinaryOperator<T> function, Serializer<T> serializer) {
-        Blocking.required("exscan", "function", function);
+        Required.argument("exscan", "function", function);
         List<T> objects = Blocking.earlier(this, "exscan", object, serializer);
         return objects.subList(0, objects.size() - 1).stream().reduce(function);
     }

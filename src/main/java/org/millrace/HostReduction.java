@@ -3,6 +3,7 @@ package org.millrace;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
+import org.millrace.operation.Required;
 
 /**
  * Reductions by a {@link ReduceFunction}. The elements of each rank are divided into equal parts, one for each rank. By
@@ -19,8 +20,8 @@ final class HostReduction {
 
     /** @param operation operation of the program, for messages */
     HostReduction(Communicator communicator, String operation, Operand values, ReduceFunction function) {
-        Blocking.required(operation, "operand values", values);
-        Blocking.required(operation, "function", function);
+        Required.argument(operation, "operand values", values);
+        Required.argument(operation, "function", function);
         if (!function.takes(values.type()) || !values.isElementwise()) {
             throw new IllegalArgumentException("rank " + communicator.rank() + ": this ReduceFunction does not take "
                     + values + ": ofLongs takes integers, ofDoubles float and double");

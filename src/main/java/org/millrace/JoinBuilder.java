@@ -15,6 +15,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
+import org.millrace.operation.Required;
 
 /**
  * Configures the join of a rank to its group: {@link Millrace#builder()}. If the program does not set rank, size and
@@ -106,7 +107,7 @@ public final class JoinBuilder {
      * @return this
      */
     public JoinBuilder socketInterfaces(String... prefixes) {
-        return set("NCCL_SOCKET_IFNAME", String.join(",", prefixes));
+        return set("NCCL_SOCKET_IFNAME", prefixes);
     }
 
     /**
@@ -167,7 +168,7 @@ public final class JoinBuilder {
      * @return this
      */
     public JoinBuilder algorithms(String... names) {
-        return set("NCCL_ALGO", String.join(",", names));
+        return set("NCCL_ALGO", names);
     }
 
     /**
@@ -177,7 +178,7 @@ public final class JoinBuilder {
      * @return this
      */
     public JoinBuilder protocols(String... names) {
-        return set("NCCL_PROTO", String.join(",", names));
+        return set("NCCL_PROTO", names);
     }
 
     /**
@@ -275,6 +276,10 @@ public final class JoinBuilder {
         Objects.requireNonNull(name, "the name of a setting is null");
         settings.put(name, Objects.requireNonNull(value, () -> name + " is null: leave it out to have its default"));
         return this;
+    }
+
+    private JoinBuilder set(String name, String[] values) {
+        return set(name, String.join(",", Required.argument("JoinBuilder", "array for " + name, values)));
     }
 
     private JoinBuilder set(String name, Duration value) {

@@ -12,6 +12,7 @@ import java.util.ServiceLoader;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 import org.millrace.operation.OperationGroup;
+import org.millrace.operation.Required;
 
 /**
  * Entry point of a program. Its methods join this process to a group of ranks and return the {@link Communicator} of
@@ -187,7 +188,7 @@ public final class Millrace {
      * @throws MillraceException        if the provider is not usable on this machine
      */
     public static CommunicatorProvider provider(Map<String, String> settings) {
-        String wanted = device(settings);
+        String wanted = device(Required.argument("provider", "map of settings", settings));
         List<String> broken = new ArrayList<>();
         List<CommunicatorProvider> found = providers(broken);
         if (wanted.equals(AUTO)) {
@@ -217,6 +218,7 @@ public final class Millrace {
      * @param broken receives a sentence for each provider that cannot be loaded
      */
     public static List<CommunicatorProvider> providers(List<String> broken) {
+        Required.argument("providers", "list", broken);
         List<CommunicatorProvider> found = new ArrayList<>();
         try {
             ServiceLoader.load(CommunicatorProvider.class).stream().forEach(candidate -> {

@@ -1,7 +1,6 @@
 package org.millrace;
 
 import java.lang.foreign.MemorySegment;
-import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
@@ -9,6 +8,7 @@ import org.millrace.operation.Completions;
 import org.millrace.operation.CopiedSegments;
 import org.millrace.operation.HeapAddress;
 import org.millrace.operation.OperationGroup;
+import org.millrace.operation.Required;
 import org.millrace.operation.StagingDevice;
 import org.millrace.operation.StagingMemory;
 import org.millrace.operation.UserTrace;
@@ -22,7 +22,8 @@ final class OperandCall {
 
     /** Issues the operation on device memory. */
     interface Issue {
-        void on(@Nullable MemorySegment send, @Nullable MemorySegment receive, long count, DataType type);
+        void on(Communicator communicator, @Nullable MemorySegment send, @Nullable MemorySegment receive, long count,
+                DataType type);
     }
 
     private final Communicator communicator;
@@ -46,32 +47,39 @@ final class OperandCall {
     }
 
     /**
+     * Enqueues a collective. An operand that only the root uses is ignored on other ranks.
+     *
+     * @param root root of the operation; any number if the operation has no root
+     */
+    static CompletionStage<Void> collective(TypedOperations caller, Operation operation, @Nullable Operand send,
+            @Nullable Operand receive, int root, DeviceStream stream, Issue issue) {
+        boolean isRoot = ((Communicator) caller).rank() == root;
+        return enqueue(caller, operation,
+                isRoot || !operation.isSentByRoot() ? Required.argument(operation.label(), "operand send", send) : null,
+                isRoot || !operation.isReceivedByRoot()
+                        ? Required.argument(operation.label(), "operand receive", receive)
+                        : null,
+                stream, issue);
+    }
+
+    /**
      * Enqueues an operation.
      *
      * @param send    null if this rank sends nothing
      * @param receive null if this rank receives nothing
      */
-    static CompletionStage<Void> enqueue(Communicator communicator, Operation operation, @Nullable Operand send,
+    static CompletionStage<Void> enqueue(TypedOperations caller, Operation operation, @Nullable Operand send,
             @Nullable Operand receive, DeviceStream stream, Issue issue) {
-        Objects.requireNonNull(stream, () -> operation.label() + ": the argument stream is null");
+        Required.argument(operation.label(), "argument stream", stream);
         try {
-            return new OperandCall(communicator, operation, send, receive, stream).enqueue(issue);
+            return new OperandCall((Communicator) caller, operation, send, receive, stream).enqueue(issue);
         } catch (RuntimeException refused) {
             throw UserTrace.from(refused);
         }
     }
 
-    /**
-     * {@return an operand that this rank must pass}
-     *
-     * @throws NullPointerException if the operand is null; the message contains {@code role}
-     */
-    static Operand required(Operation operation, String role, @Nullable Operand operand) {
-        return Objects.requireNonNull(operand, () -> operation.label() + ": the operand " + role + " is null");
-    }
-
     private CompletionStage<Void> enqueue(Issue issue) {
-        Operand some = Objects.requireNonNull(send == null ? receive : send);
+        Operand some = Required.argument(operation.label(), "operand values", send == null ? receive : send);
         long count = count();
         check(communicator, operation, "send", send, false);
         check(communicator, operation, "receive", receive, true);
@@ -80,7 +88,7 @@ final class OperandCall {
         try {
             MemorySegment from = memoryToSend(recorded);
             MemorySegment to = memoryToReceive(from, recorded);
-            issue.on(from, to, some.counted(count), some.type());
+            issue.on(communicator, from, to, some.counted(count), some.type());
         } catch (RuntimeException | Error refused) {
             if (sendLease != null || receiveLease != null) {
                 // The leased memory is returned after the stream's work, because a copy into the memory may be in

@@ -4,6 +4,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.HashMap;
 import java.util.List;
 import java.util.function.Function;
+import org.millrace.operation.Required;
 
 /**
  * Converts objects to bytes and back, for the object operations of {@link BlockingOperations}. The library has no
@@ -35,16 +36,19 @@ public interface Serializer<T> {
      */
     @SuppressWarnings("unchecked") // Serializers.of(type) returns a serializer of this type
     static <T> Serializer<T> of(Class<T> type) {
+        Required.argument("Serializer.of", "type", type);
         return (Serializer<T>) Serializers.of(type, type.getSimpleName(), new HashMap<>());
     }
 
     /** {@return a serializer of lists; a deserialized list is immutable} */
     static <T> Serializer<List<T>> listOf(Serializer<T> elements) {
-        return Serializers.list(elements);
+        return Serializers.list(Required.argument("Serializer.listOf", "serializer", elements));
     }
 
     /** {@return a serializer that consists of two functions} */
     static <T> Serializer<T> of(Function<? super T, byte[]> toBytes, Function<byte[], ? extends T> fromBytes) {
+        Required.argument("Serializer.of", "function toBytes", toBytes);
+        Required.argument("Serializer.of", "function fromBytes", fromBytes);
         return new Serializer<>() {
 
             @Override

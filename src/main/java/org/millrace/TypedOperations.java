@@ -2,6 +2,7 @@ package org.millrace;
 
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
+import org.millrace.operation.Required;
 
 /**
  * Operations of a {@link Communicator} by {@link Operand}s, which have a type and a count. Each operation returns a
@@ -35,10 +36,8 @@ sealed interface TypedOperations permits Communicator {
      * @return a stage that completes with the operation, when the result is available; exceptionally on failure
      */
     default CompletionStage<Void> allReduce(Operand send, Operand receive, ReduceOp op, DeviceStream stream) {
-        return OperandCall.enqueue((Communicator) this, Operation.ALL_REDUCE,
-                OperandCall.required(Operation.ALL_REDUCE, "send", send),
-                OperandCall.required(Operation.ALL_REDUCE, "receive", receive), stream,
-                (from, to, count, type) -> ((Communicator) this).allReduce(from, to, count, type, op, stream));
+        return OperandCall.collective(this, Operation.ALL_REDUCE, send, receive, 0, stream,
+                (self, from, to, count, type) -> self.allReduce(from, to, count, type, op, stream));
     }
 
     /**
@@ -62,10 +61,8 @@ sealed interface TypedOperations permits Communicator {
      * @return a stage that completes with the operation, when the result is available; exceptionally on failure
      */
     default CompletionStage<Void> allGather(Operand send, Operand receive, DeviceStream stream) {
-        return OperandCall.enqueue((Communicator) this, Operation.ALL_GATHER,
-                OperandCall.required(Operation.ALL_GATHER, "send", send),
-                OperandCall.required(Operation.ALL_GATHER, "receive", receive), stream,
-                (from, to, count, type) -> ((Communicator) this).allGather(from, to, count, type, stream));
+        return OperandCall.collective(this, Operation.ALL_GATHER, send, receive, 0, stream,
+                (self, from, to, count, type) -> self.allGather(from, to, count, type, stream));
     }
 
     /**
@@ -78,10 +75,8 @@ sealed interface TypedOperations permits Communicator {
      * @return a stage that completes with the operation, when the result is available; exceptionally on failure
      */
     default CompletionStage<Void> reduceScatter(Operand send, Operand receive, ReduceOp op, DeviceStream stream) {
-        return OperandCall.enqueue((Communicator) this, Operation.REDUCE_SCATTER,
-                OperandCall.required(Operation.REDUCE_SCATTER, "send", send),
-                OperandCall.required(Operation.REDUCE_SCATTER, "receive", receive), stream,
-                (from, to, count, type) -> ((Communicator) this).reduceScatter(from, to, count, type, op, stream));
+        return OperandCall.collective(this, Operation.REDUCE_SCATTER, send, receive, 0, stream,
+                (self, from, to, count, type) -> self.reduceScatter(from, to, count, type, op, stream));
     }
 
     /**
@@ -93,10 +88,9 @@ sealed interface TypedOperations permits Communicator {
      * @return a stage that completes with the operation, when the result is available; exceptionally on failure
      */
     default CompletionStage<Void> broadcast(Operand values, int root, DeviceStream stream) {
-        Operand all = OperandCall.required(Operation.BROADCAST, "values", values);
-        Communicator communicator = (Communicator) this;
-        return OperandCall.enqueue(communicator, Operation.BROADCAST, communicator.rank() == root ? all : null, all,
-                stream, (from, to, count, type) -> communicator.broadcast(from, to, count, type, root, stream));
+        Required.argument(Operation.BROADCAST.label(), "operand values", values);
+        return OperandCall.collective(this, Operation.BROADCAST, values, values, root, stream,
+                (self, from, to, count, type) -> self.broadcast(from, to, count, type, root, stream));
     }
 
     /**
@@ -112,12 +106,8 @@ sealed interface TypedOperations permits Communicator {
      */
     default CompletionStage<Void> reduce(Operand send, @Nullable Operand receive, ReduceOp op, int root,
             DeviceStream stream) {
-        Communicator communicator = (Communicator) this;
-        boolean atRoot = communicator.rank() == root;
-        Operand sent = OperandCall.required(Operation.REDUCE, "send", send);
-        Operand received = atRoot ? OperandCall.required(Operation.REDUCE, "receive", receive) : null;
-        return OperandCall.enqueue(communicator, Operation.REDUCE, sent, received, stream,
-                (from, to, count, type) -> communicator.reduce(from, to, count, type, op, root, stream));
+        return OperandCall.collective(this, Operation.REDUCE, send, receive, root, stream,
+                (self, from, to, count, type) -> self.reduce(from, to, count, type, op, root, stream));
     }
 
     /**
@@ -131,12 +121,8 @@ sealed interface TypedOperations permits Communicator {
      * @return a stage that completes with the operation, when the result is available; exceptionally on failure
      */
     default CompletionStage<Void> gather(Operand send, @Nullable Operand receive, int root, DeviceStream stream) {
-        Communicator communicator = (Communicator) this;
-        boolean atRoot = communicator.rank() == root;
-        Operand sent = OperandCall.required(Operation.GATHER, "send", send);
-        Operand received = atRoot ? OperandCall.required(Operation.GATHER, "receive", receive) : null;
-        return OperandCall.enqueue(communicator, Operation.GATHER, sent, received, stream,
-                (from, to, count, type) -> communicator.gather(from, to, count, type, root, stream));
+        return OperandCall.collective(this, Operation.GATHER, send, receive, root, stream,
+                (self, from, to, count, type) -> self.gather(from, to, count, type, root, stream));
     }
 
     /**
@@ -149,12 +135,8 @@ sealed interface TypedOperations permits Communicator {
      * @return a stage that completes with the operation, when the result is available; exceptionally on failure
      */
     default CompletionStage<Void> scatter(@Nullable Operand send, Operand receive, int root, DeviceStream stream) {
-        Communicator communicator = (Communicator) this;
-        boolean atRoot = communicator.rank() == root;
-        Operand sent = atRoot ? OperandCall.required(Operation.SCATTER, "send", send) : null;
-        Operand received = OperandCall.required(Operation.SCATTER, "receive", receive);
-        return OperandCall.enqueue(communicator, Operation.SCATTER, sent, received, stream,
-                (from, to, count, type) -> communicator.scatter(from, to, count, type, root, stream));
+        return OperandCall.collective(this, Operation.SCATTER, send, receive, root, stream,
+                (self, from, to, count, type) -> self.scatter(from, to, count, type, root, stream));
     }
 
     /**
@@ -166,10 +148,8 @@ sealed interface TypedOperations permits Communicator {
      * @return a stage that completes with the operation, when the result is available; exceptionally on failure
      */
     default CompletionStage<Void> allToAll(Operand send, Operand receive, DeviceStream stream) {
-        return OperandCall.enqueue((Communicator) this, Operation.ALL_TO_ALL,
-                OperandCall.required(Operation.ALL_TO_ALL, "send", send),
-                OperandCall.required(Operation.ALL_TO_ALL, "receive", receive), stream,
-                (from, to, count, type) -> ((Communicator) this).allToAll(from, to, count, type, stream));
+        return OperandCall.collective(this, Operation.ALL_TO_ALL, send, receive, 0, stream,
+                (self, from, to, count, type) -> self.allToAll(from, to, count, type, stream));
     }
 
     /**
@@ -181,9 +161,8 @@ sealed interface TypedOperations permits Communicator {
      * @return a stage that completes with the operation, when the result is available; exceptionally on failure
      */
     default CompletionStage<Void> send(Operand values, int peer, DeviceStream stream) {
-        return OperandCall.enqueue((Communicator) this, Operation.SEND_RECEIVE,
-                OperandCall.required(Operation.SEND_RECEIVE, "values", values), null, stream,
-                (from, to, count, type) -> ((Communicator) this).send(from, count, type, peer, stream));
+        return OperandCall.enqueue(this, Operation.SEND_RECEIVE, values, null, stream,
+                (self, from, to, count, type) -> self.send(from, count, type, peer, stream));
     }
 
     /**
@@ -195,9 +174,8 @@ sealed interface TypedOperations permits Communicator {
      * @return a stage that completes with the operation, when the result is available; exceptionally on failure
      */
     default CompletionStage<Void> receive(Operand values, int peer, DeviceStream stream) {
-        return OperandCall.enqueue((Communicator) this, Operation.SEND_RECEIVE, null,
-                OperandCall.required(Operation.SEND_RECEIVE, "values", values), stream,
-                (from, to, count, type) -> ((Communicator) this).receive(to, count, type, peer, stream));
+        return OperandCall.enqueue(this, Operation.SEND_RECEIVE, null, values, stream,
+                (self, from, to, count, type) -> self.receive(to, count, type, peer, stream));
     }
 
     /**

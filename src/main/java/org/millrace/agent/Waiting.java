@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import org.millrace.MillraceException;
+import org.millrace.operation.Required;
 
 /** Waits with a deadline, for a condition or for a thread. */
 public final class Waiting {
@@ -15,9 +16,10 @@ public final class Waiting {
      *
      * @param what call with the deadline, for the message
      * @throws IllegalArgumentException if the deadline is negative
+     * @throws NullPointerException     if the deadline is null
      */
     public static void requireNotNegative(String what, Duration deadline) {
-        if (deadline.isNegative()) {
+        if (Required.argument(what, "deadline", deadline).isNegative()) {
             throw new IllegalArgumentException(what + ": the deadline " + deadline + " is negative; give 0 or more");
         }
     }

@@ -20,6 +20,7 @@ import org.millrace.agent.IdleStrategy;
 import org.millrace.device.StreamTask.Work;
 import org.millrace.net.shm.SharedHeap;
 import org.millrace.operation.CopiedSegments;
+import org.millrace.operation.Required;
 import org.millrace.operation.StagingDevice;
 import org.millrace.operation.StagingMemory;
 
@@ -120,6 +121,7 @@ public final class EmulatedDevice implements Device, StagingDevice, Agent {
         if (bytes < 0) {
             throw new IllegalArgumentException(name + ": cannot allocate " + bytes + " bytes; give 0 or more");
         }
+        Required.argument("allocate", "arena", arena);
         SharedHeap mapped = heap;
         MemorySegment part = mapped == null ? null : mapped.allocate(bytes, arena);
         return part != null ? part : arena.allocate(Math.max(bytes, 1), ALIGNMENT).asSlice(0, bytes);
@@ -137,7 +139,9 @@ public final class EmulatedDevice implements Device, StagingDevice, Agent {
 
     @Override
     public boolean reaches(MemorySegment host, DataType type) {
-        return host.isNative() ? host.address() % type.bytes() == 0 : host.byteSize() >= LEAST_HEAP_BYTES;
+        Required.argument("reaches", "type", type);
+        return Required.argument("reaches", "memory", host).isNative() ? host.address() % type.bytes() == 0
+                : host.byteSize() >= LEAST_HEAP_BYTES;
     }
 
     @Override

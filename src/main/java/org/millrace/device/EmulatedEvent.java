@@ -131,7 +131,8 @@ final class EmulatedEvent implements Event {
 
     @Override
     public Duration elapsedSince(Event earlier) {
-        return Duration.ofNanos(reachedNanos() - of(earlier).reachedNanos());
+        EmulatedEvent other = of(earlier);
+        return Duration.ofNanos(reachedNanos() - other.reachedNanos());
     }
 
     private long reachedNanos() {

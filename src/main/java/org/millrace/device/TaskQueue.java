@@ -77,7 +77,7 @@ final class TaskQueue {
                             holds + "the thread that waits to enqueue another was interrupted", device.rank(), null,
                             null);
                 }
-                throw late(holds + "completed none within " + device.roomDeadline().toSeconds() + " s: at most "
+                throw late(holds + "completed none within " + device.roomDeadline().toMillis() + " ms: at most "
                         + MAX_TASKS + " can wait; does one thread issue for several ranks, or is a rank missing?");
             }
         }

@@ -5,6 +5,7 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 import org.millrace.DataType;
 import org.millrace.Operation;
+import org.millrace.operation.Required;
 
 /**
  * Checks the arguments of an operation of one rank, before the operation uses them. {@link Operation} defines the sizes
@@ -54,17 +55,6 @@ public final class Operands {
     }
 
     /**
-     * Refuses a missing argument.
-     *
-     * @throws NullPointerException if the argument is null; the message contains the argument's name
-     */
-    public static void require(@Nullable Object argument, Operation operation, String name) {
-        if (argument == null) {
-            throw new NullPointerException(operation.label() + ": the argument " + name + " is null");
-        }
-    }
-
-    /**
      * Checks the operands of a collective without a root.
      *
      * @throws IllegalArgumentException if an operand cannot be used, or if the operands overlap, except as in an
@@ -102,21 +92,16 @@ public final class Operands {
         }
     }
 
-    public void checkSend(MemorySegment buffer, long count, DataType type, int peer) {
+    public void checkTransfer(boolean sends, MemorySegment buffer, long count, DataType type, int peer) {
         checkRank(Operation.SEND_RECEIVE, "peer", peer);
         checkCount(Operation.SEND_RECEIVE, count);
-        checkSent(Operation.SEND_RECEIVE, buffer, count, type);
-    }
-
-    public void checkReceive(MemorySegment buffer, long count, DataType type, int peer) {
-        checkRank(Operation.SEND_RECEIVE, "peer", peer);
-        checkCount(Operation.SEND_RECEIVE, count);
-        checkReceived(Operation.SEND_RECEIVE, buffer, count, type);
+        checkOne((sends ? sent : received)[Operation.SEND_RECEIVE.ordinal()], buffer, count, type, !sends);
     }
 
     /** Checks memory before its registration. */
     public void checkRegistered(MemorySegment memory) {
-        checkOne("rank " + rank + ", memory to register", memory, memory.byteSize(), DataType.UINT8, true);
+        checkOne("rank " + rank + ", memory to register", memory,
+                Required.argument("register", "memory", memory).byteSize(), DataType.UINT8, true);
     }
 
     private void checkRank(Operation operation, String role, int number) {

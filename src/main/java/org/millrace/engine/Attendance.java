@@ -16,6 +16,7 @@ import org.millrace.bootstrap.ControlPlane;
 import org.millrace.bootstrap.LaunchCounts;
 import org.millrace.bootstrap.RankLetter;
 import org.millrace.bootstrap.RemoteFailure;
+import org.millrace.config.ValueTypes;
 import org.millrace.device.EmulatedDevice;
 import org.millrace.trace.ProcessTrace;
 
@@ -232,7 +233,7 @@ final class Attendance implements EmulatedDevice.KernelWatch {
         if (isStalled && !warned) {
             warned = true;
             String what = kernel + ": " + absent + " for " + stood / 1_000_000 + " ms; the limit is "
-                    + lateNanos / 1_000_000_000 + " s (MILLRACE_LATE_DEADLINE)";
+                    + ValueTypes.DurationType.text(Duration.ofNanos(lateNanos)) + " (MILLRACE_LATE_DEADLINE)";
             control.tell(listener -> listener.stalled(what));
         }
         return null;

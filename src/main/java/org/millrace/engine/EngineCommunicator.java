@@ -2,7 +2,6 @@ package org.millrace.engine;
 
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.Collections;
 import java.util.EnumSet;
 import java.util.List;
@@ -46,6 +45,7 @@ import org.millrace.engine.PlannedOperation.SendOrReceive;
 import org.millrace.failure.RepeatedFailure;
 import org.millrace.operation.CallerCheck;
 import org.millrace.operation.OperationGroup;
+import org.millrace.operation.Required;
 import org.millrace.operation.UserTrace;
 
 /**
@@ -71,6 +71,8 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
     private final Routes routes;
     private final CallGuard guard;
     private final CallerCheck callers;
+    /** Completes when the call that ends this communicator has released the resources. */
+    private final CompletableFuture<Void> tornDown = new CompletableFuture<>();
     private @Nullable EmulatedStream stream;
 
     EngineCommunicator(CommunicatorParts parts) {
@@ -176,7 +178,7 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
     /** @param root root of the operation; this rank if the operation has no root */
     private void collective(Operation operation, MemorySegment send, MemorySegment receive, long count, DataType type,
             ReduceOp op, int root, DeviceStream stream) {
-        Operands.require(op, operation, "op");
+        Required.argument(operation.label(), "argument op", op);
         boolean isOutermost = callers.enter();
         try {
             guard.checkOpen(stream);
@@ -240,14 +242,14 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
     @Override
     public void send(MemorySegment buffer, long count, DataType type, int peer, DeviceStream stream) {
         guard.checkOpen(stream);
-        operands.checkSend(buffer, count, type, peer);
+        operands.checkTransfer(true, buffer, count, type, peer);
         transfer(true, buffer, count, type, peer, stream);
     }
 
     @Override
     public void receive(MemorySegment buffer, long count, DataType type, int peer, DeviceStream stream) {
         guard.checkOpen(stream);
-        operands.checkReceive(buffer, count, type, peer);
+        operands.checkTransfer(false, buffer, count, type, peer);
         transfer(false, buffer, count, type, peer, stream);
     }
 
@@ -301,6 +303,7 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
     @Override
     public Plan plan(DeviceStream stream, Runnable operations) {
         guard.checkOpen(stream);
+        Required.argument("plan", "function", operations);
         synchronized (this) {
             guard.requireNoGroup("a plan is made", launches);
             guard.requireNoCapture("a plan is made", stream, List.of());
@@ -382,7 +385,7 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
 
     @Override
     public Communicator shrink(Duration deadline) {
-        if (!deadline.isPositive()) {
+        if (!Required.argument("shrink", "deadline", deadline).isPositive()) {
             throw new IllegalArgumentException(
                     guard.label("shrink: the deadline " + deadline + " must be more than 0"));
         }
@@ -390,20 +393,22 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
         return callers.call(() -> {
             parts.threads.device.checkCaller();
             requireRecoverable();
-            List<CompletableFuture<Void>> releases = new ArrayList<>();
             // Other threads release resources, so that a release does not delay the agreement.
-            Executor release = task -> releases.add(CompletableFuture.runAsync(task,
-                    work -> Thread.ofPlatform().daemon().name("release-" + rank()).start(work)));
+            Executor release = task -> Thread.ofPlatform()
+                    .daemon()
+                    .name("release-" + rank())
+                    .uncaughtExceptionHandler(
+                            (_, thrown) -> LOG.warn("rank {}: shrink: a release failed", rank(), thrown))
+                    .start(task);
             if (guard.close()) {
                 failure.fail(new AbortedException("rank " + rank() + " shrinks the communicator", rank(),
                         CommunicatorException.NO_RANK, null, null));
                 abortChildren(failure.get());
                 release.execute(this::tearDown);
             }
-            CompletableFuture<Void> released = allOf(releases);
             try (Recovery recovery = parts.recovery) {
                 return recovery.shrink(deadline, begun, control -> {
-                    Throwable thrown = released.copy()
+                    Throwable thrown = tornDown.copy()
                             .orTimeout(control.setUpTime().toNanos(), TimeUnit.NANOSECONDS)
                             .handle((done, why) -> why)
                             .join();
@@ -418,18 +423,13 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
             } finally {
                 // Each failed group has its own resources. The other ranks might not wait until these are released, so
                 // this call does not wait for the release either.
-                released.exceptionally(thrown -> null).join();
-                allOf(releases).whenComplete((done, thrown) -> {
-                    if (thrown != null) {
-                        LOG.warn("rank {}: shrink: a release failed", rank(), thrown);
-                    }
-                });
+                awaitTornDown();
             }
         });
     }
 
-    private static CompletableFuture<Void> allOf(List<CompletableFuture<Void>> futures) {
-        return CompletableFuture.allOf(futures.toArray(new CompletableFuture<?>[0]));
+    private void awaitTornDown() {
+        tornDown.exceptionally(thrown -> null).join();
     }
 
     @Override
@@ -443,6 +443,9 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
 
     private void requireRecoverable() {
         if (parts.recovery.isClosed()) {
+            if (guard.isClosed()) {
+                awaitTornDown(); // another thread may still abort the communicator
+            }
             throw new AbortedException(
                     guard.label("the communicator was closed, aborted or shrunk before, so this rank"
                             + " counts as dead and cannot continue with the others; it can join another group"),
@@ -512,15 +515,19 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
         // An operation that fails aborts the communicator before its call returns. The recovery then stays open,
         // because the program may shrink the communicator. An abort by the program closes the recovery.
         boolean isRecoverable = reason instanceof CommunicatorException && callers.isInCall();
-        try (Recovery _ = isRecoverable ? null : parts.recovery) {
-            if (guard.close()) {
+        if (!isRecoverable) {
+            parts.recovery.close(); // also ends a shrink of another thread
+        }
+        if (guard.close()) {
+            try {
                 abortChildren(reason);
                 parts.failure.fail(new AbortedException(rank(), reason));
+            } finally {
                 tearDown();
             }
-            if (!isRecoverable) {
-                parts.control.close();
-            }
+        }
+        if (!isRecoverable) {
+            parts.control.close();
         }
     }
 
@@ -531,6 +538,7 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
                 try {
                     leave();
                 } finally {
+                    tornDown.complete(null);
                     parts.control.close();
                 }
             } else if (parts.failure.get() != null) {
@@ -594,13 +602,19 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
     }
 
     private void tearDown() {
-        if (stream != null) {
-            stream.closeWhenDone();
-        }
-        if (launcher.drain()) {
-            parts.tearDown();
-        } else {
-            parts.leaveOpen("a kernel did not leave the device");
+        try {
+            if (stream != null) {
+                stream.closeWhenDone();
+            }
+            if (launcher.drain()) {
+                parts.tearDown();
+            } else {
+                parts.leaveOpen("a kernel did not leave the device");
+            }
+            tornDown.complete(null);
+        } catch (RuntimeException | Error thrown) {
+            tornDown.completeExceptionally(thrown);
+            throw thrown;
         }
     }
 }

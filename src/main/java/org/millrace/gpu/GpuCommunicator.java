@@ -36,6 +36,7 @@ import org.millrace.failure.RepeatedFailure;
 import org.millrace.nccl.NcclCommunicator;
 import org.millrace.operation.CallerCheck;
 import org.millrace.operation.OperationGroup;
+import org.millrace.operation.Required;
 
 /**
  * Communicator over libnccl, which runs all operations. A call of libnccl may block, because NCCL connects ranks at
@@ -230,7 +231,7 @@ final class GpuCommunicator implements Communicator, CallerCheck.Checked {
     @Override
     public void send(MemorySegment buffer, long count, DataType type, int peer, DeviceStream stream) {
         CudaStream on = begin(stream);
-        operands.checkSend(buffer, count, type, peer);
+        operands.checkTransfer(true, buffer, count, type, peer);
         if (counts) {
             launched.transfer(peer, true);
         }
@@ -240,7 +241,7 @@ final class GpuCommunicator implements Communicator, CallerCheck.Checked {
     @Override
     public void receive(MemorySegment buffer, long count, DataType type, int peer, DeviceStream stream) {
         CudaStream on = begin(stream);
-        operands.checkReceive(buffer, count, type, peer);
+        operands.checkTransfer(false, buffer, count, type, peer);
         if (counts) {
             launched.transfer(peer, false);
         }
@@ -267,6 +268,7 @@ final class GpuCommunicator implements Communicator, CallerCheck.Checked {
     /** Records the operations as a CUDA graph. */
     @Override
     public Plan plan(DeviceStream stream, Runnable operations) {
+        Required.argument("plan", "function", operations);
         counts = false;
         return plans.capture(begin(stream), () -> group(operations));
     }

@@ -23,7 +23,8 @@ public final class CopiedSegments {
      * @throws IllegalArgumentException if the sizes differ, the target is read-only, or an arena is closed or confined
      */
     public static void check(MemorySegment source, MemorySegment target) {
-        if (source.byteSize() != target.byteSize()) {
+        Required.argument("copy", "source", source);
+        if (source.byteSize() != Required.argument("copy", "destination", target).byteSize()) {
             throw new IllegalArgumentException("copy of " + source.byteSize() + " bytes into " + target.byteSize()
                     + ": source and destination must be of one size");
         }

@@ -126,6 +126,7 @@ public final class OperationGroup {
      * @param operations the argument of {@code Millrace.group}; runs on the calling thread
      */
     public static void run(Runnable operations) {
+        Required.argument("group", "function", operations);
         if (isOpen()) {
             // A nested group launches nothing: the outermost group launches the operations of both.
             operations.run();
