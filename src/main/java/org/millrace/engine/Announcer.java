@@ -1,8 +1,6 @@
 package org.millrace.engine;
 
-import java.util.ArrayList;
 import java.util.List;
-import java.util.function.Function;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
@@ -40,7 +38,6 @@ final class Announcer {
     private final Routes routes;
     private final LaunchCounts launched;
     private final OperationTrace trace;
-    private final Function<PlannedCollective, List<Share>> findShares = this::shares;
 
     public Announcer(DeviceCommunicator device, Connectors connectors, Routes routes, LaunchCounts launched,
             OperationTrace trace) {
@@ -68,7 +65,10 @@ final class Announcer {
             LOG.trace("rank {}: {}: {}, {}, {} channels", device.rank(), id, FunctionNumber.algorithm(number),
                     FunctionNumber.protocol(number), work.channelHigh() + 1);
         }
-        List<Share> shares = planned.shares(findShares);
+        List<Share> shares = planned.shares();
+        if (shares.isEmpty()) {
+            addShares(planned, shares);
+        }
         ProxyOp part = null;
         ProxyOp run = null;
         // A loop by index does not allocate an iterator. Each operation runs this loop.
@@ -84,18 +84,16 @@ final class Announcer {
         return id;
     }
 
-    private List<Share> shares(PlannedCollective planned) {
+    private void addShares(PlannedCollective planned, List<Share> shares) {
         OperationId any = new OperationId(0, planned.signature(), planned.asked().count());
         FunctionTable.DeviceFunction function = FunctionTable.STANDARD.of(planned.function());
         CollectiveWork work = planned.work();
-        List<Share> shares = new ArrayList<>();
         for (int channel = 0; channel <= work.channelHigh(); channel++) {
             for (ChannelTask task : function.tasks(planned.function(), work.segment(), device,
                     device.channel(channel))) {
                 add(task, channel, any, planned, shares);
             }
         }
-        return shares;
     }
 
     private void add(ChannelTask task, int channel, OperationId id, PlannedCollective planned, List<Share> shares) {
@@ -136,7 +134,7 @@ final class Announcer {
         trace.transfer(planned, id);
         List<Share> shares = planned.shares();
         if (shares.isEmpty()) {
-            shares.addAll(shares(planned));
+            addShares(planned, shares);
         }
         for (int i = 0; i < shares.size(); i++) {
             Share share = shares.get(i);
@@ -148,8 +146,7 @@ final class Announcer {
         return id;
     }
 
-    private List<Share> shares(PlannedTransfer planned) {
-        List<Share> shares = new ArrayList<>();
+    private void addShares(PlannedTransfer planned, List<Share> shares) {
         PointToPointWork work = planned.work();
         FunctionTable.DeviceFunction function = FunctionTable.STANDARD.of(TransferPlanner.FUNCTION);
         int parts = Math.max(work.sendChannels(), work.receiveChannels());
@@ -166,7 +163,6 @@ final class Announcer {
                 }
             }
         }
-        return shares;
     }
 
     private long number(@Nullable SendOrReceive transfer) {
