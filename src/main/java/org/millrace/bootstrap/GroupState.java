@@ -218,7 +218,7 @@ final class GroupState {
         }
     }
 
-    private <T> T locked(Supplier<T> action) {
+    private <T extends @Nullable Object> T locked(Supplier<T> action) {
         lock.lock();
         try {
             return action.get();
@@ -228,13 +228,11 @@ final class GroupState {
     }
 
     private void update(Runnable change) {
-        lock.lock();
-        try {
+        locked(() -> {
             change.run();
             changed.signalAll();
-        } finally {
-            lock.unlock();
-        }
+            return null;
+        });
     }
 
     // Methods for actions of this rank.

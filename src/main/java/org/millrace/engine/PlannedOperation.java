@@ -18,7 +18,12 @@ import org.millrace.proxy.spi.ProxyOp;
 sealed interface PlannedOperation {
 
     /** Announces the next run to the proxies. Returns the run's identity, for messages. */
-    Meeting announce(Announcer announcer);
+    default Meeting announce(Announcer announcer) {
+        return switch (this) {
+            case PlannedCollective collective -> announcer.announce(collective);
+            case PlannedTransfer transfer -> announcer.announce(transfer);
+        };
+    }
 
     /**
      * Part of an operation that one connection transfers.
@@ -83,11 +88,6 @@ sealed interface PlannedOperation {
         }
 
         @Override
-        public Meeting announce(Announcer announcer) {
-            return announcer.announce(this);
-        }
-
-        @Override
         public String toString() {
             return OperationSignature.describe(signature, asked.count);
         }
@@ -103,11 +103,6 @@ sealed interface PlannedOperation {
 
         PlannedTransfer(PointToPointWork work, @Nullable SendOrReceive send, @Nullable SendOrReceive receive) {
             this(work, send, receive, new ArrayList<>(1));
-        }
-
-        @Override
-        public Meeting announce(Announcer announcer) {
-            return announcer.announce(this);
         }
 
         @Override

@@ -5,6 +5,7 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
+import java.io.PrintWriter;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
@@ -42,12 +43,14 @@ final class CommandRanks implements Ranks {
     private final Command command;
     private final RankOutput out;
     private final RankOutput err;
+    private final @Nullable PrintWriter failures;
     private final Consumer<RankEvent> events;
     private final String script = Resource.text(CommandRanks.class, "rank.sh");
     private final List<CommandRank> started = new ArrayList<>();
     private @Nullable Signals signals;
     private boolean stopped;
     private int status;
+    private boolean survived;
     /**
      * First signal that asked this program to end, and the time at which all ranks must have ended. Both are null until
      * such a signal has arrived.
@@ -55,11 +58,16 @@ final class CommandRanks implements Ranks {
     private @Nullable String ending;
     private @Nullable RunDeadline end;
 
-    CommandRanks(int size, Command command, OutputStream out, OutputStream err, Consumer<RankEvent> events) {
+    /**
+     * @param failures receives the failures of ranks, which then do not end the run; null if a failure ends the run
+     */
+    CommandRanks(int size, Command command, OutputStream out, OutputStream err, @Nullable PrintWriter failures,
+            Consumer<RankEvent> events) {
         this.size = size;
         this.command = command;
         this.out = new RankOutput(out);
         this.err = new RankOutput(err);
+        this.failures = failures;
         this.events = events;
     }
 
@@ -89,6 +97,7 @@ final class CommandRanks implements Ranks {
     synchronized void ended(CommandRank rank, int code) {
         int number = rank.rank();
         if (code == 0) {
+            survived = true;
             events.accept(new RankEvent.Finished(number));
         } else if (ending != null && code == ExitStatus.of(ending)) {
             // The signal that was passed on to the rank has ended the rank. Such an end is no failure of the rank.
@@ -108,12 +117,24 @@ final class CommandRanks implements Ranks {
     private void fail(int rank, String message, int code, boolean died) {
         // A rank that the run has stopped did not fail by itself.
         status = status == 0 && (!stopped || ending != null) ? code : status;
-        events.accept(new RankEvent.Failed(rank, message, "", died));
+        if (failures == null) {
+            events.accept(new RankEvent.Failed(rank, message, "", died));
+            return;
+        }
+        failures.println("millrace: rank " + rank + ": " + message
+                + (died ? "; the other ranks continue" : "; the rank continues"));
+        failures.flush();
+        if (died) {
+            events.accept(new RankEvent.Finished(rank));
+        }
     }
 
-    /** Returns the exit status of the first rank that did not end with 0; 0 if all ranks ended with 0. */
+    /**
+     * Returns the exit status of the first rank that did not end with 0; 0 if all ranks ended with 0. If failures do
+     * not end the run, also returns 0 if any rank ended with 0 and no ending signal has arrived.
+     */
     synchronized int status() {
-        return status;
+        return failures != null && survived && ending == null ? 0 : status;
     }
 
     /** Returns the first ending signal, which was passed on to the ranks; null if no ending signal has arrived. */

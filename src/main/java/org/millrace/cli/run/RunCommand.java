@@ -13,7 +13,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicReference;
-import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
@@ -129,13 +128,12 @@ public final class RunCommand extends Subcommand {
         RankCache cache = cache(common);
         AtomicReference<CommandRanks> made = new AtomicReference<>();
         PrintWriter err = spec.commandLine().getErr();
-        Survivors survivors = new Survivors(err);
         List<RankRun.Failure> failures = RankRun.run(ranks, (rendezvous, events) -> {
             common.putIfAbsent(Settings.RUN_DIRECTORY.name(), runDirectory(rendezvous));
             CommandRanks.Command command = new CommandRanks.Command(cache == null ? words : cache.words(),
                     rank -> variables(rank, hosts, common), grace);
             made.set(new CommandRanks(ranks, command, new FileOutputStream(FileDescriptor.out),
-                    new FileOutputStream(FileDescriptor.err), keepGoing ? survivors.before(events) : events));
+                    new FileOutputStream(FileDescriptor.err), keepGoing ? err : null, events));
             return made.get();
         }, RunDeadline.after(deadline == null ? NO_LIMIT : deadline), RankEvent.class, event -> {});
         RankRun.print(failures, err, parent.stackTraces());
@@ -143,8 +141,7 @@ public final class RunCommand extends Subcommand {
         if (started.ending() != null) {
             err.println("millrace: SIG" + started.ending() + " was passed on, and the ranks have ended");
         }
-        int status = keepGoing && survivors.exist() && failures.isEmpty() && started.ending() == null ? ExitCode.OK
-                : Math.max(started.status(), failures.isEmpty() ? ExitCode.OK : ExitCode.SOFTWARE);
+        int status = Math.max(started.status(), failures.isEmpty() ? ExitCode.OK : ExitCode.SOFTWARE);
         if (cache != null && status == ExitCode.OK) {
             cache.makeInBackground();
         }
@@ -156,41 +153,6 @@ public final class RunCommand extends Subcommand {
      */
     private static String runDirectory(String rendezvous) {
         return Path.of(rendezvous.substring(rendezvous.indexOf(':') + 1)).getParent().toString();
-    }
-
-    /** Lets a run continue after the failure of a rank. Called on the threads of the ranks. */
-    static final class Survivors {
-
-        private final PrintWriter err;
-        private boolean exist;
-
-        Survivors(PrintWriter err) {
-            this.err = err;
-        }
-
-        /** Returns a receiver of events that reports failures itself, and passes on only the end of each rank. */
-        Consumer<RankEvent> before(Consumer<RankEvent> events) {
-            return event -> hear(event, events);
-        }
-
-        private synchronized void hear(RankEvent event, Consumer<RankEvent> events) {
-            if (event instanceof RankEvent.Failed failed) {
-                err.println("millrace: rank " + failed.rank() + ": " + failed.message()
-                        + (failed.died() ? "; the other ranks continue" : "; the rank continues"));
-                err.flush();
-                if (!failed.died()) {
-                    return;
-                }
-            } else {
-                exist = true;
-            }
-            events.accept(new RankEvent.Finished(event.rank()));
-        }
-
-        /** Returns whether a rank has ended without a failure. */
-        synchronized boolean exist() {
-            return exist;
-        }
     }
 
     private @Nullable RankCache cache(Map<String, String> common) {

@@ -1,7 +1,6 @@
 package org.millrace.cli.run;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
@@ -19,25 +18,10 @@ import org.millrace.cli.run.RankEvent.Finished;
 
 class SurvivorsTest {
 
-    private final StringWriter printed = new StringWriter();
-    private final RunCommand.Survivors survivors = new RunCommand.Survivors(new PrintWriter(printed));
     private final List<RankEvent> passed = Collections.synchronizedList(new ArrayList<>());
 
-    @Test
-    void aRankWithUnwritableOutputLivesUntilItEnds() {
-        var events = survivors.before(passed::add);
-        events.accept(new Failed(1, "what it writes cannot be passed on: full", "", false));
-        assertEquals(List.of(), passed);
-        assertFalse(survivors.exist());
-        assertEquals("millrace: rank 1: what it writes cannot be passed on: full; the rank continues",
-                printed.toString().strip());
-        events.accept(new Finished(1));
-        assertEquals(List.of(new Finished(1)), passed);
-        assertTrue(survivors.exist());
-    }
-
-    @Test
-    void unwritableOutputIsNotTheEndOfAProcess() {
+    /** Runs a rank whose output cannot be written. */
+    private CommandRanks run(PrintWriter failures) {
         OutputStream full = new OutputStream() {
             @Override
             public void write(int each) throws IOException {
@@ -45,13 +29,29 @@ class SurvivorsTest {
             }
         };
         CommandRanks ranks = new CommandRanks(1, new CommandRanks.Command(List.of("sh", "-c", "echo line; exit 0"),
-                rank -> Map.of(), Duration.ofSeconds(1)), full, full, passed::add);
+                rank -> Map.of(), Duration.ofSeconds(1)), full, full, failures, passed::add);
         ranks.start();
         try {
             assertTrue(ranks.awaitEnd(Duration.ofSeconds(60)));
         } finally {
             ranks.stop();
         }
+        return ranks;
+    }
+
+    @Test
+    void aRankWithUnwritableOutputLivesUntilItEnds() {
+        StringWriter printed = new StringWriter();
+        CommandRanks ranks = run(new PrintWriter(printed));
+        assertEquals(List.of(new Finished(0)), List.copyOf(passed));
+        assertEquals("millrace: rank 0: what it writes cannot be passed on: full; the rank continues",
+                printed.toString().strip());
+        assertEquals(0, ranks.status());
+    }
+
+    @Test
+    void unwritableOutputIsNotTheEndOfAProcess() {
+        run(null);
         assertEquals(List.of(new Failed(0, "what it writes cannot be passed on: full", "", false), new Finished(0)),
                 List.copyOf(passed));
     }
