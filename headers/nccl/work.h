@@ -1,11 +1,12 @@
 /*
- * Work that NCCL's host side passes to its kernels, as of 2.28 (facts: device.h of that release). NCCL declares
+ * Work that NCCL's host side passes to its kernels, as of 2.30.7 (facts: device.h of that release). NCCL declares
  * bit-fields in these structs. Here they are the bytes or words that hold them, with the masks and shifts of their
  * bits. x86-64 and AArch64 fill bit-fields from bit 0 upward.
  */
 #ifndef MILLRACE_NCCL_WORK_H
 #define MILLRACE_NCCL_WORK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -107,14 +108,17 @@ typedef struct ncclDevWorkColl {
   uint8_t nWarps;
   uint8_t collFlags; /* MILLRACE_COLL_... */
   uint32_t root;
+  uint8_t pad1[12]; /* since 2.30, and the other paddings */
   void *recvbuff;
   void *sendbuff;
+  uint64_t pad0;
   uintptr_t sendbuffOffset;
   uintptr_t recvbuffOffset;
   uintptr_t *sendbuffRmtAddrs;
   uintptr_t *recvbuffRmtAddrs;
   ncclDevWorkSchedule schedule;
   uint64_t redOpArg;
+  uint8_t pad2[8];
 } __attribute__((aligned(16))) ncclDevWorkColl;
 
 typedef struct ncclDevWorkCollReg {
@@ -167,8 +171,9 @@ typedef struct ncclDevProfiler {
 typedef struct ncclRing {
   int prev;
   int next;
-  int *userRanks; /* all ranks in the ring's order, from this one on */
-  int index;      /* this rank's position in the ring */
+  int *userRanks;   /* all ranks in the ring's order, from this one on */
+  int *rankToIndex; /* since 2.29: the inverse of userRanks */
+  int index;        /* this rank's position in the ring */
 } ncclRing;
 
 typedef struct ncclTree {
@@ -198,8 +203,31 @@ typedef struct ncclNvls {
   int treeDown[NCCL_MAX_NVLS_TREE_ARITY];
 } ncclNvls;
 
+/* A kernel's end of a connection to a peer. The memory and the step belong to one direction. */
+typedef struct ncclConnInfo {
+  char *buffs[NCCL_NUM_PROTOCOLS];
+  void *mhandles[NCCL_NUM_PROTOCOLS];
+  uint64_t *tail; /* in ncclRecvMem */
+  uint64_t *head; /* in ncclSendMem */
+  int flags;
+  int shared;   /* whether peers share the Simple buffer */
+  int stepSize; /* size of a slot of the Simple buffer in bytes */
+  void **ptrExchange;
+  uint64_t *redOpArgExchange;
+  void *connFifo; /* ncclConnFifo of the release; null without a proxy */
+  uint64_t step;  /* kernels load it when they begin, and store it when they end */
+  uint64_t llLastCleaning;
+  ncclNetDeviceHandle_t netDeviceHandle;
+} ncclConnInfo;
+
+/* All connections of a channel to a peer: the first of each direction for collectives, the other for send and recv. */
+typedef struct ncclDevChannelPeer {
+  ncclConnInfo send[2];
+  ncclConnInfo recv[2];
+} ncclDevChannelPeer;
+
 typedef struct ncclDevChannel {
-  void *peers; /* ncclDevChannelPeer *[] */
+  ncclDevChannelPeer **peers; /* one per rank */
   ncclRing ring;
   ncclTree tree;
   ncclTree collnetChain;
@@ -216,6 +244,7 @@ typedef struct ncclKernelComm {
   int nNodes;
   int buffSizes[NCCL_NUM_PROTOCOLS];
   int p2pChunkSize;
+  bool p2pCrossClique; /* since 2.30; padding before */
   int isAllNvlink;
   int *collNetDenseToUserRank;
   uint32_t *abortFlag; /* the host sets it, kernels poll it */

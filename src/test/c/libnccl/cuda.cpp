@@ -23,8 +23,6 @@
 #include <thread>
 #include <vector>
 
-#define API extern "C" __attribute__((visibility("default"))) int
-
 namespace {
 
 enum Result { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_READY = 600 };
@@ -502,7 +500,7 @@ API cuLaunchKernelEx(const void *configuration, const void *function, void **par
   size_t size = *static_cast<size_t *>(extra[3]);
   auto copy = std::make_shared<std::vector<uint64_t>>((size + 7) / 8);
   memcpy(copy->data(), extra[1], size);
-  return stream(config->stream).add([=] { runKernel(functionName(function), copy->data()); });
+  return stream(config->stream).add([=] { runKernel(functionName(function), copy->data(), size); });
 }
 
 struct Dimensions {
@@ -511,9 +509,10 @@ struct Dimensions {
 
 /** NCCL launches only its kernel for one rank by this function. */
 API cudaLaunchKernel(const void *stub, Dimensions, Dimensions, void **arguments, size_t, Stream *on) {
-  OneRankReduction work = {*static_cast<char **>(arguments[0]), *static_cast<char **>(arguments[1]),
-      *static_cast<size_t *>(arguments[2]), *static_cast<uint64_t *>(arguments[3]), *static_cast<bool *>(arguments[4])};
-  return stream(on).add([=] { reduceOnOneRank(functionName(stub), work); });
+  auto work = std::make_tuple(functionName(stub), *static_cast<char **>(arguments[0]),
+      *static_cast<char **>(arguments[1]), *static_cast<size_t *>(arguments[2]), *static_cast<uint64_t *>(arguments[3]),
+      *static_cast<bool *>(arguments[4]));
+  return stream(on).add([=] { std::apply(reduceOnOneRank, work); });
 }
 
 // ---- The driver's other functions ----

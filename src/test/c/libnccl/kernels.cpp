@@ -665,8 +665,15 @@ void setFunctionTable(const int *ids, size_t count) {
     if (ids[i] >= 0) functions().insert({ids[i], all[i]}); // The first of several rows stays.
 }
 
-void runKernel(const char *kernel, const void *block) {
+/** A runner of launches in Java, which that runner sets. It returns 0 for a launch that this file has to run. */
+__attribute__((visibility("default"))) int (*runInJava)(const void *block, size_t size);
+
+/** Copies the numbers of a function's collective, algorithm, protocol, operator and type. */
+API functionOf(int id, void *numbers) { return memcpy(numbers, &functions().at(id), sizeof(Function)) == nullptr; }
+
+void runKernel(const char *kernel, const void *block, size_t size) {
   if (strstr(kernel, "ncclDevKernel") == nullptr) unsupported("kernel %s", kernel);
+  if (runInJava != nullptr && runInJava(block, size)) return count("Java");
   auto *arguments = static_cast<const Arguments *>(block);
   Threads threads;
   for (int number = 0, blocks = 0; number < 64; number++)
@@ -674,11 +681,12 @@ void runKernel(const char *kernel, const void *block) {
       threads.start([=, block = blocks++] { runBlock(arguments, block, number); });
 }
 
-void reduceOnOneRank(const char *kernel, const OneRankReduction &work) {
+void reduceOnOneRank(const char *kernel, char *target, const char *source, size_t elements, uint64_t argument,
+                     bool argumentIsPointer) {
   count("OneRankReduce");
   int type = typeOfName(kernel);
-  size_t bytes = work.count * ELEMENT_BYTES[type];
-  uint64_t argument = work.argumentIsPointer ? argumentAt(work.argument, ELEMENT_BYTES[type]) : work.argument;
-  memmove(work.target, work.source, bytes);
-  reduce(BEFORE, PRE_MUL_SUM, type, argument, work.target, nullptr, bytes);
+  size_t bytes = elements * ELEMENT_BYTES[type];
+  memmove(target, source, bytes);
+  if (argumentIsPointer) argument = argumentAt(argument, ELEMENT_BYTES[type]);
+  reduce(BEFORE, PRE_MUL_SUM, type, argument, target, nullptr, bytes);
 }

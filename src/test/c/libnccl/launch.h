@@ -6,6 +6,8 @@
 
 #include <string>
 
+#define API extern "C" __attribute__((visibility("default"))) int
+
 /** Prints a message and ends the process, because this part of CUDA or NCCL is not emulated. */
 [[noreturn]] void unsupported(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -22,16 +24,8 @@ __attribute__((visibility("default"))) void count(const std::string &name);
 void setFunctionTable(const int *ids, size_t count);
 
 /** Runs a kernel of collectives on new threads. Returns when all have ended. The kernel is the mangled name. */
-void runKernel(const char *kernel, const void *block);
-
-/** The arguments of NCCL's kernel for one rank. */
-struct OneRankReduction {
-  char *target;
-  const char *source;
-  size_t count;
-  uint64_t argument;
-  bool argumentIsPointer;
-};
+void runKernel(const char *kernel, const void *block, size_t size);
 
 /** Multiplies the elements by the operator's argument. NCCL has no kernel for other operators on one rank. */
-void reduceOnOneRank(const char *kernel, const OneRankReduction &work);
+void reduceOnOneRank(const char *kernel, char *target, const char *source, size_t elements, uint64_t argument,
+                     bool argumentIsPointer);

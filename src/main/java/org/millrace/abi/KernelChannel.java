@@ -12,17 +12,17 @@ import org.millrace.foreign.Words;
  * {@code ncclDevChannel}: the data of a channel for kernels. It contains this rank's neighbors in each algorithm.
  *
  * <pre>
- *    0       8      12     16          24      28      32      36   40            52             72
- *    +-------+------+------+-----------+-------+-------+-------+----+-------------+--------------+--- - - ---+
- *    | peers | prev | next | userRanks | index |  pad  | depth | up | down[3]     | collnetChain | collnet.. |
- *    +-------+------+------+-----------+-------+-------+-------+----+-------------+--------------+--- - - ---+
- *             ring .................................... tree .....................
+ *    0       8      12     16          24            32      36    40      44   48        60             80
+ *    +-------+------+------+-----------+-------------+-------+-----+-------+----+---------+--------------+-- - - --+
+ *    | peers | prev | next | userRanks | rankToIndex | index | pad | depth | up | down[3] | collnetChain | coll..  |
+ *    +-------+------+------+-----------+-------------+-------+-----+-------+----+---------+--------------+-- - - --+
+ *             ring ............................................... tree ................
  * </pre>
  *
  * <p>
  * The host writes the struct before it launches the first kernel. After that the struct is only read, so all accesses
- * are plain. A collective network is a peer, too. Its peer number follows the number of the last rank. Facts: NCCL 2.28
- * {@code device.h}.
+ * are plain. A collective network is a peer, too. Its peer number follows the number of the last rank. Facts: NCCL 2.30
+ * {@code device.h}. Up to NCCL 2.28, {@code ncclRing} had no {@code rankToIndex}. Millrace does not set it.
  */
 public final class KernelChannel {
     /** Size of the struct in bytes, which is the distance to the struct of the next channel. */

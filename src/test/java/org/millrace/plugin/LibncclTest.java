@@ -17,8 +17,12 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
+import java.util.jar.JarOutputStream;
+import java.util.jar.Manifest;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import java.util.zip.ZipEntry;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -27,6 +31,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.CCompiler;
+import org.millrace.device.LaunchedKernel;
 import org.millrace.library.LibraryDirectories;
 import org.millrace.nccl.NcclLibrary;
 import org.millrace.net.ucx.Ucx;
@@ -48,6 +53,10 @@ class LibncclTest {
     private static final String FLOATS = "7";
     private static final String SUM = "0";
     private static final Path CUDA = BUILT.resolve("libcuda-on-cpu.so").toAbsolutePath();
+    /** Collectives that the emulated device runs. */
+    private static final String IN_JAVA =
+            "allReduce reduceScatter reduce allGather broadcast sendRecv allToAll gather scatter";
+    private static final Set<String> POINT_TO_POINT = Set.of("sendRecv", "allToAll", "gather", "scatter");
     /** Small buffers, so that few elements fill many slots. */
     private static final String SMALL = "NCCL_BUFFSIZE=262144";
     /**
@@ -112,6 +121,15 @@ class LibncclTest {
                     .results()
                     .map(line -> Set.of(line.group(1).replaceAll("=\\d+", "").split(" ")))
                     .toList();
+        }
+
+        /** Returns the functions that a rank ran in Java, in lower case. */
+        Set<String> inJava(int rank) {
+            return Pattern.compile("(?m)^rank " + rank + " in Java: (.*)$")
+                    .matcher(output)
+                    .results()
+                    .map(line -> line.group(1).toLowerCase())
+                    .collect(Collectors.toSet());
         }
 
         /** Asserts that each of the events was counted by at least one rank that ended. */
@@ -291,7 +309,7 @@ class LibncclTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"shm, LL", "shm, LL128", "shm, Simple", "socket, LL", "socket, LL128", "socket, Simple"})
+    @CsvSource({"shm, LL", "shm, LL128", "shm, Simple", "socket, LL128"})
     void takeover(String network, String protocol) throws Exception {
         Map<String, String> environment =
                 plugin("MILLRACE_TAKEOVER=1", "MILLRACE_NET=" + network, "NCCL_PROTO=" + protocol);
@@ -299,6 +317,68 @@ class LibncclTest {
         outcome.assertRight(2, (3 * 2 + 8) * 3);
         outcome.assertPlugin(2, environment);
         outcome.assertProtocol(2, protocol);
+    }
+
+    /**
+     * Kernels of the emulated device in Java run the launches of libnccl: on all ranks, or on all but one rank. The
+     * interpreter runs the launches of that rank. Java and the interpreter arrange lines of LL128 differently.
+     */
+    @ParameterizedTest
+    @CsvSource({"socket, LL, Tree, 1, 300001", "socket, Simple, Ring, 0, 600011", "shm, LL128, Ring, -1, 300001"})
+    void kernelsOfTheEmulatedDevice(String network, String protocol, String algorithm, int interpreted, String largest)
+            throws Exception {
+        Map<String, String> environment = plugin("MILLRACE_TAKEOVER=1", "MILLRACE_NET=" + network,
+                "NCCL_PROTO=" + protocol, "NCCL_ALGO=allreduce:" + algorithm, SMALL);
+        environment.merge("MILLRACE_JAVA_OPTS", " -javaagent:" + agent() + "=" + interpreted, String::concat);
+        Outcome outcome = run(environment, 2, 2, ("1,1000," + largest + " 2,7 0,2 " + IN_JAVA).split(" "));
+        outcome.assertRight(2, (3 * 2 + 6) * 3 * 2);
+        outcome.assertPlugin(2, environment);
+        Set<String> expected = Stream.of(IN_JAVA.split(" "))
+                .map(name -> name.equals("allReduce") ? name + "/" + algorithm + "/" + protocol
+                        : POINT_TO_POINT.contains(name) ? "sendRecv" : name + "/Ring/" + protocol)
+                .map(String::toLowerCase)
+                .collect(Collectors.toSet());
+        for (int rank = 0; rank < 2; rank++) {
+            assertEquals(rank == interpreted ? Set.of() : expected, outcome.inJava(rank), outcome.output());
+        }
+        assertEquals(interpreted < 0 ? 2 : 1, outcome.kernels().stream().filter(Set.of("Java")::equals).count(),
+                outcome.output());
+    }
+
+    /** Random operations of which Java runs most launches. The interpreter runs the other launches. */
+    @ParameterizedTest
+    @EnabledIf("isThorough")
+    @CsvSource({"11, 3, -1", "12, 4, 0"})
+    void randomOperationsOfTheEmulatedDevice(int number, int ranks, int interpreted) throws Exception {
+        Map<String, String> environment = plugin("MILLRACE_TAKEOVER=1", SMALL);
+        if (interpreted >= 0) {
+            environment.put("NCCL_PROTO", "^LL128");
+        }
+        environment.merge("MILLRACE_JAVA_OPTS", " -javaagent:" + agent() + "=" + interpreted, String::concat);
+        Outcome outcome =
+                run(environment, ranks, ranks, "random", Long.toString(SEED + number), Integer.toString(ROUNDS));
+        outcome.assertRight(ranks);
+        outcome.assertNoWarning();
+        outcome.assertPlugin(ranks, environment);
+        outcome.assertHappened(Set.of("Java", "graph", "split", "shrink"));
+    }
+
+    /** Returns a Java agent with {@link LaunchedKernel}. */
+    private static Path agent() throws IOException {
+        Manifest manifest = new Manifest();
+        manifest.getMainAttributes().putValue("Manifest-Version", "1.0");
+        manifest.getMainAttributes().putValue("Premain-Class", LaunchedKernel.class.getName());
+        Path agent = BUILT.resolve("launched-kernel.jar").toAbsolutePath();
+        Path classes = Path.of("target", "test-classes");
+        String name = LaunchedKernel.class.getSimpleName();
+        try (JarOutputStream out = new JarOutputStream(Files.newOutputStream(agent), manifest);
+                var files = Files.newDirectoryStream(classes.resolve("org/millrace/device"), name + "*.class")) {
+            for (Path file : files) {
+                out.putNextEntry(new ZipEntry(classes.relativize(file).toString()));
+                Files.copy(file, out);
+            }
+        }
+        return agent;
     }
 
     /**

@@ -27,8 +27,7 @@ public class ncclDevChannel {
         ncclNvls.layout().withName("nvls"),
         MemoryLayout.paddingLayout(4),
         device_h.C_POINTER.withName("workFifoDone"),
-        device_h.C_LONG.withName("workCounter"),
-        MemoryLayout.paddingLayout(8)
+        device_h.C_LONG.withName("workCounter")
     ).withName("ncclDevChannel");
 
     public static final GroupLayout layout() {

@@ -22,6 +22,7 @@ public class ncclRing {
         device_h.C_INT.withName("prev"),
         device_h.C_INT.withName("next"),
         device_h.C_POINTER.withName("userRanks"),
+        device_h.C_POINTER.withName("rankToIndex"),
         device_h.C_INT.withName("index"),
         MemoryLayout.paddingLayout(4)
     ).withName("ncclRing");

@@ -14,10 +14,10 @@ import org.millrace.foreign.Words;
  * {@code ncclDevWorkColl}: one collective operation on a range of channels.
  *
  * <pre>
- *    0     1     2      3      4      8          16         24          56                     88        96        112
- *    +-----+-----+------+------+------+----------+----------+-- - - ----+----------------------+---------+---------+
- *    | lo  | hi  |warps |flags | root | recvbuff | sendbuff |registered | countLo,Mid,Hi,grains| redOp   |  pad    |
- *    +-----+-----+------+------+------+----------+----------+-- - - ----+----------------------+---------+---------+
+ *    0    1    2     3     4      8     24         32         40    48          80                      112     120
+ *    +----+----+-----+-----+------+-----+----------+----------+-----+-- - - ----+-----------------------+-------+-----+
+ *    | lo | hi |warps|flags| root | pad | recvbuff | sendbuff | pad |registered | countLo,Mid,Hi,grains | redOp | pad |
+ *    +----+----+-----+-----+------+-----+----------+----------+-----+-- - - ----+-----------------------+-------+-----+
  * </pre>
  *
  * <p>
@@ -27,7 +27,7 @@ import org.millrace.foreign.Words;
  *
  * <p>
  * All accesses are plain, because the launch of the kernel orders the host's stores before the kernel's loads. Facts:
- * NCCL 2.28 {@code device.h}, {@code enqueue.cc}.
+ * NCCL 2.30 {@code device.h}, {@code enqueue.cc}. Up to NCCL 2.29, the struct had 96 bytes and no padding.
  */
 public final class CollectiveWork {
     public static final int BYTES = (int) ncclDevWorkColl.sizeof();

@@ -1,5 +1,6 @@
 package org.millrace.abi.kernel;
 
+import static java.lang.foreign.MemoryLayout.PathElement.groupElement;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -48,8 +49,9 @@ class WorkChunksTest {
         assertEquals(512 * 6, work.chunkBytes(Protocol.SIMPLE, 2));
         assertEquals(512L << 20, work.chunkBytes(Protocol.SIMPLE, 3));
         assertEquals(1, work.warps());
-        long packed =
-                work.segment().get(ValueLayout.JAVA_LONG_UNALIGNED, ncclDevWorkColl.schedule$offset() + 3 * Long.BYTES);
+        long packed = work.segment()
+                .get(ValueLayout.JAVA_LONG_UNALIGNED,
+                        ncclDevWorkColl.layout().byteOffset(groupElement("schedule")) + 3 * Long.BYTES);
         assertEquals(5L | 6L << 21 | 1L << 20 + 42, packed);
         work.chunks(Protocol.LL128, 1919, 1920 * 3, 1920 * 4, 1);
         assertEquals(0, work.chunkBytes(Protocol.LL128, 0), "less than a grain");

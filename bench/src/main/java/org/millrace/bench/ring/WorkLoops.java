@@ -5,7 +5,6 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 import org.millrace.abi.kernel.WorkFifoCounters;
-import org.millrace.abi.kernel.WorkType;
 import org.millrace.bench.comparator.CLibrary;
 import org.millrace.bench.measure.Loop;
 import org.millrace.device.WorkFifo;
@@ -24,8 +23,8 @@ import org.millrace.device.WorkFifo;
  */
 public final class WorkLoops {
 
-    /** Size of an item in bytes, equal to a collective's. */
-    public static final int ITEM_BYTES = WorkType.COLLECTIVE.itemBytes();
+    /** Size of an item in bytes: a collective of NCCL 2.28 and 2.29. */
+    public static final int ITEM_BYTES = 96;
 
     private static final VarHandle INT = ValueLayout.JAVA_INT.varHandle();
     private static final int TIMEOUT = 2_000_000_000;
