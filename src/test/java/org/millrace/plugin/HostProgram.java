@@ -112,15 +112,19 @@ public final class HostProgram {
     }
 
     public static HostProgram compile(String name, String... definitions) throws Exception {
+        return compileAlone(name, definitions).with("MILLRACE_JAVA_OPTS", javaOptions());
+    }
+
+    /** Returns the options with which {@link #jar} starts quickly. */
+    static String javaOptions() throws Exception {
         jar();
         // The class archive contains the classes without the fault, so it is not used.
         if (!PlantedFault.NAME.isEmpty()) {
-            return compileAlone(name, definitions);
+            return QUICK_START;
         }
         HostProgram takeover = compileAlone("takeover_host", "-DNET_VERSION=12");
         build(ARCHIVE, CLASSES, fresh -> takeover.archive(fresh));
-        return compileAlone(name, definitions).with("MILLRACE_JAVA_OPTS",
-                QUICK_START + " -XX:SharedArchiveFile=" + ARCHIVE);
+        return QUICK_START + " -XX:SharedArchiveFile=" + ARCHIVE;
     }
 
     /**

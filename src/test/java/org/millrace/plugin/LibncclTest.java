@@ -79,7 +79,7 @@ class LibncclTest {
     private static final Pattern PRINTED =
             Pattern.compile("MILLRACE_(NET|TAKEOVER|TLS)|NCCL_(PROTO|ALGO|MAX_CTAS|CUMEM_ENABLE)");
     private static Path nccl;
-    private static Path jar;
+    private static String javaOptions;
 
     /** Exit status and output of a run of all ranks. */
     private record Outcome(int exit, String output) {
@@ -194,7 +194,7 @@ class LibncclTest {
         } catch (TestAbortedException noCompiler) {
             fail("the tests of libnccl need compilers: " + noCompiler.getMessage(), noCompiler);
         }
-        jar = WholeJar.write(BUILT.resolve("classes" + PlantedFault.NAME + ".jar").toAbsolutePath());
+        javaOptions = HostProgram.javaOptions();
     }
 
     /**
@@ -277,11 +277,10 @@ class LibncclTest {
     }
 
     /** Returns the environment of a run with the plugin. */
-    private static Map<String, String> plugin(String... settings) throws IOException, InterruptedException {
+    private static Map<String, String> plugin(String... settings) throws Exception {
         Map<String, String> environment = new TreeMap<>(Map.of("NCCL_NET_PLUGIN", HostProgram.library().toString(),
-                "MILLRACE_JAR", jar.toString(), "MILLRACE_JAVA_HOME", System.getProperty("java.home"),
-                "MILLRACE_JAVA_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC", "NCCL_DEBUG", "INFO",
-                "NCCL_DEBUG_SUBSYS", "INIT,NET"));
+                "MILLRACE_JAR", HostProgram.jar().toString(), "MILLRACE_JAVA_HOME", System.getProperty("java.home"),
+                "MILLRACE_JAVA_OPTS", javaOptions, "NCCL_DEBUG", "INFO", "NCCL_DEBUG_SUBSYS", "INIT,NET"));
         environment.putAll(environment(settings));
         return environment;
     }
