@@ -208,8 +208,8 @@ sealed interface BlockingOperations permits Communicator {
     }
 
     /**
-     * Gathers all ranks' elements on every rank; each rank may have a different number. The operation consists of sends
-     * and receives between all ranks.
+     * Gathers all ranks' elements on every rank. The number of elements may differ between ranks. The operation
+     * consists of sends and receives between all ranks.
      *
      * @param send    this rank's elements
      * @param receive room for all elements, ordered by rank

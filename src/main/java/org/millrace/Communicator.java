@@ -301,8 +301,8 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
      * rendezvous of {@code millrace run}. Without a shared decision place, a strict majority of the ranks continues.
      *
      * @param deadline maximum time to wait for the living ranks, more than 0. The completion of the new communicator
-     *                 may then take as long again, but at least 5 s. Each further lost or stopped rank adds at most
-     *                 half of the deadline or 5 s, whichever is longer
+     *                 has the same time limit, but at least 5 s. Each further lost or stopped rank adds at most half of
+     *                 the deadline or 5 s, whichever is longer
      * @return this rank's new communicator; the caller closes the communicator. If a member is lost at the end of the
      *         call, the operations of the new communicator fail. The program can then shrink the new communicator
      * @throws IllegalArgumentException if the deadline is not more than 0

@@ -8,7 +8,7 @@ import org.millrace.operation.Required;
 /**
  * Reductions by a {@link ReduceFunction}. The elements of each rank are divided into equal parts, one for each rank. By
  * an all-to-all, each rank receives its part of every rank's elements, and combines these parts in rank order. For an
- * all-reduce, an all-gather distributes the results. For a scan, a second all-to-all returns each rank's results to it.
+ * all-reduce, an all-gather distributes the results. For a scan, a second all-to-all returns to each rank its results.
  */
 final class HostReduction {
 

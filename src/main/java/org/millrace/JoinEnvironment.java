@@ -16,8 +16,8 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Rank, size and rendezvous of this process, from the environment of its launcher: torchrun, {@code mpirun} of Open
- * MPI, MPICH and MVAPICH, and Slurm's {@code srun}.
+ * Rank, size and rendezvous of this process, read from environment variables of its launcher: torchrun, {@code mpirun}
+ * of Open MPI, MPICH and MVAPICH, and Slurm's {@code srun}.
  *
  * @param isLaunched whether a launcher's variables define the rank; otherwise the process is a group of one
  */

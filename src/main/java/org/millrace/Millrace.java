@@ -38,8 +38,8 @@ public final class Millrace {
      * occupies {@code MASTER_PORT}, so the next port is used. Blocks until all ranks have joined.
      *
      * <p>
-     * A process without a launcher is a group of one rank. One notice on standard error reports this, and names
-     * {@code millrace run}. A process that may be one of several ranks never becomes a group of one. If a launcher's
+     * A process without a launcher is a group of one rank. One notice on standard error reports this, and names {@code
+     * millrace run}. A process that is possibly one of several ranks never becomes a group of one. If a launcher's
      * variables are incomplete or contradict each other, this method refuses them.
      *
      * @return this rank's communicator
@@ -134,8 +134,8 @@ public final class Millrace {
 
     /**
      * Checks whether Millrace may use native memory and libraries in this JVM. {@link #join()} makes the same check. A
-     * program may check earlier. Without the check, the denial would surface as an error in the initialization of a
-     * class, deep in the stack.
+     * program can make the check before it joins. Without the check, the denial would surface as an error in the
+     * initialization of a class, deep in the stack.
      *
      * @throws MillraceException if native access is denied; the message has the missing command-line option
      */
@@ -155,10 +155,10 @@ public final class Millrace {
 
     /**
      * Enqueues operations of one or more communicators as one. All operations are launched at the end of the thread's
-     * outermost group, before any operation can block the launch of another. The order between communicators in the
-     * group therefore does not matter. A send on one communicator and a receive on another run at the same time, also
-     * on one stream. Without a group, a rank would deadlock if it enqueued such operations on one stream in another
-     * order than its peers. In a group, one thread can enqueue the operations of several ranks.
+     * outermost group, before any operation can block the launch of another operation. The order between communicators
+     * in the group therefore does not matter. A send on one communicator and a receive on another run at the same time,
+     * also on one stream. Without a group, a rank would deadlock if it enqueued such operations on one stream in
+     * another order than its peers. In a group, one thread can enqueue the operations of several ranks.
      *
      * <p>
      * The order within one communicator matters: all ranks enqueue its operations in the same order. A stream continues

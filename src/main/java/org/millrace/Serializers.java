@@ -134,7 +134,7 @@ final class Serializers {
         @SuppressWarnings("unchecked") // each serializer receives only values of its component's type
         OfRecord(Class<R> type, Map<Type, Serializer<?>> known) {
             this.type = type;
-            known.put(type, this); // stored first, because a component may have this type, too
+            known.put(type, this); // stored first, because a component can have the type of the record
             try {
                 RecordComponent[] components = type.getRecordComponents();
                 constructor = type.getDeclaredConstructor(

@@ -206,7 +206,7 @@ class ArchitectureTest {
 
     /**
      * Signatures in the root package contain no types that only implementations of communicators and devices use.
-     * Exceptions of the root package have no methods that copy an exception.
+     * Exceptions of the root package have no methods that create a copy of the exception.
      */
     @Test
     void theRootPackageHasNoTypesForImplementationsOnly() {
@@ -302,9 +302,7 @@ class ArchitectureTest {
         assertEquals(List.of(), users, "users of sun.misc.Unsafe");
     }
 
-    /**
-     * If a file does not declare the type that the file is named after, Maven compiles all sources again in each run.
-     */
+    /** If a file does not declare a type with the file's name, Maven compiles all sources again in each run. */
     @Test
     void everyFileDeclaresTheTypeOfItsName() throws IOException {
         List<String> others = new ArrayList<>();
@@ -327,7 +325,7 @@ class ArchitectureTest {
 
     /**
      * The tests with this tag run as root in {@code .ci/run}, and all others run as an ordinary user. A test that needs
-     * root would be skipped in each run if it had no tag. This check finds such a test.
+     * root and lacks the tag would therefore be skipped in every run. This check finds such a test.
      */
     @Test
     void testsThatNeedRootHaveTheTag() throws IOException {

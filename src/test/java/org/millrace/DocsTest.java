@@ -24,7 +24,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Each file, heading, class and package that the pages for readers name exists. The README is short, and all pages use
+ * If a page for readers mentions a file, heading, class or package, it exists. The README is short, and all pages use
  * common technical words.
  */
 class DocsTest {
@@ -103,7 +103,10 @@ class DocsTest {
                 || HEADING.matcher(prose(file)).results().anyMatch(heading -> anchor(heading.group(1)).equals(anchor)));
     }
 
-    /** The site's generator changes an anchor that begins with a digit, and must change links to it in the same way. */
+    /**
+     * The site's generator changes each anchor that begins with a digit. It must make the same change in links to the
+     * anchor.
+     */
     @Test
     @Tag("slow")
     void everyAnchorOfTheSiteIsAnIdThatItsPageDefines(@TempDir Path site) throws Exception {

@@ -8,7 +8,7 @@ import javax.tools.ToolProvider;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The rank program that bench/flood.sh starts from the program's source file. */
+/** The rank program of {@code bench/flood.sh}. The script starts the program directly from its source file. */
 class FloodRankTest {
 
     @Test

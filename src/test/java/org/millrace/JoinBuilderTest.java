@@ -24,7 +24,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 
-/** Values that a program sets in a builder arrive as settings. A join reports missing values. */
+/** Each value that a program sets in a builder becomes a setting. A join reports missing values. */
 class JoinBuilderTest {
 
     @Test

@@ -33,9 +33,10 @@ import org.millrace.config.Settings;
 /**
  * The page {@code seeds.md} matches the code. Millrace comes from five documents, the seeds, and each item of the seeds
  * has a row on the page. The named classes and tests exist, and the commands can be parsed. An item is "whole" if the
- * code covers it completely. All other items state a reason. A whole item names test methods, and the source of the
- * tests mentions a class of its row. The page's totals equal the numbers of rows. Each variable of the seeds and each
- * setting has a row. The code reads each variable unless its row calls the variable meaningless.
+ * code covers it completely. The rows of all other items state a reason. The row of a whole item names test methods,
+ * and the source of these tests mentions a class of the row. The page's totals equal the numbers of rows. Each variable
+ * of the seeds and each setting has a row. The code reads every variable whose row does not call the variable
+ * meaningless.
  */
 class SeedsPageTest {
 
@@ -61,8 +62,8 @@ class SeedsPageTest {
             Pattern.compile("(?s)@(?:Test|ParameterizedTest|TestFactory|RepeatedTest)\\b.*?\\bvoid (\\w+)\\(");
     private static final Pattern SUPERCLASS = Pattern.compile("\\bclass \\w+(?:<[^{]*>)? extends (\\w+)");
     /**
-     * Tests that run whole ranks, commands or C programs, or that check all of NCCL's declarations. These tests need
-     * not name a class of their row. All other tests of whole items must name such a class.
+     * Tests that need not name a class of their row, because they run whole ranks, commands or C programs, or check all
+     * of NCCL's declarations. Every other test of a whole item must name such a class.
      */
     private static final Set<String> FROM_OUTSIDE = Set.of("AbiProofTest", "AbortTest", "CollNetHostTest",
             "CollNetLeadersTest", "CollNetTest", "CommunicatorsInOneGroupTest", "DisagreementTest",
@@ -75,7 +76,7 @@ class SeedsPageTest {
             "TransportsTest", "TypedFailuresTest", "UnpackHostTest", "WhyCommandTest");
     private static final List<String> EFFECTS = List.of("works", "NCCL's", "set", "refused", "meaningless");
 
-    /** Cells of each row of the page: six for an item, six for a count, four for a variable. */
+    /** Number of cells in each row of the page: six for an item, six for a count, four for a variable. */
     private static final List<List<String>> items = new ArrayList<>();
     /** Numbers in the page's table, by seed: the total number of items, then the number of items in each state. */
     private static final Map<String, List<Integer>> said = new TreeMap<>();

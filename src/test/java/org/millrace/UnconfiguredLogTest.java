@@ -15,7 +15,10 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Warnings of Millrace in programs with and without log4j-core and a configuration. Each program is a process. */
+/**
+ * Warnings of Millrace with and without log4j-core, and with and without a configuration of Log4j. Each case runs in a
+ * separate process.
+ */
 @Tag("slow")
 class UnconfiguredLogTest {
 

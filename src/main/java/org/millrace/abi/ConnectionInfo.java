@@ -102,7 +102,7 @@ public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, Sen
         return new ConnectionInfo(layout, buffers, sendMem, recvMem, firstStep, slots, direct, unpack);
     }
 
-    /** {@return a copy of this object whose sending device may point to the user's memory} */
+    /** {@return a copy of this object that allows the sending device to point to the user's memory} */
     public ConnectionInfo withDirect(DirectMemory memory) {
         return new ConnectionInfo(layout, buffers, sendMem, recvMem, firstStep, shared, memory, unpack);
     }

@@ -10,14 +10,14 @@ import org.millrace.foreign.Words;
  * the data into a slot.
  *
  * <p>
- * Within a process the sender passes the segment itself. If a program closes its memory too early, the receiving device
- * therefore reports an error, as the program's own device does. Between processes the receiver has mapped the sender's
- * whole heap, and {@code connFifo.ptr} is an offset in that heap.
+ * Within a process the sender passes the segment itself. If a program closes its memory too early, not only its own
+ * device but also the receiving device therefore reports an error. Between processes the receiver has mapped the
+ * sender's whole heap, and {@code connFifo.ptr} is an offset in that heap.
  *
  * <p>
  * The sender sets {@code used} when it first points to the user's memory. The receiver reads the mode of a slot only if
  * {@code used} is set. {@code connFifo} and tail lie in different cache lines. Without {@code used}, the receiver would
- * always fetch the cache line of {@code connFifo}, too.
+ * always fetch both cache lines.
  *
  * <pre>
  *   sender: used = 1, connFifo[slot].mode, ptr, tail (release)   →   receiver: tail (acquire), used, connFifo[slot]

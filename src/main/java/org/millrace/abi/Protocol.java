@@ -3,8 +3,8 @@ package org.millrace.abi;
 import org.millrace.ffi.device.device_h;
 
 /**
- * NCCL's three protocols, which indicate in different ways that data has arrived. The ids are NCCL's. The constants
- * have the order of a connection's buffers in memory. The buffers are registered in the same order.
+ * NCCL's three protocols, which indicate in different ways that data has arrived. The ids are the same as in NCCL. The
+ * constants have the order of a connection's buffers in memory. The buffers are registered in the same order.
  */
 public enum Protocol {
     /**

@@ -266,7 +266,7 @@ public final class HelpedAgent implements Agent, IdleStrategy {
             } else {
                 next = Thread.currentThread();
                 // This thread writes `next` before it reads the turn. The thread that leaves the turn sets FREE before
-                // it reads `next`. One of the two threads therefore sees the other's store (Dekker).
+                // it reads `next`. One of the two threads therefore sees the other thread's store (Dekker).
                 if (ownThreadNeeded || (int) TURN.getVolatile(this) != FREE) {
                     LockSupport.parkNanos(this, Math.min(TURN_NANOS, left(start, nanos)));
                 }
@@ -355,7 +355,7 @@ public final class HelpedAgent implements Agent, IdleStrategy {
         return own == Thread.currentThread();
     }
 
-    // Methods that take or leave the turn, which is the exclusive right to run passes, and that run a pass.
+    // Methods that run a pass, and that take or leave the turn. The turn is the exclusive right to run passes.
 
     private boolean enter() {
         return TURN.compareAndSet(this, FREE, TAKEN);

@@ -298,7 +298,7 @@ public enum IdleProfile {
      *
      * <p>
      * A program that enqueues operations computes for a millisecond. It then yields until the operations are complete.
-     * The thread answers such a program later with short parks than with yields. If most yields are short, one long
+     * With short parks, the thread answers such a program later than with yields. If most yields are short, one long
      * yield is therefore followed by only a short period of short parks.
      *
      * <p>
@@ -367,7 +367,7 @@ public enum IdleProfile {
             SPIN, YIELD, PARK
         }
 
-        /** Clock and scheduler that the strategy uses. A test provides its own. */
+        /** Clock and scheduler that the strategy uses. Tests replace them. */
         interface Scheduler {
 
             /** Clock and scheduler of the system. */

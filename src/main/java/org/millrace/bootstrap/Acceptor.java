@@ -49,8 +49,8 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
     /**
      * Time for a client to send its proof, counted from the client's hello. Under TLS, a client has the same time for
      * its hello, counted from the proof that it sends before TLS. With scarce cores, a rank may need half a minute for
-     * its TLS handshake or its proof. If rank 0 closed the connection earlier, the rank would begin a new handshake,
-     * and would never be admitted.
+     * its TLS handshake or its proof. If rank 0 closed the connection before the end of this time, the rank would begin
+     * a new handshake, and would never be admitted.
      */
     private static final Duration PROOF = Duration.ofMinutes(2);
     /**
@@ -213,7 +213,7 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
     }
 
     /**
-     * Returns whether the peer may have the rank number that the peer claims. If another process also claims the
+     * Returns whether the peer is allowed to have the rank number that it claims. If another process also claims the
      * number, refuses one of the two processes. The join fails if the peer has priority over a member, or if the start
      * times of the two processes have no order. If such a join succeeded, the group could compute with the wrong
      * process's data.

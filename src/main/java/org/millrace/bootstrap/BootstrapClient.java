@@ -93,9 +93,9 @@ final class BootstrapClient {
     private static final int DOUBTS = 7;
     private static final long DOUBT_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
     /**
-     * Time during which this rank continues to try after it has reached rank 0 of another run. The other run may be an
-     * earlier run that is about to end, so this rank waits. The other run may also be a later run. In this case this
-     * rank's own rank 0 will never listen, so the wait is limited.
+     * Time during which this rank continues to try after it has reached rank 0 of another run. If the other run is an
+     * older run that is about to end, this rank must wait. If the other run is a newer run, rank 0 of this run will
+     * never listen, so the wait is limited.
      */
     private static final Duration OTHER_RUN = Duration.ofSeconds(2);
     /**

@@ -424,7 +424,7 @@ public final class ControlPlane implements AutoCloseable {
 
     /**
      * Leaves the group like {@link #close}, and returns immediately. The control thread ends soon afterwards. If the
-     * process ends earlier, messages may be lost.
+     * process ends before the thread, messages may be lost.
      */
     public void closeLater() {
         closeLater(SHUTDOWN);

@@ -63,7 +63,7 @@ public final class LaunchCounts {
         return number;
     }
 
-    /** Counts a send to a peer, or a receive from it, that is being issued. Returns its number, from 0. */
+    /** Counts the start of a send to a peer or a receive from the peer. Returns the operation's number, from 0. */
     public long transfer(int peer, boolean isSend) {
         long number = (isSend ? sends : receives).getAndIncrement(peer);
         if (closing) {

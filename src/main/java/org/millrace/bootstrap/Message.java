@@ -22,7 +22,7 @@ sealed interface Message {
     }
 
     /**
-     * The joining rank's answer to {@link Challenge}. The answer proves that the joining rank knows the secret, too.
+     * The joining rank's answer to {@link Challenge}. The answer proves that the joining rank also knows the secret.
      */
     record Proof(byte[] proof) implements Message {
     }

@@ -54,9 +54,9 @@ record RankIdentity(int rank, long pid, String host, String run, String kernel, 
     }
 
     /**
-     * Returns whether this process rather than {@code first} belongs to the run of rank 0. Both processes claim the
-     * same rank number and have no {@code MILLRACE_RUN_ID}. On rank 0's machine, a process that started after rank 0
-     * has priority over a process that started before rank 0. If both started before rank 0, or both after rank 0, the
+     * Returns whether this process, and not {@code first}, belongs to the run of rank 0. Both processes claim the same
+     * rank number and have no {@code MILLRACE_RUN_ID}. On rank 0's machine, a process that started after rank 0 has
+     * priority over a process that started before rank 0. If both started before rank 0, or both after rank 0, the
      * process that started nearest to rank 0's start has priority. On another machine, the process that started later
      * has priority. In each case, the process without priority may be left over from an earlier run.
      */
@@ -78,7 +78,7 @@ record RankIdentity(int rank, long pid, String host, String run, String kernel, 
     /**
      * Returns the distance of this process's start from the start of rank 0, for comparisons. Any start before rank 0
      * has a greater distance than any start after rank 0. A difference of one tick may be an effect of rounding. If the
-     * starts differ by one tick at most, process ids are more precise.
+     * starts differ by one tick at most, process ids are more precise than the start times.
      */
     private long distance(RankIdentity zero) {
         long ticks = Math.clamp(Math.abs(startTicks - zero.startTicks) - 1, 0, MAX_TICKS);

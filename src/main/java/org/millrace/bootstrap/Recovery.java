@@ -193,8 +193,8 @@ public final class Recovery implements AutoCloseable {
      * Makes a new group of the living ranks. All living ranks call this method, once on each rank.
      *
      * @param allowed  deadline of {@link Communicator#shrink(Duration)}, which states the time of each wait. In two
-     *                 cases, the next wait may take the whole time again: a coordinator was late, or fewer than half of
-     *                 the living ranks have asked this rank
+     *                 cases, the next wait has the whole time again: a coordinator was late, or fewer than half of the
+     *                 living ranks have asked this rank
      * @param begun    value of {@link System#nanoTime()} from which the time counts
      * @param assemble completes this rank's part of the new group, and calls {@link ControlPlane#complete} as the last
      *                 step that may fail. If a member fails, the remaining ranks decide again

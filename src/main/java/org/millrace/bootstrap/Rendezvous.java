@@ -64,7 +64,7 @@ sealed interface Rendezvous permits FileRendezvous, TcpRendezvous, Split.SplitRe
         return false;
     }
 
-    /** Returns the directory in which the ranks may decide which group continues; null if there is none. */
+    /** Returns the directory in which the ranks can decide which group continues; null if there is none. */
     default @Nullable Path place() {
         return null;
     }

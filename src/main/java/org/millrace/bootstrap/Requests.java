@@ -107,8 +107,8 @@ final class Requests {
         if (latest.ballot() >= 0) {
             return latest.proposal();
         }
-        // The flags count only if all requests are for the same call of agree, or, in shrink, if all members have
-        // asked.
+        // The flags of `agree` count only if all requests are for the same call. The flags of `shrink` count only if
+        // all members have asked.
         boolean counts = kind == Mail.SHRINK ? present.equals(members)
                 : asked.stream().map(Request::call).distinct().count() == 1;
         return new Decision(kind, counts && asked.stream().allMatch(Request::flag),

@@ -7,8 +7,8 @@ import org.millrace.net.Pending;
 /**
  * Makes {@linkplain CollectiveNetwork networks that reduce}. Millrace finds other providers than its own with
  * {@link java.util.ServiceLoader} on the class path. Such a provider needs a public constructor without arguments. A
- * communicator with {@code NCCL_COLLNET_ENABLE=1} uses the first provider, in the order of names, that all of its ranks
- * have.
+ * communicator with {@code NCCL_COLLNET_ENABLE=1} uses the first provider that all of its ranks have, in the order of
+ * the providers' names.
  */
 public interface CollectiveNetworkProvider {
 
@@ -31,7 +31,7 @@ public interface CollectiveNetworkProvider {
     Place listen(int number);
 
     /**
-     * Listener of this rank for the connections of the other ranks. The caller closes it no later than the network.
+     * Listener of this rank for the other ranks' connections. The caller closes it before or together with the network.
      */
     interface Place extends AutoCloseable {
 
@@ -48,7 +48,7 @@ public interface CollectiveNetworkProvider {
          */
         Pending<CollectiveNetwork> connect(byte[][] handles, int rank);
 
-        /** Closes the listener. A network that was made with it stays open. */
+        /** Closes the listener. Networks that were made with the listener stay open. */
         @Override
         void close();
     }

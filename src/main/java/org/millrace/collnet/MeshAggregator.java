@@ -14,8 +14,8 @@ import org.millrace.net.PeerClosedException;
 /**
  * One thread's part of a {@link MeshNetwork}. A piece is a range of a request's data that one aggregator processes as a
  * unit. The aggregator processes its pieces of each request in the order of their offsets, and has up to
- * {@value #PIECES} of them in flight. No method blocks. A peer may be slow, or may have made fewer requests so far.
- * Such a peer delays only the pieces that need a frame from it.
+ * {@value #PIECES} of them in flight. No method blocks. A peer may be slow, or may have made fewer requests than this
+ * rank. Such a peer delays only the pieces that need a frame from it.
  *
  * <p>
  * The aggregator has {@value #PIECES} places, which are {@link MeshPiece} objects that hold the state of a piece. Two

@@ -58,7 +58,7 @@ final class MeshFrame {
         return (int) (what >>> KIND_SHIFT);
     }
 
-    /** Returns a description of a frame's request, from the frame's words, for messages. */
+    /** Describes, for messages, the request that a frame's words contain. */
     static String describe(long[] words) {
         long what = words[WHAT];
         return MeshRequest.describe((what & BYTE) - 1, what >>> TYPE_SHIFT & BYTE, what >>> OP_SHIFT & BYTE,

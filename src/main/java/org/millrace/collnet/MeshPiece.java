@@ -295,7 +295,7 @@ final class MeshPiece {
     /**
      * Reduces in the order of ranks, so that all ranks get the same bits if each of them reduces everything.
      * Intermediate results overwrite a contribution that is no longer needed. Intermediate results are not stored in
-     * the request's receive memory. The receive memory may also be the send memory, which is read until the end.
+     * the request's receive memory. The receive memory can be the same as the send memory, which is read until the end.
      */
     private void reduce() {
         long count = rangeBytes(rank) / request.type.bytes();

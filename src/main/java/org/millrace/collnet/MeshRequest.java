@@ -9,7 +9,7 @@ import org.millrace.net.MemoryRegion;
 
 /**
  * A collective that the user has requested, as the aggregators read it. The requesting thread writes the fields, and
- * then increments the number of requests, which publishes them. The object is reused when all aggregators have
+ * then publishes them by an increment of the number of requests. The object is reused when all aggregators have
  * processed the request and its completion was reported to the user.
  *
  * <p>

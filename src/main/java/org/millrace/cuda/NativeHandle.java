@@ -155,7 +155,7 @@ public final class NativeHandle {
 
     /**
      * Returns whether the library has created the object. Returns false only for a {@linkplain #pending pending} handle
-     * without an address so far.
+     * that has no address yet.
      */
     public boolean isMade() {
         return resolve() != null;

@@ -32,8 +32,8 @@ public record ChunkShape(int chunkSteps, int sliceSteps, Protocol protocol, long
     static final ChunkShape TWO_SLICES = new ChunkShape(4, 2, Protocol.SIMPLE, 0);
 
     /**
-     * Shape for operations whose elements flow in one direction: all operations other than those of
-     * {@link #FOUR_SLICES}. A rank can then send the next step without waiting for received data.
+     * Shape for operations whose elements flow in one direction: all operations except those of {@link #FOUR_SLICES}. A
+     * rank can then send the next step without waiting for received data.
      */
     public static final ChunkShape ONE_STEP = new ChunkShape(1, 1, Protocol.SIMPLE, 0);
 

@@ -50,7 +50,7 @@ public final class EmulatedDevice implements Device, StagingDevice, Agent {
      */
     private volatile EmulatedStream[] streams = {};
     /**
-     * Communicators that have kernels on this device. Each change replaces the array by a changed copy, like
+     * Communicators that have kernels on this device. Each change replaces the array by a changed copy, as for
      * {@link #streams}.
      */
     private volatile Resident[] residents = {};

@@ -42,7 +42,7 @@ final class EmulatedEvent implements Event {
     /**
      * Begins a new recording of this event, and returns its mark.
      *
-     * @param by device of the stream that will reach the mark
+     * @param by device whose stream will reach the mark
      */
     EventMark newMark(EmulatedDevice by) {
         EventMark mark = new EventMark(by);
@@ -163,7 +163,7 @@ final class EmulatedEvent implements Event {
         private Throwable failure;
         private volatile boolean done;
         private volatile List<Thread> waiting = List.of();
-        /** Other devices, which have a stream that waits for the mark. */
+        /** Other devices with a stream that waits for the mark. */
         private volatile List<EmulatedDevice> waitingDevices = List.of();
 
         EventMark(EmulatedDevice device) {
@@ -194,10 +194,7 @@ final class EmulatedEvent implements Event {
             waitingDevices.forEach(EmulatedDevice::wake);
         }
 
-        /**
-         * Adds another device, which has a stream that waits for the mark. The device is woken when the mark is
-         * reached.
-         */
+        /** Adds another device with a stream that waits for the mark. The device is woken when the mark is reached. */
         synchronized void add(EmulatedDevice waits) {
             if (waits != device && !done && !waitingDevices.contains(waits)) {
                 List<EmulatedDevice> more = new ArrayList<>(waitingDevices);

@@ -71,7 +71,7 @@ public final class FunctionTable {
          * Returns the transfers of a work item on a channel, as tasks that run at the same time. The list is empty if
          * the communicator has a single rank.
          *
-         * @param number number of the function, from the item's batch; the number includes protocol, type and operator
+         * @param number number of the function, as stored in the item's batch; it includes protocol, type and operator
          */
         List<ChannelTask> tasks(int number, MemorySegment item, DeviceCommunicator communicator, DeviceChannel channel);
 

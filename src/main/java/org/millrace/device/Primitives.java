@@ -89,7 +89,7 @@ abstract class Primitives {
         return true;
     }
 
-    /** Describes for a message the peer that the primitive waits for, with the counters that were read last. */
+    /** Returns a text for messages: the peer that the primitive waits for, and the counters that were read last. */
     public final String waitingFor() {
         Port peer = waitedFor();
         return peer == null ? "no connection" : peer.toString();

@@ -174,8 +174,8 @@ final class SimplePrimitives extends Primitives {
     }
 
     /**
-     * Returns the index of the first sending connection, from a given index on, that needs the slice in its slot.
-     * Returns the number of sending connections if no such connection exists.
+     * Searches the sending connections from a given index on. Returns the index of the first one that needs the slice
+     * in its slot, or the number of sending connections if none does.
      */
     private int notIn(boolean[] read, int begin) {
         int i = begin;

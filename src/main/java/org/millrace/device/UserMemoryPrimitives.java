@@ -9,7 +9,7 @@ import org.millrace.device.ChunkShape.Slices;
  * The primitives for elements that stay in the user's memory (mode PTR). The device posts the addresses of the elements
  * and waits. The proxies send from the user's memory and receive into it. Elements arrive in a slot only if they must
  * be combined. Elements are sent from a slot only if neither the input nor the output contains them. Chunks are divided
- * as in {@link SimplePrimitives}, so that the peer may use slots.
+ * as in {@link SimplePrimitives}, so that the peer can use slots.
  *
  * <p>
  * Several slices are in flight, at most as many as the connection's slots hold ({@link #WINDOW} steps). The device

@@ -55,7 +55,7 @@ public final class WorkLauncher implements AutoCloseable {
      * ({@code eventCallbackQueue}).
      */
     private final Queue<Callback> callbacks = new ArrayDeque<>();
-    /** Plans that may run again and that have memory to free. */
+    /** Plans that can run again and that have memory to free. */
     private final Set<KernelPlan> persistent = Collections.newSetFromMap(new IdentityHashMap<>());
     private final Queue<EmulatedKernel> launched = new ArrayDeque<>();
     private @Nullable EmulatedKernel last;
@@ -359,7 +359,7 @@ public final class WorkLauncher implements AutoCloseable {
     }
 
     /**
-     * Returns the maximum time to wait for a kernel without progress, in nanoseconds. Normally a kernel leaves earlier.
+     * Returns the maximum time to wait for a kernel without progress, in nanoseconds. Usually a kernel leaves before.
      */
     private long patienceNanos() {
         return communicator.aborted() ? graceNanos : roomNanos + graceNanos;

@@ -58,7 +58,7 @@ public final class Elements {
     /** Conversions between bfloat16, the upper half of a binary32, and binary32. */
     static final class BFloat16 {
 
-        /** The bits of CUDA's only NaN of bfloat16. */
+        /** The bits of the only NaN that CUDA uses in bfloat16. */
         private static final short NAN = 0x7fff;
 
         private BFloat16() {}
@@ -132,7 +132,7 @@ public final class Elements {
             int exponent = Math.max(Math.getExponent(magnitude), 1 - bias);
             double significand = Math.rint(Math.scalb((double) magnitude, fractionBits - exponent));
             // The significand includes the leading one, which adds 1 to the exponent field. A carry of the rounding
-            // adds 1, too.
+            // also adds 1 to this field.
             double bits = (exponent + bias - 1 << fractionBits) + significand;
             return (byte) ((int) Math.min(bits, largest) | (Math.copySign(1, value) < 0 ? SIGN : 0));
         }

@@ -40,10 +40,10 @@
  *
  * <p>
  * A sum or product of several NaNs is one NaN among them, with its sign and payload: the processor selects the first
- * operand. The JVM decides which operand is the first one when it compiles the loop, so two runs may differ. 8-bit
- * floats have only one NaN. All ranks get the same bits. If several ranks compute the same element independently, every
- * NaN is replaced by the NaN with all bits set except the sign ({@code ElementKernel.alike}). CUDA's kernels return the
- * same NaN, except in binary64: there they return the NaN of one of the operands.
+ * operand. The JVM decides which operand is the first one when it compiles the loop, so the results of two runs can
+ * differ. 8-bit floats have only one NaN. All ranks get the same bits. If several ranks compute the same element
+ * independently, every NaN is replaced by the NaN with all bits set except the sign ({@code ElementKernel.alike}).
+ * CUDA's kernels return the same NaN, except in binary64: there they return the NaN of one of the operands.
  *
  * <p>
  * {@code NcclAgreementTest} compares all of this bit for bit with the results of NCCL 2.28.9 on two H200s, for 72

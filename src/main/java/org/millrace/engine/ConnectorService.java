@@ -30,7 +30,7 @@ final class ConnectorService implements AutoCloseable {
     private final List<Connectors> served = new ArrayList<>();
     private final AgentRunner runner;
     private long parkNanos = FIRST_PARK_NANOS;
-    /** Whether a request or a message has arrived that the current pass may not have seen. */
+    /** Whether a request or a message has arrived, possibly too late for the current pass. */
     private volatile boolean woken;
 
     /** Starts a service with a thread. */

@@ -102,10 +102,10 @@ public final class GinRank implements AutoCloseable {
     }
 
     /**
-     * Fails the communicator when a peer reports a failure. Without the report, this rank may not detect the failure in
-     * two cases. In the first case, this rank has read the shutdown message of a connection. In the second case, this
-     * rank has nothing in flight to the peer. Kernels that wait for the peer's signals end soon after the report.
-     * Without the report, they would wait until their deadline.
+     * Fails the communicator when a peer reports a failure. Without the report, this rank could miss the failure in two
+     * cases. In the first case, this rank has read the shutdown message of a connection. In the second case, this rank
+     * has nothing in flight to the peer. Kernels that wait for the peer's signals end soon after the report. Without
+     * the report, they would wait until their deadline.
      */
     private static void hear(ControlPlane control, GinCommunicator communicator) {
         RemoteFailure told = control.failure();

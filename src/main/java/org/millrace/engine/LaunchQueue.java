@@ -248,8 +248,8 @@ final class LaunchQueue implements OperationGroup.Part {
     /**
      * Transfers of a group of operations, in an order that all ranks use. The transfers are ordered by rounds, which
      * are numbered from 0 to the number of ranks minus 1, and then from 0 again. In round {@code r}, each rank sends to
-     * the rank {@code r} positions after it, and receives from the rank {@code r} positions before it. With this order,
-     * ranks may split the transfers into kernels at different places without a deadlock.
+     * the rank {@code r} positions later and receives from the rank {@code r} positions earlier. With this order, ranks
+     * may split the transfers into kernels at different places without a deadlock.
      */
     private static final class TransferSchedule {
 

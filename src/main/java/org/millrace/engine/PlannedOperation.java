@@ -115,7 +115,7 @@ sealed interface PlannedOperation {
      * Send or receive, as the program requested it. If the operation uses its memory in place, {@code regions} are the
      * regions of this memory.
      *
-     * @param read whether the memory is registered so that a peer's device may read it
+     * @param read whether the memory is registered so that a peer's device can read it
      */
     record SendOrReceive(boolean sends, MemorySegment buffer, long count, DataType type, int peer, UserRegions regions,
             boolean read) implements Request {

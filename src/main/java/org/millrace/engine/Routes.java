@@ -27,7 +27,7 @@ final class Routes {
     private final Connectors connectors;
     private CollectiveFunction.Algorithm algorithm;
     private @Nullable OperationId operation;
-    /** Whether the operation's memory is registered so that peers' devices may read it. */
+    /** Whether the operation's memory is registered so that peers' devices can read it. */
     private boolean read;
 
     public Routes(Connectors connectors) {

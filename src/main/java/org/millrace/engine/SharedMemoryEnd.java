@@ -28,9 +28,9 @@ import org.millrace.transport.TransportEnd;
  * One end of a connection with slots and counters in common memory, which both ends can access.
  *
  * <pre>
- *   direct             sending device ─────────▶ common memory ─────────▶ receiving device
- *   the sender copies  sending device ▶ its own ▶ proxy ▶ common memory ▶ receiving device
- *   the receiver copies                          common memory ▶ proxy ▶ its own ▶ receiving device
+ *   direct               sending device ▶ common memory ▶ receiving device
+ *   the sender copies    sending device ▶ sender's memory ▶ proxy ▶ common memory ▶ …
+ *   the receiver copies  … ▶ common memory ▶ proxy ▶ receiver's memory ▶ receiving device
  * </pre>
  *
  * If no proxy copies, the sending device may also refer the receiving device to data in the user's memory
@@ -38,7 +38,7 @@ import org.millrace.transport.TransportEnd;
  * receiver's process, or in the sender's heap. This heap is a range of shared memory that the receiver maps.
  *
  * <pre>
- *   message to the peer:  flags, 1 byte | length of the handle, 2 bytes | handle | name of its rank's heap
+ *   message to the peer:  flags, 1 byte | length of the handle, 2 bytes | handle | name of the heap of this rank
  *   flags:                1: this end copies
  * </pre>
  *

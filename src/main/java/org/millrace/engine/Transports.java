@@ -44,8 +44,8 @@ final class Transports {
     }
 
     /**
-     * Returns a heap for the part of the device's memory that other processes map. Peers read this memory without a
-     * proxy, or wake the rank through it. Returns null if no peer may map the heap, or if shared memory is not
+     * Returns a heap for the part of the device's memory that other processes map. Peers use this memory to read data
+     * without a proxy, or to wake the rank. Returns null if no peer may map the heap, or if shared memory is not
      * available.
      */
     public static @Nullable SharedHeap heap(int rank, List<PeerInfo> peers) {

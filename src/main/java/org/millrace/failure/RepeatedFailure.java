@@ -31,7 +31,7 @@ public final class RepeatedFailure {
     }
 
     /**
-     * Returns an exception as {@link #of} does. The exception also names the operation in progress.
+     * Returns the same exception as {@link #of}, but it also names the operation in progress.
      *
      * @param what description of the operation in progress; null without an operation; ignored if the reason already
      *             names an operation

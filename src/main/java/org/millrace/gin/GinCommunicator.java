@@ -12,7 +12,7 @@ import org.millrace.net.FrameSender;
  *
  * <p>
  * All ranks create windows and contexts in the same order. A peer may create a window or context earlier than this
- * rank, and send frames that name it. These frames wait until this rank has created the window or context, too. The
+ * rank, and send frames that name it. These frames wait until this rank has also created the window or context. The
  * first failure makes this communicator unusable, but no other communicator. All methods are safe from any thread,
  * except where stated otherwise.
  */

@@ -107,7 +107,7 @@ abstract class GinPeer {
         return null;
     }
 
-    /** Returns whether a queue contains a descriptor for this peer that is not completely passed to a path. */
+    /** Returns whether a descriptor for this peer is still in a queue, not completely passed to a path. */
     final boolean isWanted() {
         for (GinContext context : rank.contexts().all()) {
             if (context != null && context.queue(peer).isWaiting()) {

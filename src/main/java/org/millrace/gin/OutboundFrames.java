@@ -272,7 +272,7 @@ final class OutboundFrames {
 
         /**
          * Records that the entry was offered, or needs no frame. Returns whether the entry's descriptor is already
-         * complete. It is complete if the bytes were copied, because the source may then be overwritten.
+         * complete, because the bytes were copied and the source may be overwritten.
          *
          * @param frames number of frames that were offered up to this entry
          */

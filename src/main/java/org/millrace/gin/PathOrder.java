@@ -58,8 +58,8 @@ final class PathOrder {
          */
         private long sentByThen;
         /**
-         * Range of the bytes of all entries that may not have taken effect yet: handle of the window, offset of the
-         * first byte, and offset after the last byte. A handle of 0 means that the entries write to several windows.
+         * Range of the bytes of all entries that are not known to have taken effect: handle of the window, offset of
+         * the first byte, and offset after the last byte. The handle is 0 if the entries write to several windows.
          */
         private long window;
         private long start;

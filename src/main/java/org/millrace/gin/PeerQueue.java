@@ -142,7 +142,7 @@ final class PeerQueue {
     }
 
     /**
-     * Returns the index of the next descriptor to take. Other threads than the agent's may get a slightly outdated
+     * Returns the index of the next descriptor to take. Threads except the agent's thread may get a slightly outdated
      * value.
      */
     int taken() {
@@ -150,8 +150,8 @@ final class PeerQueue {
     }
 
     /**
-     * Returns the index after all descriptors that are complete without a gap. Other threads than the agent's may get a
-     * slightly outdated value.
+     * Returns the index after all descriptors that are complete without a gap. Threads except the agent's thread may
+     * get a slightly outdated value.
      */
     int completed() {
         return completed;

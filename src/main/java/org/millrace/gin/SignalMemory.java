@@ -4,8 +4,8 @@ import java.lang.foreign.MemorySegment;
 import org.millrace.abi.gin.GinCells;
 
 /**
- * Memory of one rank, the owner, that the processes of peers on the same host map. The memory contains the signals of
- * the owner's contexts. The peers increase these signals without frames.
+ * Memory that one rank, the owner, shares with peers on the same host. Their processes map the memory. The memory
+ * contains the signals of the owner's contexts. The peers increase these signals without frames.
  *
  * <pre>
  *   0          128        128 * ranks

@@ -17,8 +17,8 @@ public final class WaitRelease {
     /**
      * Increment of signals. A kernel compares the lowest 64, 32 or 16 bits of a signal with the value that the kernel
      * waits for. The comparison is modulo 2⁶⁴, 2³² or 2¹⁶. A signal has reached the value if it equals the value, or is
-     * ahead of the value by less than half of the modulus. A signal behind the value is at most half of the modulus
-     * behind it. The increment is an eighth of the modulus or a little more, for each width. At most four increments
+     * ahead of the value by less than half of the modulus. Otherwise it is behind the value by at most half of the
+     * modulus. The increment is an eighth of the modulus or a little more, for each width. At most four increments
      * therefore move the signal to the value or ahead of it, by less than half of the modulus.
      */
     private static final long STEP = 1L << 61 | 1L << 29 | 1L << 13;
@@ -34,7 +34,7 @@ public final class WaitRelease {
         this.contexts = contexts;
     }
 
-    /** Returns whether a kernel has posted a descriptor, before or after the failure, that was not carried out. */
+    /** Returns whether any descriptor was not carried out. A kernel may have posted it before or after the failure. */
     public boolean isAwaited() {
         return awaited;
     }

@@ -17,17 +17,17 @@ package org.millrace.gin;
  * </pre>
  *
  * <p>
- * A method that opens or begins a transfer stores its own data in the transfer. It returns false if it cannot begin the
- * transfer now, for example because no staging buffer is free. The agent then calls it again later. The caller has
- * checked that ranges lie in the window. A range has at least 1 byte and at most the communicator's chunk. Only a range
- * of a copy between devices may be longer. If the communicator ends before the transfer, the agent calls
- * {@link #abandon} instead of {@link #release}, in any state of the transfer. An implementation ignores the events that
- * it does not need.
+ * A method that opens or begins a transfer stores the memory's data about the transfer in the {@link WindowTransfer}.
+ * It returns false if it cannot begin the transfer now, for example because no staging buffer is free. The agent then
+ * calls it again later. The caller has checked that ranges lie in the window. A range has at least 1 byte and at most
+ * the communicator's chunk. Only a range of a copy between devices may be longer. If the communicator ends before the
+ * transfer, the agent calls {@link #abandon} instead of {@link #release}, in any state of the transfer. An
+ * implementation ignores the events that it does not need.
  *
  * <p>
- * Transfers may become readable or written in another order than they were begun. The agent ensures that a signal
- * follows its puts. A memory that the network accesses directly returns its own region. Other memory, such as a GPU's,
- * returns staging buffers of at least {@link GinOptions#chunkBytes}, and copies between them and the window.
+ * Transfers need not become readable or written in the order in which they were begun. The agent ensures that a signal
+ * follows its puts. A memory that the network accesses directly returns its own region. Other memory, such as GPU
+ * memory, returns staging buffers of at least {@link GinOptions#chunkBytes}, and copies between them and the window.
  */
 public interface WindowMemory extends AutoCloseable {
 

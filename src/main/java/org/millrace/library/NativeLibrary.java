@@ -152,7 +152,7 @@ public final class NativeLibrary {
                 + " and later have it. To load another one, " + search.pointer());
     }
 
-    /** One search for a library, with the unusable candidates that were tried and their problems. */
+    /** One search for a library, with the unusable candidates and their problems. */
     private static final class Attempt {
 
         private final Search search;

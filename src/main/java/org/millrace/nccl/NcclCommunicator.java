@@ -60,7 +60,7 @@ public final class NcclCommunicator implements AutoCloseable {
     final CudaDevice device;
     final NativeHandle handle;
     /**
-     * Whether calls may return before they are complete. Set by the options, or by the first call that returns "in
+     * Whether calls can return before their work is complete. Set by the options, or by the first call that returns "in
      * progress".
      */
     volatile boolean nonBlocking;
@@ -453,8 +453,8 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     /**
-     * Reduces the elements of all ranks and stores a different part of the result on each rank, with a reduction of
-     * this communicator.
+     * Reduces the elements of all ranks with a reduction of this communicator. Stores a different part of the result on
+     * each rank.
      */
     public void reduceScatter(MemorySegment send, MemorySegment receive, long count, DataType type,
             NcclReduction reduction, CudaStream stream) {
@@ -767,7 +767,7 @@ public final class NcclCommunicator implements AutoCloseable {
     /**
      * Aborts every operation and frees the communicator. If another thread is in a call of NCCL, waits at most 0.2 s
      * for the return of that call. Then the communicator is freed, even if the call has not returned. All ranks should
-     * abort. Otherwise operations of the remaining ranks may never end.
+     * abort. Otherwise operations of the remaining ranks could wait forever.
      */
     public void abort() {
         aborting.set(true);

@@ -28,7 +28,7 @@ public final class NcclConfig {
      */
     public enum Option {
         /**
-         * 1: a call returns after it is complete; 0: a call returns immediately, and
+         * 1: a call returns when its work is complete; 0: a call returns immediately, and
          * {@link NcclCommunicator#awaitReady} waits for its completion. Since NCCL 2.14.
          */
         BLOCKING(21400),

@@ -16,7 +16,7 @@ public interface FrameReceiver extends FrameEnd {
     FrameHeader poll();
 
     /**
-     * Accepts the frame with the header that was polled last. Sets the destination of the frame's payload. The network
+     * Accepts the frame whose header was polled last. Sets the destination of the frame's payload. The network
      * may write the payload at any time until {@link #framesCompleted()} counts the frame.
      *
      * @param region the destination; null only if the payload's length is 0
@@ -25,8 +25,8 @@ public interface FrameReceiver extends FrameEnd {
     void accept(@Nullable MemoryRegion region, long offset);
 
     /**
-     * {@return whether the payload is in device memory of the peer, for the frame with the header that was polled last}
-     * Only such a payload may be accepted into device memory of this process.
+     * {@return whether the payload is in device memory of the peer, for the frame whose header was polled last} Only
+     * such a payload may be accepted into device memory of this process.
      */
     default boolean isOnDevice() {
         return false;
@@ -38,7 +38,7 @@ public interface FrameReceiver extends FrameEnd {
     }
 
     /**
-     * Accepts the frame with the header that was polled last. Sets pages as the destination of the frame's payload. The
+     * Accepts the frame whose header was polled last. Sets pages as the destination of the frame's payload. The
      * network fills the pages in their order. Otherwise this method is like {@link #accept(MemoryRegion, long)}.
      *
      * @param pages the pages

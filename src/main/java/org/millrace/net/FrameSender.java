@@ -21,8 +21,8 @@ public interface FrameSender extends FrameEnd {
     boolean offer(FrameHeader header, @Nullable MemoryRegion region, long offset);
 
     /**
-     * {@return number of frames sent so far; the count only increases} The memory of the payload of a counted frame may
-     * be overwritten.
+     * {@return number of frames sent so far; the count only increases} The caller may overwrite the memory of a counted
+     * frame's payload.
      */
     long framesCompleted();
 

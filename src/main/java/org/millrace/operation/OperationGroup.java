@@ -111,7 +111,7 @@ public final class OperationGroup {
 
     /**
      * Adds memory on the heap that an operation of the calling thread's open group uses in place. Returns false if an
-     * earlier operation of the group uses the memory, too, and at least one of the two operations writes to the memory.
+     * earlier operation of the group also uses the memory, and at least one of the two operations writes to the memory.
      */
     public static boolean mayUse(MemorySegment memory, boolean written) {
         OperationGroup group = OPEN.get();

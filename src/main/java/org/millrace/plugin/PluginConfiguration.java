@@ -108,10 +108,11 @@ public record PluginConfiguration(CallingLibrary nccl, boolean takeover, ProxyTh
             Map.of("NCCL_NET_GDR_LEVEL", "SYS", "NCCL_NET_GDR_READ", "1", "NCCL_P2P_NET_CHUNKSIZE", "524288");
 
     /**
-     * Number of channels, and so of rings, that NCCL creates. The user's setting has priority. Without a setting NCCL
-     * would choose two channels, because it derives the number from the speed of a network card. One core can copy the
-     * data of two rings. With more rings, more threads can move the data of large operations, see {@code TunerChoices}.
-     * The number is equal on all ranks, because ranks with different numbers would wait for missing rings.
+     * Number of channels that NCCL creates, equal to the number of rings. The user's setting has priority. Without a
+     * setting NCCL would choose two channels, because it derives the number from the speed of a network card. One core
+     * can copy the data of two rings. With more rings, more threads can move the data of large operations, see {@code
+     * TunerChoices}. The number is equal on all ranks, because ranks with different numbers would wait for missing
+     * rings.
      */
     private static final String CHANNELS = "8";
     private static final List<String> CHANNEL_BOUNDS =
@@ -362,7 +363,7 @@ public record PluginConfiguration(CallingLibrary nccl, boolean takeover, ProxyTh
 
     /**
      * Returns whether the plugin chooses the number of channels; false if the user has set it. A variable with the
-     * plugin's value does not count as the user's, because the plugin may have set it in a parent process.
+     * plugin's value does not count as set by the user, because the plugin may have set it in a parent process.
      */
     private static boolean choosesChannels(Configuration settings) {
         return CHANNEL_BOUNDS.stream().map(settings::variable).allMatch(String::isEmpty)

@@ -22,8 +22,8 @@ import org.millrace.foreign.CFunction;
 import org.millrace.plugin.host.NativeMemory;
 
 /**
- * Cache that makes a JVM start faster. It contains loaded and linked classes, and profiles of their methods for the JIT
- * compiler, from an earlier run (JEP 483, 514, 515). A JVM creates the cache while it runs a program. A later JVM
+ * Cache that makes a JVM start faster. It contains data of an earlier run: loaded and linked classes, and profiles of
+ * their methods for the JIT compiler (JEP 483, 514, 515). A JVM creates the cache while it runs a program. A later JVM
  * accepts the cache only if it has the same class path and Java release as the JVM that created the cache. The cache of
  * the plugin's JVM is created from a {@link TrainingRun}.
  */

@@ -7,8 +7,8 @@ import org.millrace.abi.LLLine;
 import org.millrace.abi.Protocol;
 
 /**
- * Determines whether the data of a step with lines is complete, from the flags in the slot's lines. A proxy checks the
- * data that a device posted. A device checks the data that its proxy stored.
+ * Determines whether the data of a step with lines is complete. The flags in the slot's lines show this. A proxy checks
+ * the data that a device posted. A device checks the data that its proxy stored.
  */
 public final class LineFlags {
 

@@ -13,7 +13,7 @@ public final class StepCheck {
 
     /**
      * Creates the check of a connection between a {@link SendProxy} and a {@link ReceiveProxy}. Payloads of announced
-     * operations are not read after a failure, because they may be in the user's memory, which the user may free then.
+     * operations are not read after a failure, because the user may then free memory that contains them.
      *
      * @param name      object with the connection's name as its text; only messages create the text
      * @param announced true if the operations are announced; headers then contain the operations

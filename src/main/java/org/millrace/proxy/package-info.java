@@ -1,6 +1,5 @@
 /**
- * Proxies that move steps between the slots that a device accesses and the frames that a network carries, as NCCL's
- * proxy does.
+ * Proxies that resemble NCCL's proxy: they move steps between the slots of a device and the frames of a network.
  *
  * <p>
  * A device and its proxy share {@code ncclSendMem}, {@code ncclRecvMem} and, for each protocol, a ring of

@@ -73,7 +73,7 @@ final class RecordFormat {
         return (int) head & BYTE;
     }
 
-    /** Returns the protocol of a step or the type of an operation, from the first word of its record. */
+    /** Extracts the protocol of a step or the type of an operation from the first word of its record. */
     static int small(long head) {
         return (byte) (head >>> Byte.SIZE);
     }
@@ -82,7 +82,7 @@ final class RecordFormat {
         return (int) (head >>> Short.SIZE) & 0xffff;
     }
 
-    /** Returns the number of the connection or of the communicator, from the first word of a record. */
+    /** Extracts the number of the connection or of the communicator from the first word of a record. */
     static int subject(long head) {
         return (int) (head >>> Integer.SIZE);
     }

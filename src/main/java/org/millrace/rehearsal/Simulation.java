@@ -85,7 +85,7 @@ final class Simulation {
             targets.add(target);
         }
 
-        /** Runs the next tasks, up to the first task with a frame that has not arrived. */
+        /** Runs the next tasks, up to the first task that still lacks a frame. */
         private void run(Moment now) {
             while (task < program.tasks() && program.needed(task) <= arrived) {
                 Moment begin = free.time() >= now.time() ? free : now;

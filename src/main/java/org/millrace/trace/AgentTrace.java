@@ -9,7 +9,7 @@ import java.util.Arrays;
  * <p>
  * Reading the clock and storing values cost as much as a small step. The first pass without other work therefore stores
  * the values of the connections. While data flows, every pass has other work. The values are then stored after
- * {@value #BUDGET} bytes. For this count, each pass adds {@value #PASS_BYTES} bytes to the bytes that it has moved. A
+ * {@value #BUDGET} bytes. Each pass counts as {@value #PASS_BYTES} bytes, in addition to the bytes that it has moved. A
  * reader thus sees the state of some hundred microseconds ago. A store may miss the core's cache, but only after
  * {@value #BUDGET} bytes of data have passed through the cache anyway.
  *
@@ -26,7 +26,7 @@ public final class AgentTrace implements AutoCloseable {
     /** Address of the agent's entry in the file; 0 if no entry was free. */
     private final long base;
     private final int number;
-    /** Number of bytes that the agent may still move before it stores the values of all connections. */
+    /** Number of bytes that the agent can still move before it stores the values of all connections. */
     private long budget = BUDGET;
     /** Connections with values that are not stored yet. The array grows when necessary. */
     private ConnectionTrace[] changed = new ConnectionTrace[16];

@@ -30,8 +30,8 @@ public final class CommunicatorTrace implements AutoCloseable {
     private long enqueued;
     private long launches;
     /**
-     * Progress of the recording of operations that native code enqueues. All operations with a number below
-     * {@code recorded} are recorded. The times of all operations with a number below {@code timed} are recorded, too.
+     * Progress of the recording of operations that native code enqueues. All operations with a number below {@code
+     * recorded} are recorded. If the number is also below {@code timed}, the times of the operation are recorded.
      */
     private long recorded;
     private long timed;

@@ -280,8 +280,8 @@ public final class Hang extends HangingGroup {
     private record Silence(TracedRank of, TracedSilence link) {
 
         /**
-         * Returns the link that has been silent longest, among the links of the given ranks of this host. With {@code
-         * lost}, the result may also be a link that was silent until its connections failed.
+         * Returns the link that has been silent longest, among the links of the given ranks of this host. If {@code
+         * lost} is true, the search includes links that were silent until their connections failed.
          */
         static @Nullable Silence longest(List<TracedRank> ranks, boolean lost, Duration quiet) {
             return ranks.stream()

@@ -14,7 +14,7 @@ import org.millrace.trace.TracedCommunicator.Operation;
 import org.millrace.trace.TracedRank.ProcessState;
 import org.millrace.trace.Verdict.Cause;
 
-/** A communicator that may hang, with the methods that all analyses share. */
+/** A communicator that possibly hangs, with the methods that all analyses share. */
 class HangingGroup {
 
     /** Maximum time from the moment when a process gets a core again until the process continues, in nanoseconds. */
@@ -80,10 +80,10 @@ class HangingGroup {
     }
 
     /**
-     * Returns the reference time of verdicts: the time when the first living process was read. A value that did not
-     * change later had the same content at that time. A value that changed later counts as progress. Verdicts are
-     * therefore right for the reference time, even if the reading of all files takes long. A process of another host
-     * has another clock. For such a process, the last heartbeat replaces the time of the reading.
+     * Returns the reference time of verdicts: the time when the first living process was read. If a value did not
+     * change between this time and its reading, it was the same at this time. Other values count as progress. Verdicts
+     * are therefore right for the reference time, even if the reading of all files takes long. A process of another
+     * host has another clock. For such a process, the last heartbeat replaces the time of the reading.
      */
     long now() {
         List<TracedRank> alive =

@@ -74,8 +74,8 @@ final class JoiningGroup {
     }
 
     /**
-     * Returns the verdict about a group, from the traces of its ranks; null if the group has just become complete.
-     * Ignores the lists of missing ranks in the traces of stopped and dead ranks, because these lists are out of date.
+     * Returns the verdict that the traces of a group's ranks show; null if the group has just become complete. Ignores
+     * the lists of missing ranks in the traces of stopped and dead ranks, because these lists are out of date.
      */
     private static @Nullable Verdict verdict(Map<TracedJoin, TracedRank> group) {
         TracedJoin first = group.keySet().iterator().next();

@@ -13,8 +13,8 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.trace.TracedRank.ProcessState;
 
 /**
- * The ranks and the connections of one communicator, from the traces of all processes. The two ends of a connection are
- * recognized by the key that they share or, without a key, by their ranks, channel and kind.
+ * The ranks and the connections of one communicator, as found in the traces of all processes. The two ends of a
+ * connection are recognized by the key that they share or, without a key, by their ranks, channel and kind.
  *
  * @param hash hash of the communicator; a communicator of another job may have the same hash
  */
@@ -49,8 +49,8 @@ record Links(long hash, List<TracedRank> members, List<Link> all, List<GinQueue>
     }
 
     /**
-     * Returns the ranks that a process has in each communicator, by the communicator's hash. These are the ranks with a
-     * communicator or a GIN context in the trace, and the ranks that only connections name.
+     * Returns the ranks that a process has in each communicator, by the communicator's hash. These are the ranks for
+     * which the trace contains a communicator, a GIN context or a connection.
      */
     private static Map<Long, List<TracedRank>> membersOf(TracedProcess process, ProcessState state) {
         Map<Long, List<TracedRank>> members = new LinkedHashMap<>();

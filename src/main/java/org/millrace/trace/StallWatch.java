@@ -33,7 +33,7 @@ public final class StallWatch {
 
     /** Condition under which the traces of other processes are read. */
     private final BooleanSupplier still;
-    /** Whether a rank of this process may wait in an operation. */
+    /** Whether a rank of this process possibly waits in an operation. */
     private final BooleanSupplier inOperation;
     private final Hang.Reading reading;
     private final Duration quiet;
@@ -173,8 +173,8 @@ public final class StallWatch {
         private static final long STALL_NANOS = 1_000_000_000;
 
         /**
-         * For each connection with a stall that was reported to Flight Recorder, the time of the connection's last
-         * change. The key is the address of the connection's block.
+         * Time of the last change of each connection whose stall was reported to Flight Recorder. The key is the
+         * address of the connection's block.
          */
         private final Map<Long, Long> reported = new HashMap<>();
 
@@ -210,8 +210,8 @@ public final class StallWatch {
         }
 
         /**
-         * Returns whether a rank of this process may wait for others in an operation. The result is false only if all
-         * communicators report their kernels, and all their operations have ended.
+         * Returns whether a rank of this process possibly waits for others in an operation. The result is false only if
+         * all communicators report their kernels, and all their operations have ended.
          */
         static boolean inOperation(ProcessTrace trace) {
             boolean known = false;

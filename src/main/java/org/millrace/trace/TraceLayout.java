@@ -23,7 +23,7 @@ import java.util.List;
  *
  * <p>
  * The file grows by {@value #GROWTH} blocks. All bytes of new blocks are allocated before the header counts the blocks.
- * A closed block may be reused, with its generation incremented. A ring is a circular buffer for the last events of a
+ * If a closed block is reused, its generation is incremented. A ring is a circular buffer for the last events of a
  * block. {@code state} is stored last, with release. The description of a block is written before the state, and does
  * not change while the block is open, unless stated below.
  *
@@ -93,7 +93,7 @@ public final class TraceLayout {
     /** 1 if the process has reported a failure, otherwise 0. Also read by leftovers.c. */
     public static final int FAILED_OFFSET = 84;
     public static final int MESSAGES_OFFSET = 88;
-    /** Rank of this process, from the launcher; -1 if unknown. {@link #SIZE_OFFSET} is the number of ranks. */
+    /** Rank that the launcher assigned to this process; -1 if unknown. {@link #SIZE_OFFSET} is the number of ranks. */
     public static final int RANK_OFFSET = 96;
     public static final int SIZE_OFFSET = 100;
     /** Time of the last heartbeat that was late, because the process had no core. */
@@ -297,10 +297,10 @@ public final class TraceLayout {
      *
      * <p>
      * Operation n is entry {@code n % 32}. {@code enqueued} counts the operations, and is stored last, with release. A
-     * new operation may overwrite the entry of an operation with a kernel that has not ended. The process then keeps
-     * the unfinished operation in its own memory. When this operation becomes the oldest unfinished operation, the
-     * process copies it to the field for the oldest operation. All ranks may wait in that operation. Times are 0 until
-     * the event occurs. The shim writes NCCL's own operations ({@code src/main/c/operations.h}).
+     * new operation may overwrite the entry of an operation whose kernel has not ended. The process then keeps the
+     * unfinished operation in its own memory. When this operation becomes the oldest unfinished operation, the process
+     * copies it to the field for the oldest operation. All ranks may wait in that operation. Times are 0 until the
+     * event occurs. The shim writes NCCL's own operations ({@code src/main/c/operations.h}).
      */
     public static final class CommunicatorFields {
 
@@ -312,9 +312,9 @@ public final class TraceLayout {
         /** Start time of the host function that the kernels' thread is in; 0 if the thread is in none. */
         public static final int FUNCTION_OFFSET = 144;
         /**
-         * Number of operations with kernels that have begun, if {@link #KERNELS_OFFSET} contains 1.
-         * {@link #ENDED_COUNT_OFFSET} counts the operations with kernels that have ended. Kernels run in the order of
-         * their operations.
+         * Number of operations whose kernel has begun, if {@link #KERNELS_OFFSET} contains 1.
+         * {@link #ENDED_COUNT_OFFSET} counts the operations whose kernel has ended. Kernels run in the order of their
+         * operations.
          */
         public static final int BEGUN_OFFSET = 152;
         public static final int ENDED_COUNT_OFFSET = 160;

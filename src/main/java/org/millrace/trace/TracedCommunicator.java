@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.trace.TraceLayout.CommunicatorFields;
 
 /**
- * A communicator, from its process's trace.
+ * A communicator, as found in the trace of its process.
  *
  * @param hash      hash that all ranks of the communicator share
  * @param name      name that the program has set for the communicator; may be empty
@@ -20,7 +20,7 @@ import org.millrace.trace.TraceLayout.CommunicatorFields;
  *                  none
  * @param differs   rank that runs another operation than this rank; -1 if no such rank was found
  * @param differsAt number of the collective in which the ranks differ; -1 for a send or receive
- * @param oldest    operation older than {@code last} with a kernel that had not ended; null if none is known
+ * @param oldest    operation that precedes {@code last} and whose kernel had not ended; null if none is known
  * @param last      last operations, oldest first
  * @param functions number of enqueued collectives of each function that NCCL's RAS counts, in its order
  */

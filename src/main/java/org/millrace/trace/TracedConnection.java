@@ -8,7 +8,7 @@ import org.millrace.trace.ConnectionIdentity.Direction;
 import org.millrace.trace.TraceLayout.ConnectionFields;
 
 /**
- * One direction of a connection, from its process's trace.
+ * One direction of a connection, as found in the trace of its process.
  *
  * @param block      index of the connection's block in the file
  * @param generation number that distinguishes the connection from other users of the same block
@@ -81,8 +81,8 @@ public record TracedConnection(int block, long generation, TracedState state, Co
     }
 
     /**
-     * Returns the frames that were certainly not overwritten during the read. New frames that are in the ring but not
-     * counted yet may also have overwritten some of the oldest frames.
+     * Returns the frames that were certainly not overwritten during the read. Some of the oldest frames are possibly
+     * overwritten by new frames that are not counted yet.
      */
     private static List<Frame> frames(TraceBytes block, long frames, long framesAfterwards) {
         long first = Math.max(0,

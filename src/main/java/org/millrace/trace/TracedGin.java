@@ -9,7 +9,7 @@ import org.millrace.trace.TraceLayout.GinFields.Kind;
 import org.millrace.trace.TraceLayout.GinFields;
 
 /**
- * A GIN context, from its process's trace.
+ * A GIN context, as found in the trace of its process.
  *
  * @param queueSize number of descriptors of each queue
  * @param queues    queues of the first peers, at most {@link GinFields#QUEUES}

@@ -182,7 +182,7 @@ public record TracedRank(TracedProcess process, ProcessState state, long hash, i
             return label;
         }
 
-        /** Returns whether the process lives, none of its threads runs, and it can continue later. */
+        /** Returns whether the process is stopped: none of its threads runs, but the process can continue later. */
         public boolean isStopped() {
             return this == STOPPED || this == TRACED || this == FROZEN || this == PAUSED;
         }

@@ -33,7 +33,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.Millrace;
 
-/** The programs of {@code src/examples}, started in the same way as a reader starts them. */
+/** Starts the programs of {@code src/examples} as a reader would start them. */
 class ExamplesTest {
 
     /** The {@code main} of an example. */
@@ -67,7 +67,7 @@ class ExamplesTest {
                 "rank 1 has [0, 0, 1, 10]"), printedBy(Operands::main));
     }
 
-    /** The number of ranks does not change the result. The ring of one rank has no other rank. */
+    /** The number of ranks does not change the result. A single rank is its own neighbor in the ring. */
     @ParameterizedTest
     @ValueSource(ints = {1, 2, 3})
     @ResourceLock(Resources.SYSTEM_OUT)
@@ -187,7 +187,7 @@ class ExamplesTest {
             Path module = Files.writeString(directory.resolve("module-info.java"),
                     "module program { requires org.millrace; }");
             String path = library + File.pathSeparator + jars;
-            // Without a class path, the compiler would use the class path of this JVM.
+            // Without the option -cp, the compiler would use the class path of this JVM.
             compile("-Xlint:all", "-Werror", "-d", out, "-cp", directory.toString(), "-p", path, program,
                     module.toString());
             run.addAll(List.of("--enable-native-access=org.millrace", "-p", out + File.pathSeparator + path, "-m",

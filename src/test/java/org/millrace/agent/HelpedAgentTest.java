@@ -109,7 +109,7 @@ class HelpedAgentTest {
         HelpedAgent helped = helped(counter);
         assertFalse(helped.await(() -> false, 0));
         assertEquals(0, counter.passes);
-        while (counter.passes == 0) { // the thread may have had no core until the timeout
+        while (counter.passes == 0) { // on a busy machine, the timeout may expire before the first pass
             assertFalse(helped.await(() -> false, 1_000_000));
         }
         Thread.currentThread().interrupt();
@@ -125,7 +125,7 @@ class HelpedAgentTest {
         LimitedSleeper sleeper = new LimitedSleeper(sleeps::add);
         IdleStrategy helping = new Backoff(null, 0, 0, 1_000_000_000, 1_000_000_000, sleeper, null);
         HelpedAgent helped = new HelpedAgent(new Counter(() -> 0), helping, helping, sleeper, 400_000);
-        while (sleeps.isEmpty()) { // the thread may have had no core until the deadline
+        while (sleeps.isEmpty()) { // on a busy machine, the deadline may expire before the first sleep
             assertFalse(helped.await(() -> false, deadline));
         }
         assertTrue(sleeps.stream().allMatch(nanos -> nanos <= deadline), sleeps::toString);
@@ -259,7 +259,7 @@ class HelpedAgentTest {
         assertFalse(counter.overlapped);
     }
 
-    /** Threads that wait must not take a core from the thread that makes the passes. */
+    /** Threads that wait must not take a core from the thread that runs the passes. */
     @Test
     void aThreadThatWaitsBehindAHelperAsksOnlyWhenItIsUnparked() throws Exception {
         AtomicReference<Thread> helper = new AtomicReference<>();
@@ -300,7 +300,10 @@ class HelpedAgentTest {
         assertFalse(counter.overlapped);
     }
 
-    /** A pass makes native calls, which pin the carrier of a virtual thread. */
+    /**
+     * A pass makes native calls, which would pin the carrier of a virtual thread. A virtual thread therefore runs no
+     * pass.
+     */
     @Test
     void aVirtualThreadRunsNoPass() throws Exception {
         AtomicBoolean virtual = new AtomicBoolean();

@@ -47,7 +47,7 @@ class PollingThreadsTest {
         assertEquals(CORES, polling.count());
     }
 
-    /** The processes of a group share the cores for polling threads equally. */
+    /** The processes of a group divide the cores for polling threads equally among themselves. */
     @Test
     void processesOfAGroupShareTheCores() {
         try (PollingThreads.Sharing _ = polling.share(2); PollingThreads.Sharing _ = polling.share(1)) {

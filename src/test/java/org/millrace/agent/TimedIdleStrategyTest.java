@@ -203,7 +203,7 @@ class TimedIdleStrategyTest {
         }
     }
 
-    /** Yields forty times for the longest time that counts as short, and then once for the given time. */
+    /** Yields forty times with the longest duration that counts as short, and then once with the given duration. */
     private void yieldShortAndThenLong(IdleProfile.TimedIdleStrategy strategy, long nanos) {
         scheduler.yieldLasts = IdleProfile.TimedIdleStrategy.LONG_YIELD_NANOS;
         for (int i = 0; i < 40; i++) {

@@ -105,8 +105,8 @@ class AcceptShortageTest {
             long nanos = acceptor.nanosToNextTick();
             assertTrue(nanos > 0 && nanos <= 100_000_000, "it must be looked for again: in " + nanos + " ns");
             while (acceptor.nanosToNextTick() > 0) {
-                // The thread waits until the pause in accepting is over, because no other event wakes the control
-                // thread.
+                // The test waits until the pause in accepting is over. The control thread must do so, too, because no
+                // other event wakes it.
                 Thread.onSpinWait();
             }
             full = false;
@@ -186,7 +186,8 @@ class AcceptShortageTest {
     }
 
     /**
-     * A rank without a free core may need minutes for its proof. The reason of a refusal is sent without such a delay.
+     * A rank without a free core may need minutes to send its proof, so rank 0 allows two minutes. After a wrong proof,
+     * ten seconds are enough to send the reason of the refusal.
      */
     @Test
     void whoHasSaidHelloMayTakeLongForItsProof() throws IOException {

@@ -169,7 +169,8 @@ class AcceptorTest {
         for (String rendezvous : new String[] {Ranks.freeTcp(), file()}) {
             JoinOptions right = JoinOptions.within(Ranks.TIMEOUT).withSecret("right");
             FutureTask<ControlPlane> zero = joining(rendezvous, 0, 2, right);
-            RawRank.connect(Rendezvous.parse(rendezvous, right)).close(); // the connection shows that rank 0 listens
+            // a successful connection shows that rank 0 listens
+            RawRank.connect(Rendezvous.parse(rendezvous, right)).close();
             for (String wrong : new String[] {null, "wrong"}) {
                 String message = refusalOf(rendezvous, JoinOptions.within(Ranks.TIMEOUT).withSecret(wrong));
                 assertTrue(message.contains("rank 0 (pid ") && message.contains(" has another secret: "), message);
@@ -245,7 +246,8 @@ class AcceptorTest {
     }
 
     /**
-     * A rank of a killed run waits at a port that the next run uses. Without a check the rank would join the next run.
+     * A rank of a killed run tries to join at a port that the next run uses. Without a check, this rank would join the
+     * next run.
      */
     @Test
     void aRankOfAnotherRunIsRefusedByName() throws Exception {
@@ -285,7 +287,7 @@ class AcceptorTest {
     void aRankThatHasMetAnotherRunDoesNotWaitForItsOwn() throws Exception {
         int port = Ranks.freePort();
         FutureTask<ControlPlane> zero = joining("tcp:127.0.0.1:" + port, 0, 2, ofRun("2"));
-        RawRank.connect("tcp:127.0.0.1:" + port).close(); // the connection shows that rank 0 listens
+        RawRank.connect("tcp:127.0.0.1:" + port).close(); // a successful connection shows that rank 0 listens
         try (Relay relay = new Relay(new InetSocketAddress(InetAddress.getLoopbackAddress(), port))) {
             relay.change(said -> {
                 relay.breakNext(Integer.MAX_VALUE);
@@ -457,14 +459,14 @@ class AcceptorTest {
         });
     }
 
-    /** Starts a server that may listen at rank 0's address. */
+    /** Runs a server that sends the greeting to each client and ignores the client's data. */
     private static FutureTask<Void> serve(ServerSocket server, String greeting) {
         return Ranks.async(() -> {
             while (true) {
                 try (Socket socket = server.accept()) {
                     socket.getOutputStream().write(greeting.getBytes(StandardCharsets.UTF_8));
                     while (socket.getInputStream().read() >= 0) {
-                        // the content is ignored
+                        // the client's data is ignored
                     }
                 } catch (IOException e) {
                     if (server.isClosed()) {

@@ -56,7 +56,7 @@ class AlteredTest {
             assertTrue(read != tls, tls ? "it was read under TLS" : "the test would find it");
             AtomicBoolean changed = new AtomicBoolean();
             relay.change(said -> {
-                said[said.length - 20] ^= 1; // a bit of the message, or of its authentication code
+                said[said.length - 20] ^= 1; // this byte belongs to the message or to its authentication code
                 changed.set(true);
                 return said;
             });
@@ -101,7 +101,9 @@ class AlteredTest {
         assertFalse(required.toString().contains("set"), required.toString());
     }
 
-    /** The warning does not depend on the log: Log4j without a configuration shows only errors. */
+    /**
+     * Millrace itself prints the warning on standard error, because Log4j without a configuration shows only errors.
+     */
     @Test
     void aGroupThatAnybodyCanJoinIsToldOnStandardErrorOnce() throws Exception {
         ByteArrayOutputStream said = new ByteArrayOutputStream();

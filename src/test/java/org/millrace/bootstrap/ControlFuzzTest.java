@@ -34,7 +34,7 @@ import org.millrace.bootstrap.Message.Rejected;
 import org.millrace.fuzz.Fuzz;
 import org.millrace.transport.PeerInfo;
 
-/** The control plane's inputs, with mutated bytes. */
+/** The control plane receives its usual inputs, but with mutated bytes. */
 @Tag("slow")
 class ControlFuzzTest {
 
@@ -103,7 +103,7 @@ class ControlFuzzTest {
         String rendezvous = "tcp:127.0.0.1:" + Ranks.freePort();
         JoinOptions options = JoinOptions.within(LONG).withSecret("known to the ranks alone");
         FutureTask<ControlPlane> zero = Ranks.async(() -> ControlPlane.join(rendezvous, 0, 2, options));
-        RawRank.connect(rendezvous).close(); // the connection shows that rank 0 listens
+        RawRank.connect(rendezvous).close(); // a successful connection shows that rank 0 listens
         try {
             disturb(zero, Rendezvous.parse(rendezvous, options).find(0).address());
             try (ControlPlane one = ControlPlane.join(rendezvous, 1, 2, options);

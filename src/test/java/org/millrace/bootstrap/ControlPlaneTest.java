@@ -201,7 +201,7 @@ class ControlPlaneTest {
                         + "same order"),
                 message);
         Ranks.await("barrier ends", barrier::isDone);
-        // The rank that first detects the disagreement informs the two other ranks. It receives no notice itself.
+        // The rank that first detects the disagreement informs the two other ranks, and receives no notice itself.
         Ranks.await("two ranks are told", () -> planes.stream().filter(plane -> plane.failure() != null).count() >= 2);
         Ranks.closeAll(planes);
     }

@@ -126,8 +126,8 @@ class ControlRecoveryTest {
     }
 
     /**
-     * If the port of a peer's process is closed, the process has ended. The rank then reports the loss before the
-     * deadline.
+     * If the port of a peer's process is closed, the process has ended. Rank 0 then reports the loss at once, and does
+     * not wait for the deadline.
      */
     @Test
     void aProcessThatHasEndedIsNotWaitedFor() throws Exception {

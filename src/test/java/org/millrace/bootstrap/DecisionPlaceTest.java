@@ -96,7 +96,7 @@ class DecisionPlaceTest {
         assertTrue(Files.isDirectory(directory.resolve(own()), LinkOption.NOFOLLOW_LINKS));
     }
 
-    /** A rank may not be able to use the directory of {@code millrace run}. */
+    /** The directory of {@code millrace run} is not required, because some ranks cannot use it. */
     @Test
     void onlyTheUsersDirectoryIsRequired() {
         Path missing = directory.resolve("missing");

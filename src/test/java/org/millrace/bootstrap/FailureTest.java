@@ -79,7 +79,7 @@ class FailureTest {
         Ranks.closeAll(planes);
     }
 
-    /** Rank 1 reads nothing, like a stopped process, until rank 0 has returned. */
+    /** Rank 1 reads nothing, like a stopped process, until rank 0's call of closeLater has returned. */
     @Test
     void aRankThatClosesLaterDoesNotWaitForTheOthers() throws Exception {
         FutureTask<ControlPlane> joining = Ranks.async(() -> ControlPlane.join(file(), 0, 2, Ranks.TIMEOUT));
@@ -119,7 +119,7 @@ class FailureTest {
 
     /** Ways in which an accepted rank can fail. */
     enum Fault {
-        /** The rank may close its connection while rank 0 sends a message. Rank 0 then reports another error text. */
+        /** If the rank closes its connection while rank 0 sends a message, rank 0 reports a different error text. */
         CLOSES("is gone: (it closed its connection without a shutdown message|Connection reset|Connection reset by peer|Broken pipe)") {
             @Override
             void inject(RawRank rank) {

@@ -32,7 +32,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.MillraceException;
 import org.millrace.file.User;
 
-/** Files that rank 0 may find at the path, and files that rank 0 leaves at the path. */
+/** Files that rank 0 may find at the rendezvous path, and files that it leaves there. */
 @Timeout(120)
 class FileRendezvousTest {
 
@@ -283,7 +283,8 @@ class FileRendezvousTest {
     }
 
     /**
-     * A user who knows a job's number must not be able to create the files of the job's rendezvous before the job does.
+     * A user who knows a job's number must not be able to create the files of the job's rendezvous before the job
+     * creates them.
      */
     @Tag("root")
     @Test

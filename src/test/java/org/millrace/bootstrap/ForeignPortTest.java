@@ -21,7 +21,8 @@ import org.millrace.CommunicatorListener;
 import org.millrace.config.Configuration;
 
 /**
- * A rank that reaches another program at rank 0's address names this program. Rank 0 names clients that are not ranks.
+ * If another program listens at rank 0's address, the error message of the connecting rank names this program. Rank 0's
+ * messages name clients that are not ranks.
  */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ForeignPortTest {
@@ -46,7 +47,7 @@ class ForeignPortTest {
                     socket.getOutputStream().write(answer);
                     socket.shutdownOutput();
                     while (socket.getInputStream().read() >= 0) {
-                        // the content is ignored
+                        // the client's data is ignored
                     }
                 } catch (IOException gone) {
                     // the client has closed the connection, or the test has ended
@@ -64,11 +65,14 @@ class ForeignPortTest {
         }
     }
 
-    /** A server of another protocol. {@code name} is its name at the end of the message. */
+    /** A server of another protocol. {@code name} is the server's description at the end of the error message. */
     private record Server(String answer, boolean tls, String name) {
     }
 
-    /** A rank tries for a second, because the address may be stale. The ranks of all servers try at the same time. */
+    /**
+     * A rank repeats its attempts for a second, because the address may be stale. The ranks for all servers run at
+     * the same time.
+     */
     @Test
     void aServerOfAnotherProtocolIsNamed() throws Exception {
         List<Server> servers = List.of(new Server("HTTP/1.1 400 Bad Request", false, "\"HTTP/1.1 \" (an HTTP server)"),

@@ -101,8 +101,8 @@ class LeftOverRankTest {
     }
 
     /**
-     * Returns a rank 1 on rank 0's machine. The arguments are the differences to rank 0 in start time (ticks) and in
-     * process number.
+     * Returns the identity of a rank 1 on rank 0's machine. The arguments are the differences from rank 0: in start
+     * time, in ticks, and in process number.
      */
     private static RankIdentity one(long ticks, long processes) {
         return new RankIdentity(1, PID + processes, "host", "", "kernel", START + ticks);
@@ -171,7 +171,7 @@ class LeftOverRankTest {
         assertEquals(1, contradictions.size());
     }
 
-    /** The left-over rank started 0.3 s before rank 0, and the right rank started 0.4 s after rank 0. */
+    /** The left-over rank started 0.3 s before rank 0, and the rank of the present run started 0.4 s after it. */
     @Test
     void aRankThatStartedAfterRankZeroReplacesANearerOne() throws IOException {
         AcceptedConnection leftOver = asks(one(-30, -40));

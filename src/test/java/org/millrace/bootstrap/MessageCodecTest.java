@@ -75,7 +75,7 @@ class MessageCodecTest {
             for (int flips = 1 + random.nextInt(4); flips > 0; flips--) {
                 frame.put(random.nextInt(frame.limit()), (byte) random.nextInt(256));
             }
-            if (random.nextBoolean()) { // the message is truncated, and its stated length matches
+            if (random.nextBoolean()) { // the message is truncated, and its header states the new length
                 frame.limit(MessageCodec.HEADER_BYTES + random.nextInt(frame.limit() - MessageCodec.HEADER_BYTES + 1));
                 frame.putInt(Integer.BYTES, frame.limit() - MessageCodec.HEADER_BYTES);
             }

@@ -24,8 +24,8 @@ import org.millrace.MillraceException;
 final class Ranks {
 
     /**
-     * Control threads that other packages' tests have left in this JVM. Threads of ranks with planted bugs are an
-     * example.
+     * Control threads that remained in this JVM after tests of other packages, for example threads of ranks with
+     * planted bugs.
      */
     private static final Set<Thread> LEFT_BEFORE = controlThreads().collect(Collectors.toSet());
 
@@ -102,8 +102,9 @@ final class Ranks {
     }
 
     /**
-     * Runs actions that must be complete before a deadline, after which the code under test must react. If the machine
-     * was too slow, runs the actions again with a longer deadline. The result of the last attempt counts.
+     * Runs actions that must be complete before a deadline, because the code under test reacts to the deadline. If an
+     * attempt fails, the machine may have been too slow, so the actions run again with a longer deadline. The result of
+     * the last attempt counts.
      */
     static void beforeDeadline(Attempt attempt) throws Exception {
         for (Duration deadline : List.of(Duration.ofMillis(400), Duration.ofSeconds(4))) {

@@ -152,7 +152,8 @@ class RecoveryTest {
     }
 
     /**
-     * Takes part in an agreement without the rest of a recovery. The agreement numbers the ranks from rank {@code at}.
+     * Connects a rank to the control plane of an agreement, without the rest of a recovery. In this control plane, rank
+     * {@code at} has number 0.
      */
     private ControlPlane raw(int rank, int at) {
         return ControlPlane.meet(recoveries.get(rank).meetings[at], rank - at, planes.size(), Deadline.in(LONG),
@@ -179,7 +180,7 @@ class RecoveryTest {
         }
     }
 
-    /** Without an answer, a living rank gives the coordinator up after some seconds. */
+    /** A living rank that receives no answer for some seconds stops waiting for the coordinator. */
     @Test
     void unreachableRanksDoNotDelayTheAnswersToLivingOnes() throws Exception {
         int size = 16;
@@ -258,7 +259,7 @@ class RecoveryTest {
         assertTrue(said.contains("1 of 3 ranks can agree, which is no majority"), said);
     }
 
-    /** An excluded rank can read the decision. */
+    /** An excluded rank can read the files of decisions, so these files must not contain the secret. */
     @Test
     void theSecretOfANewGroupIsNotWritten() throws Exception {
         openWithPlace(3);
@@ -313,7 +314,7 @@ class RecoveryTest {
         byte[] proposal = new Decision(Mail.AGREE, false, 1, all).encode();
         zero.send(2, Mail.PROPOSAL.tag(0), proposal);
         await(zero, 2, Mail.ACCEPTANCE.tag(0));
-        // rank 0 and rank 2 are a majority: rank 0 may have decided, and told another rank
+        // ranks 0 and 2 are a majority, so rank 0 may have decided and told another rank
         zero.close();
         lose(0);
         assertFalse(Ranks.get(one));
@@ -330,8 +331,8 @@ class RecoveryTest {
     }
 
     /**
-     * The coordinator has called later than its members, and waits for a rank that does not call. The members wait even
-     * longer than the coordinator.
+     * Rank 1, the coordinator, has a later deadline than its members, as if it had called shrink later. It waits for
+     * rank 3, which does not call shrink. The members wait even longer than the coordinator.
      */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
@@ -420,7 +421,7 @@ class RecoveryTest {
         return control;
     }
 
-    /** Shrinks new groups again, without their rank 0. */
+    /** Closes rank 0 of the new group. The other ranks of the new group then shrink it. */
     private void shrinkWithoutRankZero(List<ControlPlane> made) throws Exception {
         made.getFirst().close();
         descendants.get(0).close();
@@ -456,7 +457,10 @@ class RecoveryTest {
         shrinkWithoutRankZero(made);
     }
 
-    /** Ranks 0 and 1 have completed the group. The two others are no majority of the five. */
+    /**
+     * Ranks 0 and 1 already know that the new group is complete. Ranks 2 and 3 are no majority of the five ranks in the
+     * old group.
+     */
     @Test
     void aCompleteGroupIsKeptByAMinorityThatMissedTheDecision() throws Exception {
         open(Ranks.freeTcp(), 5, Ranks.TIMEOUT);
@@ -474,7 +478,7 @@ class RecoveryTest {
         shrinkWithoutRankZero(made);
     }
 
-    /** The other member keeps the group. */
+    /** Rank 1 releases its part of the new group. Rank 0 keeps the group. */
     @Test
     void aMemberThatReleasesItsCompletedPartDoesNotContinueAlone() throws Exception {
         openWithPlace(3);
@@ -567,7 +571,10 @@ class RecoveryTest {
         assertThrows(ExcludedException.class, () -> Ranks.get(zero));
     }
 
-    /** Ranks 0 to 2 listen, but do not answer within the deadline of rank 3. Only rank 4 asks rank 3. */
+    /**
+     * Ranks 0 to 2 listen, but do not answer rank 3 before the deadline of rank 3. Only rank 4 sends a request to rank
+     * 3.
+     */
     @Test
     void aMinorityLetsLateCoordinatorsDecideFirst() throws Exception {
         openWithPlace(5);
@@ -615,7 +622,7 @@ class RecoveryTest {
         zero.close();
     }
 
-    /** The first call of rank 1 has failed, so no other rank knows its value. */
+    /** The first call of rank 1 has failed, so no other rank knows the value of that call. */
     @Test
     void aRepeatedAgreeDoesNotReplaceTheValueOfTheFirstCall() throws Exception {
         openWithPlace(2);

@@ -60,11 +60,11 @@ class UnprovenCostTest {
                 CommunicatorListener.STANDARD_ERROR);
         String rendezvous = "tcp:127.0.0.1:" + port;
         FutureTask<ControlPlane> zero = Ranks.async(() -> ControlPlane.join(rendezvous, 0, 2, options));
-        RawRank.connect(rendezvous).close(); // the connection shows that rank 0 listens
+        RawRank.connect(rendezvous).close(); // a successful connection shows that rank 0 listens
         byte[] words = client.words();
         List<Socket> clients = new ArrayList<>();
         try {
-            clients.add(come(port, words)); // the first client is not measured: it loads classes
+            clients.add(come(port, words)); // the first client is not measured, because its connection loads classes
             awaitAccepted(port);
             Thread control = Ranks.controlThreadOfRankZero();
             long before = UnprovenClient.allocated(control);

@@ -19,7 +19,10 @@ import org.millrace.Millrace;
 import org.millrace.MillraceException;
 import org.millrace.Serializer;
 
-/** A serializer of objects that write themselves by Chronicle Bytes, in a JVM without options. */
+/**
+ * A serializer of objects that write themselves by Chronicle Bytes, in a JVM without options that open the JDK's
+ * packages.
+ */
 class ChronicleSerializerTest {
 
     private static final int CALLS = 2000;

@@ -111,8 +111,8 @@ record CellGroup(int number, int ranks, boolean processes, TransportVariant vari
     }
 
     /**
-     * Returns the seed of a cell's data and types. The seed depends on the cell's names. It does not depend on the
-     * cell's number, which changes with the selection.
+     * Returns the seed of a cell's data and types. The seed depends on the names of the cell's properties. It does not
+     * depend on the cell's number, which changes with the selection.
      */
     long seed(long seed, Cell cell) {
         return 31 * seed

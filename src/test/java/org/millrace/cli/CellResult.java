@@ -29,8 +29,8 @@ final class CellResult {
         heard++;
         wrong += event.wrong();
         ran &= event.ran() > 0;
-        // A sending rank knows more of its route than a rank that only receives. The sending rank's reason is therefore
-        // preferred, in any order of the reports.
+        // A sending rank knows more about its route than a rank that only receives. In any order of the reports, the
+        // sending rank's reason is therefore preferred.
         int order = cell.operation().isReceivedByRoot() ? -event.rank() : event.rank();
         if (!event.refusal().isEmpty() && order < refusalOrder) {
             refusalOrder = order;
@@ -64,8 +64,8 @@ final class CellResult {
     }
 
     /**
-     * Returns the number of wrong elements. Returns 0 for an impossible cell, because the data took another cell's
-     * route. The report of a rank that only receives may nevertheless contain wrong elements for such a cell.
+     * Returns the number of wrong elements. Returns 0 for an impossible cell, because its data took another cell's
+     * route. For such a cell, the report of a rank that only receives may contain wrong elements.
      */
     long wrong() {
         return isImpossible() ? 0 : wrong;

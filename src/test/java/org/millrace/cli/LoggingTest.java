@@ -75,8 +75,8 @@ class LoggingTest {
     }
 
     /**
-     * If the deadline passes before ranks have begun, their threads are interrupted. An interrupted thread may be
-     * loading classes. Log4j must already be loaded before the interrupt.
+     * If the deadline passes before ranks have begun, their threads are interrupted, possibly while they load classes.
+     * Log4j must therefore be loaded before the interrupt.
      */
     @Test
     void aRunThatEndsBeforeItBeganSaysNothingOfTheLogger() throws Exception {

@@ -26,7 +26,7 @@ final class MatrixRun implements RankRun.Listener<MatrixWorker.CellReport> {
     /**
      * Creates a run.
      *
-     * @param arguments returns the command line of a rank, for its number and its rendezvous
+     * @param arguments function that returns a rank's command line for the rank's number and rendezvous
      * @param err       receives other output of the ranks, and the progress of the run
      * @param deadline  time by which all groups must be finished
      */

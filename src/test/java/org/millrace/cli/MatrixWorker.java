@@ -22,8 +22,8 @@ import org.millrace.cli.run.RankWorker;
 import org.millrace.cli.run.RunDeadline;
 
 /**
- * Runs one rank through the groups of cells. Each group has a communicator that runs its cells. A failure ends the
- * group, and the next group begins.
+ * Runs one rank through the groups of cells. All cells of a group run on one communicator. A failure ends the group,
+ * and the next group begins.
  */
 final class MatrixWorker implements RankWorker {
 

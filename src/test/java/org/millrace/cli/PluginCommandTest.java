@@ -79,7 +79,7 @@ class PluginCommandTest {
                 noDirectory.err()
                         .startsWith("millrace: cannot install the plugin into " + file + ": it is no directory"),
                 noDirectory.toString());
-        // the directory's name is empty, like an unset shell variable
+        // the directory's name is empty, as if it came from an unset shell variable
         Run unnamed = Run.of("plugin", "install", "", "--jar", jar);
         assertEquals(1, unnamed.status(), unnamed.toString());
         assertTrue(unnamed.err().contains("the name of the directory to install into is empty"), unnamed.toString());

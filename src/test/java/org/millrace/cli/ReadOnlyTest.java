@@ -18,8 +18,8 @@ import org.millrace.file.OwnNamespace;
 import org.millrace.plugin.HostProgram;
 
 /**
- * Environments in which the program can create no file at all, or only in {@code /dev/shm}, like containers with a
- * read-only root.
+ * Environments in which the program can create no file at all, or only in {@code /dev/shm}. A container with a
+ * read-only root is such an environment.
  */
 @Timeout(180)
 @Tag("slow")

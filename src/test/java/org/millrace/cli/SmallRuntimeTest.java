@@ -11,7 +11,7 @@ import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** The command line with only the modules in the jlink line of pytorch.md. */
+/** The command line in a runtime with only those modules that the jlink line of pytorch.md names. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class SmallRuntimeTest {
 

@@ -290,8 +290,8 @@ class MeshNetworkTest {
     }
 
     /**
-     * Each window is the first rank's part, so the other rank only contributes and receives no result. The other rank
-     * may be any number of requests ahead.
+     * The window of each request lies in the first rank's part of the result, so only the first rank receives data. The
+     * other rank only contributes data, and may therefore be any number of requests ahead of the first rank.
      */
     @Test
     void whoOnlyGivesMayBeAheadByMoreThanOthersHaveRoomFor() throws Exception {

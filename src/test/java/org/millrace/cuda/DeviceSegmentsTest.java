@@ -11,7 +11,7 @@ import java.lang.foreign.ValueLayout;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 
-/** The addresses here are not mapped. A single access that was not refused would end the JVM. */
+/** The addresses in this class are not mapped. An access that the code does not refuse would end the JVM. */
 class DeviceSegmentsTest {
 
     private final MemorySegment device = DeviceSegments.of(0x700000000000L, 4096);

@@ -13,8 +13,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.abi.Protocol;
 
 /**
- * Transfers with shared slots (OFFSET) or without slots (PTR). Transfers of other protocols use the same connections in
- * between, and the counters wrap.
+ * Transfers with shared slots (OFFSET) or without slots (PTR), alternating with transfers of other protocols over the
+ * same connections. The counters wrap.
  */
 @Tag("slow")
 class BufferModesTest {
@@ -101,7 +101,7 @@ class BufferModesTest {
                 for (int operation = 0; operation < 6; operation++) {
                     boolean sends = operation == 0 || random.nextBoolean();
                     boolean receives = operation == 0 || random.nextBoolean();
-                    // an end without slots uses chunks that fit into its peer's slots
+                    // if at least one end uses slots, a chunk must fit into a slot
                     long chunkBytes = sends && receives ? 1 + random.nextInt(20_000) / 16 * 16 + 15 : Pump.SLOT;
                     allToAll(pump, arena, ranks, operation, count, ChunkShape.ONE_STEP, chunkBytes, sends, receives);
                     assertEquals(pump.allSlots(), pump.freeSlots(), "all slots are back");

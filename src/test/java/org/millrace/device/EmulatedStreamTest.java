@@ -188,8 +188,8 @@ class EmulatedStreamTest {
     }
 
     /**
-     * A communicator, for example, waits for its kernel before it frees memory. If the stream did not skip the kernel,
-     * this wait would never end.
+     * If the stream did not skip the running kernel, a wait for this kernel would never end. For example, a
+     * communicator waits for its kernel before it frees memory.
      */
     @Test
     void aRunningTaskIsSkippedWhenAnInterruptedThreadCloses() {
@@ -287,8 +287,8 @@ class EmulatedStreamTest {
     }
 
     /**
-     * A thread may close a stream after the stream's communicator was closed, or wait for the stream or its events. The
-     * device's thread has ended, so the wait would never end if tasks remained.
+     * A thread may close a stream, or wait for the stream or its events, after the stream's communicator was closed.
+     * The device's thread has then ended, so a wait for a remaining task would never end.
      */
     @Test
     void remainingTasksRunOrFailWhenTheDeviceStops() {

@@ -43,7 +43,8 @@ class SliceGatherTest {
 
     /**
      * The data of each slice is cut into random ranges, which lie anywhere in the bounce buffer and are listed in any
-     * order. More slices are gathered than the memory has lists, so the lists are used again. The counters wrap.
+     * order. The number of slices exceeds the number of lists in memory, so the lists are used again. The counters
+     * wrap.
      */
     @ParameterizedTest
     @ValueSource(longs = {-1, (1L << 31) - 9, (1L << 32) - 9, Long.MAX_VALUE - 9, -9})

@@ -200,7 +200,7 @@ class WorkLauncherTest {
         }
     }
 
-    /** The memory of a closed plan is freed when its last kernel ends, without another launch. */
+    /** The memory of a closed plan is freed as soon as the plan's last kernel ends, even without another launch. */
     @Test
     void aPlanIsFreedAfterItsLastKernel() {
         DeviceCommunicator communicator = communicator(1024, 0);
@@ -272,7 +272,9 @@ class WorkLauncherTest {
         assertEquals(1, order.get(), "kernels began after the abort");
     }
 
-    /** If no thread runs the device any longer, the thread that closes the communicator receives an error. */
+    /**
+     * If no thread runs the device, a drain cannot end. The thread that closes the communicator then receives an error.
+     */
     @Test
     void aDrainEndsWithoutAThreadThatRunsTheDevice() {
         DeviceCommunicator communicator = communicator(1024, 0);

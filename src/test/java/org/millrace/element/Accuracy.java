@@ -2,7 +2,7 @@ package org.millrace.element;
 
 import org.millrace.DataType;
 
-/** The distances between numbers of a type. */
+/** Distances between adjacent numbers of a type, and bounds of rounding errors. */
 public final class Accuracy {
 
     private Accuracy() {}

@@ -15,8 +15,9 @@ import org.millrace.DataType;
 import org.millrace.element.Loops.Step;
 
 /**
- * Compares every step of every type with {@link Reference}. For 8-bit types, all pairs of elements are compared. For
- * 16-bit types, all elements are compared with some partners. The other types use edge cases and random pairs.
+ * Compares the results of every step of every type with {@link Reference}. The operands of 8-bit types are all pairs of
+ * elements. For 16-bit types, every element is an operand with some partners. The other types use edge cases and random
+ * pairs.
  */
 @Tag("slow")
 class ElementLoopTest {

@@ -79,7 +79,8 @@ class AbortTest {
                     if (first) {
                         otherWaits.await();
                     } else if (reduces) {
-                        // this rank waits for the abort: if both ranks reduced at once, they would complete
+                        // this rank waits for the abort, because the operations would complete if both ranks reduced at
+                        // once
                         aborted.await();
                     }
                     MillraceException refused = assertThrows(MillraceException.class, () -> {

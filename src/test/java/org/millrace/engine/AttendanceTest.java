@@ -16,7 +16,7 @@ import org.millrace.bootstrap.JoinOptions;
 import org.millrace.bootstrap.LaunchCounts;
 import org.millrace.config.Configuration;
 
-/** Verdicts about a kernel of rank 0 that rank 1 has not started. */
+/** Verdicts about a kernel of rank 0. Rank 1 has not started the matching kernel. */
 class AttendanceTest {
 
     @TempDir

@@ -37,7 +37,7 @@ record Call(Operation operation, int count, ReduceOp op, int root, boolean inPla
             this(communicator, stream, arena, false);
         }
 
-        /** @param registers whether this rank registers the call's memory before the call. Ranks may differ. */
+        /** @param registers whether this rank registers the call's memory first; the value may differ between ranks */
         Running(Communicator communicator, DeviceStream stream, Arena arena, boolean registers) {
             rank = communicator.rank();
             ranks = communicator.size();

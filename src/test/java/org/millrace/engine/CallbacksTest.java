@@ -17,7 +17,7 @@ import org.millrace.Operand;
 import org.millrace.ReduceOp;
 
 /**
- * Functions that run after an operation's {@link CompletionStage}. One JVM has more ranks than cores.
+ * Functions that run after an operation's {@link CompletionStage}. The JVM runs more ranks than the machine has cores.
  */
 class CallbacksTest {
 

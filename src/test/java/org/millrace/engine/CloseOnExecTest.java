@@ -30,7 +30,7 @@ import org.millrace.net.socket.SocketOptions;
 import org.millrace.net.ucx.Ucx;
 import org.millrace.net.ucx.UcxNetwork;
 
-/** A program that a native library starts with exec inherits none of Millrace's descriptors. */
+/** A native library may start a program by exec. This program inherits none of Millrace's descriptors. */
 @Tag("slow")
 class CloseOnExecTest {
 

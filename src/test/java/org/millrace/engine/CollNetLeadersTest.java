@@ -79,8 +79,8 @@ class CollNetLeadersTest extends EngineFixture {
     }
 
     /**
-     * All-reduces of any size use the leaders. For other operations, every rank uses the collective network, not only
-     * the leaders.
+     * All-reduces of any size run over the leaders. In all other operations, every rank uses the collective network
+     * itself.
      */
     @Test
     void eachRankAsksForWhatLeadersDoNot() throws Exception {

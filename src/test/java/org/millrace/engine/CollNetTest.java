@@ -73,8 +73,8 @@ class CollNetTest extends EngineFixture {
     }
 
     /**
-     * The collective network of this test supports neither averages nor products, so these operations use the ring.
-     * Elements of other widths use the network.
+     * The collective network of this test supports neither averages nor products, so these operations use the ring. A
+     * minimum of 8-bit integers uses the network.
      */
     @Test
     void whatTheNetworkDoesNotSupportGoesAroundTheRing() throws Exception {
@@ -236,7 +236,7 @@ class CollNetTest extends EngineFixture {
         }
     }
 
-    /** The last rank never requests the second operation. The others wait in the network, and receive the error. */
+    /** The last rank aborts before the second operation. The other ranks wait in the network, and receive an error. */
     @Test
     void whoWaitsForARankThatGivesUpIsTold() throws Exception {
         List<Throwable> thrown = EngineGroup.thrown(directory, 3, settings(), (communicator, stream, arena) -> {

@@ -57,7 +57,7 @@ import org.millrace.transport.Transport;
 import org.millrace.transport.TransportEnd;
 
 /**
- * The states of a connection, and the possible outcomes of its creation on the creating thread. The test acts as the
+ * States of a connection, and the possible results when a separate thread creates the connection. The test acts as the
  * peer.
  */
 class ConnectorsTest {
@@ -296,7 +296,7 @@ class ConnectorsTest {
     }
 
     /**
-     * The cores belong to the program. If no messages are in flight, the thread sleeps without a time limit until
+     * The program needs the cores. If no messages are in flight, the thread therefore sleeps without a time limit until
      * another thread wakes it.
      */
     @Test

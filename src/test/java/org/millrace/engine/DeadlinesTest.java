@@ -23,8 +23,8 @@ import org.millrace.Operand;
 import org.millrace.ReduceOp;
 
 /**
- * Each deadline expires after its own time. A test sets one deadline to one second and keeps longer values for the
- * other deadlines. Another test sets all deadlines to one second.
+ * Each deadline expires after the time of its own setting. One test sets one deadline to one second and keeps longer
+ * values for the other deadlines. Another test sets all deadlines to one second.
  */
 @Tag("slow")
 class DeadlinesTest {

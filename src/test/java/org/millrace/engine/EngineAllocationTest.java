@@ -19,8 +19,8 @@ import org.millrace.ReduceOp;
 /**
  * Number of bytes that one operation allocates on one rank, summed over all threads of the rank. An operation creates
  * one or two objects for each item that it passes to another thread. The garbage collector frees these objects.
- * Repeated small operations are planned only once. The limits are the allocation of interpreted code (258, 284, 4,624
- * and 585 bytes) plus a fifth. The limits hold in any state of the JIT compiler.
+ * Repeated small operations are planned only once. Each limit is the measured allocation of interpreted code (258, 284,
+ * 4,624 or 585 bytes) plus a fifth. The limits hold in any state of the JIT compiler.
  */
 @Tag("slow")
 @Tag("optimized")

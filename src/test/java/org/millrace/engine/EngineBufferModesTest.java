@@ -176,8 +176,8 @@ class EngineBufferModesTest extends EngineFixture {
     }
 
     /**
-     * Six channels share two network connections. The number of slots is the minimum for ranks that wait for each other
-     * in a ring.
+     * Six channels share two network connections. The number of slots is the minimum with which ranks that wait for
+     * each other in a ring make progress.
      */
     @ParameterizedTest
     @CsvSource({"2, 0, 2147483640", "3, 4294967290, 0", "5, 0, -4"})
@@ -216,7 +216,7 @@ class EngineBufferModesTest extends EngineFixture {
         }
     }
 
-    /** The aborted communicator is still open when a registration is closed and its memory is freed. */
+    /** After an abort, the communicator is still open. A registration is then closed, and its memory is freed. */
     @ParameterizedTest
     @CsvSource({"shm, 0", "socket, 1", "shm, 1", "ucx, 0", "ucx, 1", "auto, 0"})
     void afterAnAbortNothingTouchesRegisteredMemory(String network, int shares) throws Exception {

@@ -14,8 +14,8 @@ import org.millrace.ReduceOp;
 import org.millrace.net.ucx.Ucx;
 
 /**
- * Every operation through the whole stack: several numbers of ranks, odd sizes, reduction operators and roots, in place
- * and not in place, with counters that wrap.
+ * Tests every operation through the whole stack, with several numbers of ranks, odd sizes, reduction operators and
+ * roots, and with counters that wrap. The operations run in place and not in place.
  */
 @Tag("slow")
 class EngineCollectivesTest extends EngineFixture {
@@ -24,7 +24,7 @@ class EngineCollectivesTest extends EngineFixture {
     private static final List<ReduceOp> REDUCTIONS =
             List.of(ReduceOp.SUM, ReduceOp.PROD, ReduceOp.MAX, ReduceOp.MIN, ReduceOp.AVG, new ReduceOp.PreMulSum(3));
 
-    /** Returns every operation in a few sizes, in place and not in place. */
+    /** Returns calls of every operation: in a few sizes, in place and not in place. */
     static List<Call> calls(int ranks) {
         List<Call> calls = new ArrayList<>();
         for (Operation operation : Operation.values()) {

@@ -87,8 +87,8 @@ final class EngineGroup {
     }
 
     /**
-     * Joins the group. No setting defines the initial values of the step counters and work counters. System properties
-     * define these values for all ranks of a test.
+     * Joins the group. The initial values of the step counters and work counters are system properties instead of
+     * settings, so they apply to all ranks of a test.
      */
     static Communicator join(Path directory, int rank, int ranks, Map<String, String> settings) {
         return join(directory, rank, ranks, settings, CommunicatorListener.STANDARD_ERROR);
@@ -115,8 +115,8 @@ final class EngineGroup {
     }
 
     /**
-     * Runs one callable per rank with the given limit in seconds. A longer limit is for many operations, because their
-     * total time depends on the machine.
+     * Runs one callable per rank with the given limit in seconds. Tests with many operations need a longer limit,
+     * because their duration depends on the machine.
      */
     static List<Throwable> call(int ranks, long patienceSeconds, java.util.function.IntFunction<Callable<Void>> body)
             throws InterruptedException {

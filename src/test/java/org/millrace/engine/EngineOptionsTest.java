@@ -37,7 +37,7 @@ class EngineOptionsTest {
                 new Agreement(ranks, "host", ranks, new int[ranks], 1, 1 << 20));
     }
 
-    /** With two ranks on one core, a polling rank may take the core from the rank that it waits for. */
+    /** If two ranks share one core, a polling rank may take the core from the rank that it waits for. */
     @Test
     void moreRanksThanCoresWaitByTheClock() {
         int cores = Runtime.getRuntime().availableProcessors();

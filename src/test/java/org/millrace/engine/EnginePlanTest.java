@@ -28,7 +28,7 @@ class EnginePlanTest extends EngineFixture {
     private static final int RANKS = 3;
     private static final int LAUNCHES = 120;
 
-    /** Work items are in the kernel's arguments, or in separate memory if the arguments have no room. */
+    /** Work items are in the kernel's arguments. If the arguments have no room, the items are in separate memory. */
     @ParameterizedTest
     @ValueSource(strings = {"4096", "0"})
     void everyLaunchRunsAllOperations(String argumentBytes) throws Exception {
@@ -76,7 +76,7 @@ class EnginePlanTest extends EngineFixture {
         });
     }
 
-    /** A launch runs after all earlier work of its streams, and before their later work. */
+    /** Each launch runs after the work that its streams already have, and before the work that they receive later. */
     @Test
     void aPlanOverSeveralStreams() throws Exception {
         EngineGroup.ranks(directory, 2, EngineGroup.settings(), communicator -> {

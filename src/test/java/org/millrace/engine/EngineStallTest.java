@@ -35,20 +35,20 @@ import org.millrace.trace.Verdict;
 /**
  * Ranks of the engine that stall for a planted reason. The first verdict names the reason and the rank that caused it.
  * If a connection's trace shows the stall, the verdict also names the peer, the channel and the direction.
- * {@code -Dmillrace.stalls=200} draws random stalls instead, and {@code -Dmillrace.stalls.seed=N} repeats the stalls of
- * a seed.
+ * {@code -Dmillrace.stalls=200} makes the test draw random stalls instead. {@code -Dmillrace.stalls.seed=N} repeats the
+ * stalls of a seed.
  */
 @Tag("slow")
 @Timeout(900)
 class EngineStallTest {
 
     private static final Duration QUIET = Duration.ofSeconds(1);
-    /** Pause between two checks, in milliseconds. The ranks use the cores meanwhile. */
+    /** Pause between two checks, in milliseconds. The ranks use the cores during the pause. */
     private static final long LOOK_MILLIS = 20;
     private static final long DEADLINE_NANOS = TimeUnit.MINUTES.toNanos(5);
-    /** Delay as a number of polls. The test ends long before this number of polls. */
+    /** Delay that lasts longer than the test, as a number of polls. */
     private static final long BLACK_HOLE = 1_000_000_000_000L;
-    /** Causes of verdicts about ranks that a busy machine starts slowly. No planted stall has these causes. */
+    /** Causes of verdicts about ranks that start slowly on a busy machine. No planted stall has these causes. */
     private static final Set<Verdict.Cause> SLOW_START =
             EnumSet.of(Verdict.Cause.NOT_JOINED, Verdict.Cause.NOT_CONNECTED);
 
@@ -118,9 +118,8 @@ class EngineStallTest {
         }
 
         /**
-         * Returns whether it is enough that the verdict names the victim as the peer of a rank that disagrees with the
-         * victim. This is enough for two ranks, for sends to neighbors, and for an all-to-all that the traces no longer
-         * contain.
+         * Returns whether a verdict may also name another rank, if it names the victim as the peer of this rank. It may
+         * for two ranks, for sends to neighbors, and for an all-to-all that the traces no longer contain.
          */
         private boolean isBetweenTwo() {
             boolean remembered = (ahead + 1) * 2 * ranks <= CommunicatorFields.OPERATIONS;
@@ -225,8 +224,8 @@ class EngineStallTest {
     }
 
     /**
-     * Runs {@code millrace why} until its result names the stall. The command may find no stall at first, because the
-     * processes have had no core.
+     * Runs {@code millrace why} until its result names the stall. At first the command may find no stall, because the
+     * processes may still wait for a core.
      */
     private Run why() {
         long deadline = System.nanoTime() + DEADLINE_NANOS;
@@ -239,8 +238,8 @@ class EngineStallTest {
     }
 
     /**
-     * Programs learn of the stall. A parser of RAS's output can read the output of {@code why --json}. A watch runs the
-     * command of its option {@code --exec}.
+     * Checks how other programs learn of the stall. A parser of RAS's output can read the output of {@code why --json}.
+     * With {@code --watch}, {@code why} runs the command of the option {@code --exec}.
      */
     private void assertProgramsAreTold(Stall stall, Verdict verdict) throws Exception {
         Run run = why();
@@ -252,7 +251,7 @@ class EngineStallTest {
         assertTrue(run.out().contains("\"verdict\": \"" + verdict.cause().label() + '"'), run::toString);
         Path told = directory.resolve("told");
         String pid = Long.toString(children.getFirst().pid());
-        // The command kills the process, and the watch ends with the process.
+        // The command kills the watched process, so the watch ends, too.
         Run watch = Run.of("why", "--directory", directory.toString(), "--watch", "0s", "--exec",
                 "cat >> " + told + "; kill -9 " + pid + " 2> /dev/null || true", pid);
         assertEquals(3, watch.status(), watch::toString);

@@ -26,7 +26,7 @@ class EngineThreadsTest {
     private final Doorbell doorbell = new Doorbell();
     private final Sleeper sleeper = doorbell.sleeper(1);
 
-    /** Agent without work. It counts the calls that serve everything before the thread sleeps. */
+    /** Agent without work. It counts the calls of {@link #serveAll}, which a thread makes before it sleeps. */
     private static final class Idle implements Agent {
         private int servedAll;
 

@@ -11,12 +11,12 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.Operation;
 import org.millrace.ReduceOp;
 
-/** Kernels of the emulated device that gather data from pages after they receive it over networks. */
+/** Kernels of the emulated device that gather received data from the pages of a network. */
 class EngineUnpackTest extends EngineFixture {
 
     /**
-     * Slices below the threshold are in slots. Kernels count empty slices too. The same connections also carry slices
-     * of registered memory and of LL, and slices in shared pools.
+     * Slices below the threshold stay in slots. Kernels also count empty slices. The same connections also carry slices
+     * of registered memory, slices of the protocol LL, and slices in shared pools.
      */
     @ParameterizedTest
     @CsvSource({"2, shm, ring, 0, 0", "3, shm, tree, 3000, 1", "3, socket, ring, 3000, 1", "2, socket, tree, 0, 0"})

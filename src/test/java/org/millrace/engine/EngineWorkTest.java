@@ -62,7 +62,10 @@ class EngineWorkTest extends EngineFixture {
         communicator.allReduce(words, words, words.byteSize() / 8, DataType.INT64, ReduceOp.SUM, stream);
     }
 
-    /** Groups larger than a kernel's limit, including transfers with all peers, over a FIFO smaller than a group. */
+    /**
+     * Groups with more operations than a kernel accepts, including transfers with all peers. The FIFO is smaller than a
+     * group.
+     */
     @ParameterizedTest
     @ValueSource(longs = {0, 0x7fff_fff0L, 0xffff_ff00L})
     void groupsThatAreLargerThanTheFifo(long first) throws Exception {
@@ -130,8 +133,8 @@ class EngineWorkTest extends EngineFixture {
                 });
                 WorkFifo fifo = device(communicator).fifo();
                 long deadline = System.nanoTime() + TIMEOUT.toNanos();
-                // Sleep alone does not show that the caller waits for room, because the caller also sleeps at other
-                // points. The FIFO must be full, too.
+                // The state of the thread alone does not show that the caller waits for room, because the caller also
+                // sleeps at other points. The FIFO must be full, too.
                 while ((fifo.hasRoom(CollectiveWork.BYTES) || caller.getState() != Thread.State.TIMED_WAITING)
                         && System.nanoTime() < deadline) {
                     Thread.onSpinWait();
@@ -152,8 +155,8 @@ class EngineWorkTest extends EngineFixture {
     }
 
     /**
-     * A stream may be closed after its communicator. Calls then report that the device has stopped, instead of waiting
-     * forever. The test uses one or two polling threads.
+     * A stream may be closed after its communicator. After the communicator is closed, calls that wait report that the
+     * device has stopped. The test runs with one and with two polling threads.
      */
     @ParameterizedTest
     @ValueSource(strings = {"1", "2"})

@@ -140,8 +140,8 @@ class HeapOperandsTest extends EngineFixture {
     }
 
     /**
-     * Some operations would change an element before they have sent it. Such elements are copied first, as the elements
-     * of a small array always are.
+     * Some operations would change elements before they have sent them. These elements are copied before the operation.
+     * The elements of a small array are always copied.
      */
     @ParameterizedTest
     @CsvSource({"100, shm", "1100000, shm", "1100000, socket"})
@@ -247,7 +247,7 @@ class HeapOperandsTest extends EngineFixture {
         });
     }
 
-    /** The communicator keeps its last kernel, but not the arrays of the operation. */
+    /** The communicator keeps the kernel of its last operation, but not the arrays of this operation. */
     @ParameterizedTest
     @CsvSource({"shm", "socket"})
     void arraysAreCollectableAfterTheirOperation(String network) throws Exception {

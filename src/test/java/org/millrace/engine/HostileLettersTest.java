@@ -17,7 +17,7 @@ import org.millrace.bootstrap.ControlPlane;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 
-/** A rank that was accepted, and then sends invalid messages. The others report the rank and the message. */
+/** A rank that sends invalid messages after it was accepted. The other ranks report this rank and the message. */
 @Timeout(120)
 class HostileLettersTest extends EngineFixture {
 
@@ -29,8 +29,8 @@ class HostileLettersTest extends EngineFixture {
     }
 
     /**
-     * Runs rank 0 of Millrace and a rank 1 that sends arbitrary messages. Returns the failure of rank 0, which rank 1
-     * must receive too.
+     * Runs rank 0 of Millrace and a rank 1 that sends arbitrary messages. Returns the failure of rank 0. Rank 1 must
+     * receive this failure, too.
      */
     private String failureAfter(Talk talk) throws InterruptedException {
         String[] told = new String[1];

@@ -21,7 +21,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 /**
  * If processes share memory directly, no connection breaks when one of them is killed. The control plane reports the
- * killed process, and the kernels of the others leave.
+ * killed process, and the kernels of the other processes end.
  */
 @Timeout(180)
 @Tag("slow")

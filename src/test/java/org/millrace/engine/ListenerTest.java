@@ -26,8 +26,8 @@ import org.millrace.PeerLostException;
 import org.millrace.ReduceOp;
 
 /**
- * Messages for a program that waits or makes no calls. The program's listener receives the messages. Without a
- * listener, standard error receives them.
+ * Messages to a program that waits or makes no calls. The program's listener receives these messages. Without a
+ * listener, Millrace writes the messages to standard error.
  */
 class ListenerTest {
 

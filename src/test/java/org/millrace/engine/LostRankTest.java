@@ -89,7 +89,7 @@ class LostRankTest extends EngineFixture {
             return null;
         });
         if (operation == Operation.GATHER) {
-            // a third rank completes if the socket buffers hold everything that this rank sends to the root
+            // a third rank completes if the socket buffers hold everything that the third rank sends to the root
             assertNotNull(thrown.get(LOST), thrown.toString());
             assertNotNull(thrown.get(cutting), thrown.toString());
             thrown.removeIf(Objects::isNull);

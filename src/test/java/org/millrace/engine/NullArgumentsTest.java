@@ -40,7 +40,7 @@ import org.millrace.ReduceFunction;
 import org.millrace.ReduceOp;
 import org.millrace.Serializer;
 
-/** Null arguments of the public API. The message states in Millrace's own words which argument is null. */
+/** Null arguments of the public API. Millrace's own message names the argument that is null. */
 class NullArgumentsTest extends EngineFixture {
 
     private final Map<Class<?>, Object> values = new HashMap<>();

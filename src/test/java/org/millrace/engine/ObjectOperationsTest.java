@@ -97,7 +97,7 @@ class ObjectOperationsTest {
         });
     }
 
-    /** The stage is complete after the group, which launches the operation. */
+    /** The end of the group launches the operation, so the stage can complete only after the group. */
     @Test
     void partsOfDifferentSizesInAGroup() throws Exception {
         Millrace.local(2, communicator -> {

@@ -139,7 +139,7 @@ class OperandKindsTest {
         Values scattered = kind.of(0, 0);
         Values exchanged = kind.of(new int[6]);
         Values next = kind.of(0, 0);
-        Values added = kind.of(-1 - rank, 1); // the bits of these values would be other numbers with another type
+        Values added = kind.of(-1 - rank, 1); // with a wrong element type, these bits would be other numbers
         Values sum = kind.of(0, 0);
         Values part = kind.of(0, 0);
         Values atRoot = kind.of(0, 0);

@@ -67,7 +67,7 @@ class PartialFailureTest {
 
     /**
      * Returns whether a file descriptor refers to the file in which the process traces its connections. The trace stays
-     * open until the process ends, even if a test has deleted its directory.
+     * open until the process ends, even if a test has deleted the trace's directory.
      */
     private static boolean isTrace(String target) {
         return target.replace(" (deleted)", "").endsWith(".trace");

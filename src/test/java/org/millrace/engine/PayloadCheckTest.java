@@ -18,7 +18,7 @@ import org.millrace.DeviceStream;
 import org.millrace.ReduceOp;
 
 /**
- * {@code MILLRACE_CHECK} of a group: a bit that changes on a network fails the group, and the message names the step.
+ * {@code MILLRACE_CHECK} in a group: if a bit changes on a network, the group fails, and the message names the step.
  */
 class PayloadCheckTest extends EngineFixture {
 

@@ -195,8 +195,8 @@ class PidNamespaceTest {
     }
 
     /**
-     * Returns the memory, rings and sockets of a namespace in the shared directory. Linux reuses the numbers of ended
-     * namespaces, and the trace of a killed process stays for an hour.
+     * Returns the files in the shared directory for a namespace's memory, rings and sockets. Omits traces, because the
+     * trace of a killed process stays for an hour, and Linux reuses the numbers of ended namespaces.
      */
     private static List<String> filesOf(String namespace) throws IOException {
         try (Stream<Path> files = Files.list(SHARED)) {

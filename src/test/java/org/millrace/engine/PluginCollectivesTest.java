@@ -20,8 +20,8 @@ import org.millrace.net.plugin.TestNet;
 import org.millrace.net.plugin.TestNet.Count;
 
 /**
- * Every operation over two network plugins. The first is a C plugin that uses the freedom that NCCL's rules allow. The
- * second is Millrace's own plugin, which implements isend and irecv with frames.
+ * Every operation over two network plugins. The first is a C plugin with all the unusual behavior that NCCL's rules
+ * allow. The second is Millrace's own plugin, which implements isend and irecv with frames.
  */
 @Tag("slow")
 class PluginCollectivesTest {
@@ -79,7 +79,7 @@ class PluginCollectivesTest {
         assertTrue(said.contains("every rank got what the reference says"), said);
     }
 
-    /** Program of the process. Its ranks are threads, and its plugin finds the existing JVM. */
+    /** The ranks of this program are threads. Their network plugin uses the JVM that already runs in the process. */
     static final class OwnPlugin {
 
         private OwnPlugin() {}

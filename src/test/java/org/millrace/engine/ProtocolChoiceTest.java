@@ -64,7 +64,7 @@ class ProtocolChoiceTest {
         assertEquals(chunkBytes, options.chunkBytes());
     }
 
-    /** With shared slots, a chunk has 128 KiB as in NCCL. A chunk is never larger than a slot. */
+    /** With shared slots, the default size of a chunk is 128 KiB, as in NCCL. A chunk is never larger than a slot. */
     @ParameterizedTest
     @CsvSource({"0, 8M, , 1048576", "1, 8M, , 131072", "1, 128K, , 16384", "1, 8M, 2K, 2048", "0, 8M, 2K, 2048",
             "0, 64K, 1M, 8192"})

@@ -40,8 +40,8 @@ class RandomProgramTest extends EngineFixture {
         private final List<List<DeviceStream>> streams;
         private final List<Call.Running> running = new ArrayList<>();
         /**
-         * Chooses the calls whose memory this rank registers, differently on each rank. Null if this rank registers no
-         * memory.
+         * Chooses the calls whose memory this rank registers. The choice differs between the ranks. Null if this rank
+         * registers no memory.
          */
         private final Random registers;
 

@@ -138,8 +138,8 @@ class RankThatThrowsTest extends EngineFixture {
         });
         AbortedException told = assertInstanceOf(AbortedException.class, thrown.get(0));
         assertTrue(told.getMessage().contains(transfer.named + " 0"), told.getMessage());
-        assertInstanceOf(DeadlineException.class, thrown.get(1)); // rank 0 had not closed within the close deadline of
-                                                                  // rank 1
+        // rank 0 had not closed when the close deadline of rank 1 passed
+        assertInstanceOf(DeadlineException.class, thrown.get(1));
     }
 
     /** Operation of rank 0 for which rank 1 has no counterpart. */

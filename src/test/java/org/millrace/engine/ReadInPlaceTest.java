@@ -27,7 +27,7 @@ class ReadInPlaceTest extends EngineFixture {
             Operation.ALL_GATHER, Operation.BROADCAST, Operation.SEND_RECEIVE, Operation.ALL_TO_ALL, Operation.GATHER,
             Operation.SCATTER);
 
-    /** @param registered a bit for each rank. Each rank decides independently about registration. */
+    /** @param registered a bit for each rank, set if the rank registers its memory */
     @ParameterizedTest
     @CsvSource({"2, P2P, ring, 3", "2, P2P, ring, 1", "3, P2P, tree, 7", "5, P2P, tree, 21", "3, SHM, ring, 7",
             "4, SHM, tree, 15", "3, SHM, tree, 5", "3, copy, ring, 7"})
@@ -61,7 +61,7 @@ class ReadInPlaceTest extends EngineFixture {
     }
 
     /**
-     * If a sender copies data faster than a receiver would read it in place, the data uses slots. The user may set
+     * Short data uses slots, because a sender copies it faster than a receiver would read it in place. The user may set
      * another threshold.
      */
     @Test

@@ -23,7 +23,8 @@ import org.millrace.Registration;
 class RecentKernelsTest extends EngineFixture {
 
     /**
-     * Size of an all-reduce in bytes. Two ranks run an all-reduce of this size around the ring, and its plan is cached.
+     * Size of an all-reduce in bytes. Two ranks exchange short operands directly. An operand of this size travels
+     * around the ring, and the operation's plan is cached.
      */
     private static final int MORE_THAN_EXCHANGED = 32 << 10;
 
@@ -38,8 +39,8 @@ class RecentKernelsTest extends EngineFixture {
     }
 
     /**
-     * Repeats a sequence of more collectives than the cache holds. Each collective has another operand, length,
-     * operator or root.
+     * Repeats a sequence of collectives that is longer than the cache. The collectives of the sequence differ in
+     * operand, length, operator or root.
      */
     @ParameterizedTest
     @CsvSource({"2, ring, Simple", "3, tree, Simple", "3, ring, LL", "2, ring, LL128"})
@@ -76,8 +77,8 @@ class RecentKernelsTest extends EngineFixture {
     }
 
     /**
-     * Each rank sends to both neighbors and receives from them. The transfers are more than the cache holds, and each
-     * has another peer, operand, length or type. Some calls repeat the previous one, and some belong to a group.
+     * Each rank sends to both neighbors and receives from both. The cache has too few entries for all transfers, which
+     * differ in peer, operand, length or type. Some calls repeat the previous call, and some belong to a group.
      */
     @ParameterizedTest
     @CsvSource({"auto, 0", "shm, 0", "socket, 0", "socket, 64"})
@@ -122,7 +123,7 @@ class RecentKernelsTest extends EngineFixture {
 
     /** Memory that was freed and allocated again at the same address is different memory. */
     @Test
-    @SuppressWarnings("restricted") // each closed arena owns a view of memory that stays allocated
+    @SuppressWarnings("restricted") // the memory stays allocated when the arena of a view is closed
     void anArenaIsClosedAndAnotherOneHasItsPlace() throws Exception {
         run(2, EngineGroup.settings(), (communicator, stream, arena) -> {
             MemorySegment place = communicator.device().allocate(Long.BYTES, arena);
@@ -142,7 +143,7 @@ class RecentKernelsTest extends EngineFixture {
         });
     }
 
-    /** The same call before memory is registered, while the memory is registered, and afterwards. */
+    /** Repeats one call before, during and after the registration of its memory. */
     @Test
     void memoryIsRegisteredBetweenTwoCalls() throws Exception {
         run(2, EngineGroup.settings("MILLRACE_REGISTERED_THRESHOLD", "0"), (communicator, stream, arena) -> {
@@ -164,7 +165,7 @@ class RecentKernelsTest extends EngineFixture {
         return communicator.route().orElseThrow().mode();
     }
 
-    /** The same send and receive before memory is registered, while the memory is registered, and afterwards. */
+    /** Repeats a send and a receive before, during and after the registration of their memory. */
     @Test
     void memoryOfATransferIsRegisteredBetweenTwoCalls() throws Exception {
         run(2, EngineGroup.settings("MILLRACE_NET", "shm"), (communicator, stream, arena) -> {
@@ -190,7 +191,7 @@ class RecentKernelsTest extends EngineFixture {
         return communicator.route().orElseThrow().mode();
     }
 
-    /** A captured or grouped call does not count as a repetition of a call that is launched at once. */
+    /** A captured or grouped call does not count as a repetition of a call outside captures and groups. */
     @Test
     void theSameCallIsCapturedGroupedAndRefused() throws Exception {
         run(2, EngineGroup.settings(), (communicator, stream, arena) -> {

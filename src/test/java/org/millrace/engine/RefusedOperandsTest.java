@@ -20,7 +20,7 @@ import org.millrace.Operand;
 import org.millrace.ReduceFunction;
 import org.millrace.ReduceOp;
 
-/** Operands that an operation cannot use are refused before the rank sends anything, in every operation. */
+/** Every operation refuses unusable operands before the rank sends anything. */
 class RefusedOperandsTest extends EngineFixture {
 
     private interface Call {
@@ -31,7 +31,7 @@ class RefusedOperandsTest extends EngineFixture {
         return Operand.of(new int[count]);
     }
 
-    /** Operations of two ranks, with an unusable operand of two elements that the operation writes. */
+    /** Operations of two ranks. Each operation writes to an unusable operand of two elements. */
     private static Map<String, Call> operations() {
         Map<String, Call> calls = new LinkedHashMap<>();
         calls.put("allReduce", (c, s, bad) -> c.allReduce(bad, ReduceOp.SUM));
@@ -118,7 +118,9 @@ class RefusedOperandsTest extends EngineFixture {
         refuse("arena that is closed", operations, List.of(closed));
     }
 
-    /** The order of {@code duplicate()} and {@code asReadOnlyBuffer()} is big-endian, whatever the buffer's order. */
+    /**
+     * {@code duplicate()} and {@code asReadOnlyBuffer()} return big-endian buffers, whatever the original's byte order.
+     */
     @Test
     void elementsInForeignByteOrderAreRefusedWithTheRemedy() {
         for (ByteBuffer buffer : List.of(ByteBuffer.allocate(16), ByteBuffer.allocateDirect(16),

@@ -16,7 +16,10 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Processes continue after others are killed or stopped. A stopped process is excluded when it resumes. */
+/**
+ * Processes continue after another process is killed or stopped. When a stopped process resumes, it learns that the
+ * others have excluded it.
+ */
 @Timeout(180)
 @Tag("slow")
 class ShrinkProcessTest {

@@ -33,7 +33,9 @@ class ShrinkTest extends EngineFixture {
     private static final Duration LONG = Duration.ofSeconds(30);
     private static final Duration SHORT = Duration.ofMillis(500);
 
-    /** The record of a decision stays, because an excluded rank may ask at any later time. */
+    /**
+     * Deletes the records of decisions. They stay, because an excluded rank may ask for a decision at any later time.
+     */
     @AfterEach
     void deleteDecisions() throws IOException {
         try (Stream<Path> files = Files.walk(directory)) {
@@ -138,7 +140,7 @@ class ShrinkTest extends EngineFixture {
         });
     }
 
-    /** An operation without a stream aborts the communicator when its deadline passes. */
+    /** An operation without a stream aborts the communicator when the operation's deadline passes. */
     @Test
     void theRankThatDetectsAStallContinues() throws Exception {
         CountDownLatch done = new CountDownLatch(2);
@@ -197,7 +199,7 @@ class ShrinkTest extends EngineFixture {
         });
     }
 
-    /** The abort waits in the text of its reason, before it releases the communicator. */
+    /** The abort waits in the call of the reason's {@code toString()}, before it releases the communicator. */
     @Test
     void aShrinkBesideAnAbortEndsAfterTheRelease() throws Exception {
         run(1, communicator -> {
@@ -253,7 +255,7 @@ class ShrinkTest extends EngineFixture {
         });
     }
 
-    /** The release of the failed communicator of rank 1 lasts until rank 1 has joined the next group. */
+    /** On rank 1, the release of the failed communicator lasts until rank 1 has joined the next group. */
     @Test
     void aSlowReleaseOfAFailedGroupExcludesNoRank() throws Exception {
         try (URLClassLoader services = new URLClassLoader(new URL[] {ShrinkTest.class.getResource("/stuck/")},

@@ -113,8 +113,8 @@ class SplitTest extends EngineFixture {
     }
 
     /**
-     * An abort of the whole communicator ends the operations of its split parts, too, on all ranks. NCCL has
-     * childAbortFlag for this purpose.
+     * An abort of a communicator also ends the operations of the communicators that were split from it, on all ranks.
+     * NCCL has childAbortFlag for this purpose.
      */
     @Test
     void whoAbortsTheWholeAbortsItsParts() throws Exception {

@@ -35,9 +35,9 @@ final class StallRank {
     enum Way {
         /** The victim's program does not call the operation. */
         LAUNCH(Cause.NOT_LAUNCHED),
-        /** The victim's process is stopped in the operation. */
+        /** The victim's process is stopped during the operation. */
         STOP(Cause.STOPPED),
-        /** The victim's process is killed in the operation. */
+        /** The victim's process is killed during the operation. */
         KILL(Cause.GONE),
         /** The victim's kernel does not begin, because earlier work on its stream does not end. */
         BEGIN(Cause.NOT_BEGUN),
@@ -88,8 +88,8 @@ final class StallRank {
 
     /**
      * Runs the ranks of this process. Arguments: directory, ranks of this process separated by commas, number of all
-     * ranks, way, victim, operation, pattern, number of further operations in flight, elements, settings as NAME=VALUE.
-     * A setting for the victim only is written as victim:NAME=VALUE.
+     * ranks, {@link Way}, victim, number of its faulty operation, {@link Pattern}, number of operations after it,
+     * elements, settings as NAME=VALUE. A setting for the victim only is written as victim:NAME=VALUE.
      */
     public static void main(String[] arguments) throws InterruptedException {
         for (String rank : arguments[1].split(",")) {

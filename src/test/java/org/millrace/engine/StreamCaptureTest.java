@@ -42,8 +42,8 @@ class StreamCaptureTest extends EngineFixture {
     }
 
     /**
-     * Captures copies, functions and collectives of one stream, and of other streams that fork from it and join it
-     * again.
+     * Captures copies, functions and collectives of one stream, and of other streams that fork from this stream and
+     * join it later.
      */
     @ParameterizedTest
     @ValueSource(ints = {1, 2, 3})
@@ -97,8 +97,8 @@ class StreamCaptureTest extends EngineFixture {
     }
 
     /**
-     * Launches of a plan run in order although its branches have their own streams: each launch adds to the last
-     * result.
+     * Launches of a plan run in order, although the plan's branches have their own streams: each launch adds to the
+     * result of the previous launch.
      */
     @Test
     void launchesOfAPlanFollowEachOther() throws Exception {
@@ -224,7 +224,7 @@ class StreamCaptureTest extends EngineFixture {
                 side.waitFor(event);
                 side.call(() -> {});
                 side.record(event);
-                side.call(() -> {}); // not part of the recorded event, so the wait does not include it
+                side.call(() -> {}); // this call follows the recorded event, so the wait does not include it
                 stream.waitFor(event);
                 assertThrows(MillraceException.class, stream::endCapture);
             }

@@ -11,8 +11,8 @@ import org.millrace.transport.Transport;
 import org.millrace.transport.TransportEnd;
 
 /**
- * A transport with which the set-up of rank 1 fails. The release of its other connections lasts until rank 1 sets up
- * its next communicator.
+ * A transport with which the set-up of rank 1 fails. The release of rank 1's other connections lasts until rank 1 sets
+ * up its next communicator.
  */
 public final class StuckTransport implements Transport {
 
@@ -22,7 +22,7 @@ public final class StuckTransport implements Transport {
     /** Creates the transport for {@link java.util.ServiceLoader}. */
     public StuckTransport() {}
 
-    /** Lets the connections of the next communicator fail. */
+    /** Makes the connections of the next communicator fail. */
     static void failOnce() {
         again = new CountDownLatch(1);
         fails = true;

@@ -16,9 +16,9 @@ import org.millrace.DataType;
 import org.millrace.ReduceOp;
 
 /**
- * The bits of a NaN sum depend on the processor, on the order of the operands, and on the compilation of the loop. But
- * a sum with a NaN is a NaN, and all ranks receive the same bits. Each of two ranks adds the peer's elements to its
- * own.
+ * All ranks receive the same bits, and a sum with a NaN is a NaN. The bits of a sum of NaNs depend on the processor, on
+ * the order of the operands, and on the compilation of the loop. With two ranks the order differs, because each rank
+ * adds the peer's elements to its own.
  */
 class SumsOfNansTest {
 
@@ -56,8 +56,8 @@ class SumsOfNansTest {
     }
 
     /**
-     * Returns a quiet NaN with payload bits and a sign that depend on the rank. Payload 0 returns infinity, and payload
-     * -1 returns a mask of all bits except the sign.
+     * Returns the bits of a quiet NaN with a payload and a sign that depend on the rank. Returns the bits of infinity
+     * for payload 0, and a mask of all bits except the sign for payload -1.
      */
     private static long nan(DataType type, int payload, int rank) {
         int fraction = switch (type) {

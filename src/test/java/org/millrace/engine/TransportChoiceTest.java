@@ -79,7 +79,7 @@ class TransportChoiceTest {
                 message);
     }
 
-    /** If a transport of another jar answers differently on two ranks, both ranks fail and neither waits. */
+    /** If a transport of another jar accepts a connection on only one of two ranks, both fail and neither waits. */
     @Test
     void endsOfDifferentTransportsSaySo() {
         Map<String, String> settings = Map.of("NCCL_P2P_DISABLE", "1");

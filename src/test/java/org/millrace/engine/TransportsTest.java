@@ -22,7 +22,7 @@ import org.millrace.DataType;
 import org.millrace.DeviceStream;
 import org.millrace.ReduceOp;
 
-/** All-reduce over each transport, with the reason for its choice. */
+/** All-reduce over each transport. The test checks the reported reason for the choice of the transport. */
 @Tag("slow")
 class TransportsTest extends EngineFixture {
 
@@ -98,7 +98,7 @@ class TransportsTest extends EngineFixture {
 
     /**
      * These transports send no frames, so no receiver compares headers. The rank that announces its operation second
-     * finds the record of the first rank.
+     * compares the operation with the record of the first rank.
      */
     @ParameterizedTest
     @CsvSource({"NCCL_P2P_DISABLE, 0", "NCCL_P2P_USE_CUDA_MEMCPY, 1", "NCCL_P2P_DISABLE, 1",

@@ -24,7 +24,7 @@ import org.millrace.transport.EndSettings;
 import org.millrace.transport.PeerInfo;
 import org.millrace.transport.Transport;
 
-/** Two ranks in this thread that create connections to each other. A map holds their set-up messages. */
+/** Two ranks that create connections to each other. Both run in this thread. A map holds their set-up messages. */
 public final class TwoRanks implements AutoCloseable {
 
     static final ConnectionLayout LAYOUT = new ConnectionLayout(8192, 8192, 65536);
@@ -100,7 +100,7 @@ public final class TwoRanks implements AutoCloseable {
         return List.of(made);
     }
 
-    /** Closes in the engine's order after a failure: connections first, then the resources that they use. */
+    /** Closes the connections, and then the resources that they use. After a failure the engine uses the same order. */
     @Override
     public void close() {
         for (TransportConnections connections : ranks) {

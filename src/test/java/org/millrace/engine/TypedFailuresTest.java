@@ -104,7 +104,7 @@ class TypedFailuresTest extends EngineFixture {
         for (int rank = 0; rank < 2; rank++) {
             MismatchException failure = assertFailure(MismatchException.class, rank, 1 - rank, thrown.get(rank));
             assertTrue(failure.getMessage().contains("the ranks wait for each other"), failure.getMessage());
-            // A rank reports its own state. If its peer failed first, the rank reports the peer's state.
+            // A rank usually reports its own state. If its peer failed first, it reports the state of the peer instead.
             assertTrue(failure.getMessage().matches(".*State of rank ([01]): rank \\1 .*"), failure.getMessage());
             assertTrue(failure.getMessage().contains("receive of 1 int64 from rank 0")
                     || failure.getMessage().contains("all_reduce of 100 int64, sum"), failure.getMessage());
@@ -220,8 +220,8 @@ class TypedFailuresTest extends EngineFixture {
                 left.countDown();
             } else {
                 assertTrue(left.await(EngineGroup.TIMEOUT_SECONDS, TimeUnit.SECONDS));
-                // Rank 0 has sent its data, so this rank could still complete the operation. It therefore waits until
-                // it has learned that rank 0 has failed.
+                // Rank 0 has sent its data, so this rank could still complete the operation. This rank therefore waits
+                // until it has learned that rank 0 has failed.
                 while (communicator.asyncError().isEmpty()) {
                     Thread.onSpinWait();
                 }

@@ -73,8 +73,7 @@ class TypedOperationsTest extends EngineFixture {
                 buffer.clear();
                 assertEquals(List.of(7, 3, 8, 9),
                         List.of(buffer.getInt(0), buffer.getInt(4), buffer.getInt(8), buffer.getInt(12)));
-                // the INT32 operand begins at an address that is no multiple of 4, in a buffer that has only bytes as
-                // elements
+                // the INT32 operand begins at byte 1 of a buffer of bytes, so its address is no multiple of 4
                 buffer.position(3).limit(8);
                 buffer.put(3, (byte) communicator.rank());
                 await(communicator.broadcast(Operand.of(buffer, DataType.INT8), 1, stream));

@@ -22,8 +22,8 @@ import org.junit.jupiter.api.io.TempDir;
 import org.millrace.CCompiler;
 
 /**
- * Proves that the generated classes and the recorded layouts agree with {@code headers/} as this machine's C compiler
- * sees it: every struct, every field, every constant, in both directions.
+ * Proves that the generated classes and the recorded layouts agree with {@code headers/}, compiled by this machine's C
+ * compiler: every struct, every field, every constant, in both directions.
  */
 class AbiProofTest {
     private static final Path HEADERS = Path.of("headers");

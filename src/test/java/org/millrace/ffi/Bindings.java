@@ -70,7 +70,8 @@ record Bindings(String header, Class<?> symbols, List<Class<?>> types) {
     }
 
     /**
-     * Returns enumerators and macros as Byte, Short, Integer, Long, Float or Double, according to the generated method.
+     * Returns the values of enumerators and macros: Byte, Short, Integer, Long, Float or Double, like the result of the
+     * generated method.
      */
     SortedMap<String, Number> constants() throws ReflectiveOperationException {
         SortedMap<String, Number> constants = new TreeMap<>();

@@ -42,8 +42,8 @@ class NcclDeclarationsTest {
             Map.of("ncclBcast", "deprecated by NCCL: NcclCommunicator.broadcast with one buffer for both",
                     "ncclResetDebugInit", "deprecated by NCCL: not supported, and to be removed");
     /**
-     * Declarations with another spelling in Millrace's headers than in NCCL's. {@link AbiProofTest} compares their
-     * values.
+     * Declarations that Millrace's headers spell in another way than NCCL's headers. {@link AbiProofTest} compares
+     * their values.
      */
     private static final Map<String, String> OTHERWISE =
             Map.of("ncclMaxRedOp", "enumerator ncclRedOp_t ncclMaxRedOp = 0x7fffffff>>(32-8*sizeof(ncclRedOp_dummy_t))",

@@ -20,14 +20,14 @@ public final class OtherUser {
 
     private OtherUser() {}
 
-    /** Returns a command prefix that runs the command as a user. */
+    /** Returns a prefix for a command, so that the command runs as the given user. */
     public static List<String> as(int user) {
         return as(user, "+dac_read_search");
     }
 
     /**
-     * Returns a command prefix that runs the command as a user with capabilities, in setpriv's format. A process
-     * without these capabilities may not inspect the program.
+     * Returns a prefix for a command, so that the command runs as the given user with capabilities, in setpriv's
+     * format. A process without these capabilities may not inspect the command's process.
      */
     static List<String> as(int user, String capabilities) {
         return List.of("setpriv", "--reuid=" + user, "--regid=" + user, "--clear-groups",

@@ -11,8 +11,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 class ProcessIdentityTest {
 
     /**
-     * The content of /proc/PID/task/THREAD/status. The process was killed while the thread had no core, so the thread
-     * has not ended yet.
+     * The content of /proc/PID/task/THREAD/status for a thread of a killed process. The thread has not ended yet,
+     * because it had no core.
      */
     @ParameterizedTest
     @CsvSource({"0000000000000100, true", "0000000000000000, false", "0000000000004200, false",

@@ -18,7 +18,7 @@ import java.nio.file.Path;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** An error is recognized independent of the process's language. */
+/** Millrace recognizes system errors, whatever the language of their messages. */
 class SystemErrorTest {
 
     /** Prints the errors of a refused connection and of a pipe without a reader. */

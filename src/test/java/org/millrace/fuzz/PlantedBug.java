@@ -83,8 +83,8 @@ final class PlantedBug {
     }
 
     /**
-     * Loads all classes of Millrace again, not only the changed classes. A changed class could not access the packages
-     * of the original.
+     * Loads all classes of Millrace again, not only the changed class. Otherwise the changed class could not access
+     * package-private members of the other classes.
      */
     private final class Copy extends ClassLoader {
 

@@ -57,8 +57,8 @@ class GinAllocationTest {
     }
 
     /**
-     * The agent also allocates no bytes for gets with answers in frames, for flushes, and for signals. The signals are
-     * in windows, or this rank increases them directly in memory shared with its peer.
+     * The agent also allocates no bytes for gets that frames answer, for flushes, and for signals. A signal is in a
+     * window, or this rank increases it directly in memory that it shares with its peer.
      */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})

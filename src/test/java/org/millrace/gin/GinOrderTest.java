@@ -47,7 +47,7 @@ class GinOrderTest {
     private int longest;
 
     /**
-     * Paths of bytes and signals to the peer.
+     * Paths on which bytes and signals reach the peer.
      *
      * @param ringBytes size of the staging rings; 0 for none
      * @param reached   whether a rank adds to its peer's signals in shared memory if no frame to the peer is in flight
@@ -139,7 +139,7 @@ class GinOrderTest {
             while (place < WINDOW - 2 * longest - 2) {
                 int c = random.nextInt(CONTEXTS);
                 int peer = random.nextInt(2);
-                // posts rarely, because a signal in shared memory requires that no frame is in flight
+                // posts rarely with shared signals, because the rank uses them only while no frame is in flight
                 if (random.nextInt(reached ? 24 : 3) == 0 && contexts[0][c].hasRoom(peer)) {
                     place = post(random, format, contexts[0][c], c, peer, windows[0].handle(), memory, place);
                 }
@@ -254,7 +254,7 @@ class GinOrderTest {
                             assertThere(memory[0], each,
                                     program + ", context " + c + ": get " + i + " from rank " + peer + " is complete");
                         } else if (each.expected.length > 0) {
-                            // the operation has read its source, so the test overwrites it
+                            // the operation has read its source, so the test overwrites the source
                             memory[0].asSlice(each.source, each.expected.length).fill((byte) 0x5a);
                         }
                     }
@@ -263,7 +263,7 @@ class GinOrderTest {
         }
     }
 
-    /** Returns the number of operations up to the operation that gave the signal its value; 0 if the signal is 0. */
+    /** Returns the number of operations through the operation that set the signal to the value; 0 if the value is 0. */
     private static int covered(List<Posted> all, int peer, ToLongFunction<Posted> signal, long value) {
         for (int i = 0; i < all.size() && value != 0; i++) {
             if (all.get(i).peer == peer && signal.applyAsLong(all.get(i)) == value) {

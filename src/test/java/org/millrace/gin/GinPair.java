@@ -66,7 +66,7 @@ final class GinPair implements AutoCloseable {
     final MemoryFrames back;
     final GinCommunicator[] communicators = new GinCommunicator[2];
     private final SignalMemory[] shared = new SignalMemory[2];
-    /** Ends each context's service, so that its trace ends too. */
+    /** Actions that end the service of a context, and with it the context's trace. */
     private final List<Runnable> removals = new ArrayList<>();
     final GinAgent[] agents = {new GinAgent("rank 0"), new GinAgent("rank 1")};
 
@@ -77,7 +77,7 @@ final class GinPair implements AutoCloseable {
         GinCommunicator.FailureListener listener = new GinCommunicator.FailureListener() {
             @Override
             public void failed(Throwable failure) {
-                // no action, because GinCommunicator.failure() returns the failure too
+                // ignored, because GinCommunicator.failure() also returns this failure
             }
 
             @Override
@@ -137,7 +137,7 @@ final class GinPair implements AutoCloseable {
         return context;
     }
 
-    /** Adds a context to a rank until {@link #close}. */
+    /** Adds a context to a rank. {@link #close} removes the context. */
     void add(int rank, Context context) {
         communicators[rank].add(context.agentSide);
         removals.add(() -> remove(communicators[rank], context));

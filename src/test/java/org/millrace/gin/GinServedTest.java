@@ -71,7 +71,7 @@ class GinServedTest {
         context.post(peer);
     }
 
-    /** Scripts read the first number of the line, so the sum must come first. */
+    /** Scripts read the first number of the line as the sum, so the line must begin with the sum. */
     @Test
     void theLineBeginsWithTheSum() {
         assertEquals(

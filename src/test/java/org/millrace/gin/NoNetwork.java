@@ -33,6 +33,6 @@ final class NoNetwork implements Network {
 
     @Override
     public void close() {
-        // This network has opened nothing.
+        // This network holds no resources.
     }
 }

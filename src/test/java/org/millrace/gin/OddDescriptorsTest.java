@@ -15,7 +15,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.abi.gin.GinDescriptorFormat;
 import org.millrace.abi.gin.GinOp;
 
-/** Descriptors that no NCCL kernel posts, for a peer and for the rank itself. */
+/** Descriptors that no NCCL kernel posts. Their destination is a peer or the rank itself. */
 @Tag("slow")
 class OddDescriptorsTest {
 

@@ -13,7 +13,7 @@ import org.millrace.agent.Agent;
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.IdleProfile;
 
-/** If an agent's pass does not end, another thread reports it. */
+/** Another thread reports a pass of an agent that does not end. */
 class PassWatchTest {
 
     private final BlockingQueue<String> reports = new LinkedBlockingQueue<>();

@@ -135,8 +135,8 @@ class ShutdownTest {
     }
 
     /**
-     * A signal in shared memory also completes. The peer's kernel may see this signal, and the peer may close, before
-     * this rank polls the network again.
+     * This rank also completes a signal that it has written to shared memory. The peer's kernel may see this signal,
+     * and the peer may close, before this rank polls the network again.
      */
     @Test
     void soIsASignalThatNeededNoFrame() {
@@ -155,7 +155,7 @@ class ShutdownTest {
     }
 
     /**
-     * The shutdown message arrives first, on the peer's sending connection. Afterwards the connection to the peer
+     * The shutdown message arrives first, on the connection from the peer. Afterwards the connection to the peer
      * reports that this rank's frame has arrived.
      */
     @Test
@@ -188,7 +188,7 @@ class ShutdownTest {
         assertEquals(5, context.signals.acquire(1));
     }
 
-    /** A get by the peer that has closed is dropped: the rank waits for no answer, and can close the window. */
+    /** When a peer closes, this rank drops the peer's get, sends no answer, and can close the window. */
     @Test
     void whatItAskedForHoldsNoWindow() {
         begin(new StagedMemory(memory, device));
@@ -206,7 +206,7 @@ class ShutdownTest {
         assertTrue(communicator.isDrained());
     }
 
-    /** A received signal that waits for earlier bytes will still be stored in its window, so this window is in use. */
+    /** A received signal that waits for preceding bytes is written later. The signal's window is in use until then. */
     @Test
     void aSignalOnItsWayHoldsItsWindow() {
         begin(new StagedMemory(memory, device));

@@ -22,7 +22,7 @@ final class StagedDevice implements StagingBuffers.Copies {
     int refusals;
     /** Number of transfers that have a buffer. */
     int open;
-    /** Condition that is checked when a transfer is abandoned: the connections must be closed by then. */
+    /** Whether the connections are closed. They must be closed when a transfer is abandoned. */
     BooleanSupplier networkIsClosed = () -> true;
     private final MemoryRegion staging;
     private final int slotBytes;

@@ -13,7 +13,7 @@ final class StagedMemory implements WindowMemory {
     /** Number of direct copies between this window and the window of a peer. */
     int copies;
     int reads;
-    /** Whether the last direct copy must follow earlier copies of its sequence. */
+    /** Whether the device must execute the last direct copy after the preceding copies of its sequence. */
     boolean ordered;
 
     StagedMemory(MemorySegment memory, StagedDevice device) {

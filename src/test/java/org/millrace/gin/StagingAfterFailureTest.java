@@ -20,8 +20,8 @@ import org.millrace.abi.gin.GinDescriptorFormat;
 import org.millrace.abi.gin.GinOp;
 
 /**
- * A communicator ends with transfers in flight. The next communicator on the two devices receives all staging buffers.
- * It receives each buffer only after the last copy of the buffer is complete.
+ * A communicator ends with transfers in flight. The next communicator on the two devices receives all staging buffers,
+ * but it receives a buffer only after the last copy that uses the buffer is complete.
  */
 class StagingAfterFailureTest {
 
@@ -141,7 +141,7 @@ class StagingAfterFailureTest {
         assertAllServeTheNext(copiesLast);
     }
 
-    /** The receiver has a buffer for the payload that is arriving. The frame is in none of the receiver's lists yet. */
+    /** The receiver already has a buffer for the arriving payload, but none of its lists contains the frame yet. */
     @Test
     void soItDoesWhereTheConnectionIsLostWhileAPayloadIsReceived() {
         first.expectClosedConnections();

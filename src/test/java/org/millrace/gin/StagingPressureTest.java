@@ -28,7 +28,7 @@ class StagingPressureTest {
     private static final int SOURCE = 64;
     private static final int TARGET = SOURCE + OPERATIONS * CHUNK;
     private static final int WINDOW = TARGET + OPERATIONS * CHUNK;
-    /** Maximum number of passes of each agent; an operation needs a few. */
+    /** Maximum number of passes of each agent. An operation needs only a few passes. */
     private static final int MAX_PASSES = 100 * OPERATIONS;
 
     private final MemorySegment[] memory = new MemorySegment[2];

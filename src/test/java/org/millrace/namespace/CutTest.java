@@ -89,8 +89,8 @@ class CutTest {
         /** One host has no link to any other host. */
         UNPLUGGED,
         /**
-         * One of the two interfaces of a host is unplugged, and stays unplugged. An interface that an earlier cut
-         * unplugged is plugged in again.
+         * One of the two interfaces of a host is unplugged. It stays unplugged until the next cut of this kind, which
+         * plugs it in again.
          */
         ONE_INTERFACE;
 
@@ -169,7 +169,7 @@ class CutTest {
                 HostProgram.library(), of.job == Job.GIN ? "gin" : "takeover", HOSTS, 1, seed);
     }
 
-    /** The network is cut before the ranks are connected. */
+    /** The hosts have no routes to each other until the ranks have failed to connect. */
     @ParameterizedTest
     @EnumSource(names = {"TAKEOVER", "GIN"})
     void connectionsAreMadeThoughThereIsNoRouteAtFirst(Job kind) throws Exception {
@@ -222,7 +222,8 @@ class CutTest {
 
     /**
      * If neither end receives data, both ends detect the loss independently. If only one end learns of the loss of its
-     * stream, this end abandons the connection at its deadline. The other end learns this when the network works again.
+     * stream, this end abandons the connection at its deadline. The other end learns of this when the network works
+     * again.
      */
     @ParameterizedTest(allowZeroInvocations = true)
     @MethodSource("longCuts")
@@ -247,8 +248,8 @@ class CutTest {
         }
         lift(kind, one, other);
         assertTold(what, other);
-        // In other jobs all ranks are connected, and the third rank may end first. The ranks at both ends of the cut
-        // may then report the loss of the third rank.
+        // In other jobs all ranks are connected to each other. The third rank may then end before the ranks at both
+        // ends of the cut, and these ranks may report the loss of the third rank.
         if (kind == Cut.HALF_OPEN && (of.job == Job.TAKEOVER || of.job == Job.UNPACK)) {
             assertTrue(losses(other).anyMatch(text -> names(text, one)),
                     () -> what + ": rank " + other + " is told of another: " + losses(other).toList());

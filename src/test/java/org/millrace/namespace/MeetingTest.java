@@ -27,7 +27,8 @@ class MeetingTest {
     void start() throws Exception {
         zero = TestHost.named("node0");
         one = TestHost.named("node1");
-        // With this additional interface, the interface between the two hosts has a different number on each host.
+        // This interface shifts the interface numbers of one host. The interface between the two hosts therefore has
+        // different numbers on the two hosts.
         one.run("ip link add other type veth peer name another");
         TestHost.connect(zero, "eth0", one, "eth0");
     }

@@ -27,9 +27,9 @@ import org.millrace.trace.Verdict.Cause;
 import org.millrace.trace.Verdict;
 
 /**
- * Groups of three hosts with a network that becomes silent, or is slow, narrow or lossy.
+ * Groups of three hosts. Their network becomes silent, or it is slow, narrow or lossy.
  * {@code -Dmillrace.partitions=all} runs every case, and prints a row of a table for each rank. With
- * {@code -Dmillrace.partitions.stopped=60} a rank reads nothing for that number of seconds.
+ * {@code -Dmillrace.partitions.stopped=60} a rank reads nothing for 60 s.
  */
 @Timeout(300)
 @Tag("root")
@@ -80,7 +80,7 @@ class PartitionTest {
         }
     }
 
-    /** A program, with or without operations in flight while the network becomes silent. */
+    /** A program that has operations in flight or is idle, and the network's fault. */
     private record Case(boolean takeover, boolean tls, boolean idle, Fault fault) {
 
         @Override
@@ -261,8 +261,8 @@ class PartitionTest {
     }
 
     /**
-     * Stops the peer's process, until a TCP window is closed. If the round is too short to fill a window, continues the
-     * process and returns false.
+     * Stops the peer's process and waits until a TCP window is closed. If no window closes because the round is too
+     * short, continues the process and returns false.
      */
     private boolean closesAWindow(long pid) {
         try {

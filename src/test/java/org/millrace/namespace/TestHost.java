@@ -16,8 +16,8 @@ import java.util.concurrent.TimeUnit;
 
 /**
  * A host on this machine: a process with its own interfaces, name, {@code /etc/hosts}, {@code /sys} and
- * {@code /dev/shm}. Other processes start in the namespaces of this process. All end with this JVM. Tests with such
- * hosts need root and have the tag {@code root}.
+ * {@code /dev/shm}. Other processes start in the namespaces of this process. All these processes end with this JVM.
+ * Tests with such hosts need root and have the tag {@code root}.
  */
 public final class TestHost implements AutoCloseable {
 

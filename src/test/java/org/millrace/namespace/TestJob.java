@@ -152,7 +152,10 @@ final class TestJob implements AutoCloseable {
         becomes(time, () -> false);
     }
 
-    /** Checks that all ranks pass the round of the fastest rank, and that no rank has printed an error. */
+    /**
+     * Checks that all ranks complete more rounds than the fastest rank has completed so far. No rank may have printed
+     * an error.
+     */
     void assertGoesOn() {
         long done = furthest();
         await("more rounds than " + done, () -> rounds() > done);

@@ -9,8 +9,9 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Hosts on one or several networks. Each host has {@code eth0} and {@code eth1} at a bridge, which is a separate host.
- * To drop frames silently, the test gives the sender an unused hardware address for the receiver.
+ * Hosts on one or several networks. Each network is a bridge in a separate host. Each host has an interface at each
+ * bridge: {@code eth0}, {@code eth1}. To drop frames silently, the test gives the sender an unused hardware address for
+ * the receiver.
  */
 final class TestNetwork implements AutoCloseable {
 
@@ -121,7 +122,7 @@ final class TestNetwork implements AutoCloseable {
     }
 
     /**
-     * Gives each host a second interface, {@code wan0}, with random loss of packets and delay.
+     * Gives each host a second interface, {@code wan0}, which delays packets and randomly loses packets.
      *
      * @return process that prints the number of lost packets when its standard input is closed
      */

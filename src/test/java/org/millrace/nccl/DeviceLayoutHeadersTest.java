@@ -26,9 +26,8 @@ import org.millrace.ffi.nccl.ncclDevCommRequirements_v28;
 import org.millrace.ffi.nccl.ncclDevCommRequirements_v30;
 
 /**
- * Compares the kernels' structs with the headers that kernels are compiled with, if headers are available. Run with
- * {@code -Dmillrace.nccl.headers=} and the include path with nccl.h, nccl_device.h and cuda_runtime_api.h. Compares the
- * headers of one release at a time.
+ * Compares the kernels' structs with NCCL's headers for kernels. Runs only if {@code -Dmillrace.nccl.headers=} names
+ * the include path with nccl.h, nccl_device.h and cuda_runtime_api.h. Compares the headers of one release at a time.
  */
 @EnabledIfSystemProperty(named = "millrace.nccl.headers", matches = ".+")
 class DeviceLayoutHeadersTest {

@@ -9,7 +9,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.MillraceException;
 
-/** Combinations of kernels and NCCL releases that work. */
+/** Layouts for combinations of a kernel's headers and a loaded NCCL release. Some combinations are refused. */
 class DeviceLayoutTest {
 
     @ParameterizedTest

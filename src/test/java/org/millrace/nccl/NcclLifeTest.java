@@ -47,7 +47,7 @@ class NcclLifeTest {
         return stubs.nccl.join(stubs.device(), stubs.nccl.newUniqueId(), 2, 1, NcclConfig.DEFAULT.withBlocking(false));
     }
 
-    /** Returns the names of the calls since the last query. */
+    /** Returns the names of the calls to the stubs since this method was last used. */
     private List<String> names() {
         return stubs.calls().stream().map(call -> call.split(" ")[0]).toList();
     }

@@ -142,7 +142,7 @@ abstract class FrameContract extends NetworkFixture {
                 for (long i = 0; i < untouched.byteSize(); i++) {
                     assertEquals(1, untouched.get(ValueLayout.JAVA_BYTE, i));
                 }
-                // The frame still has no destination, so it can still be accepted with a valid destination.
+                // The frame still has no destination, so the receiver can accept it with a valid destination.
                 ends.receiver().accept(in, (1 << 20) - bytes);
                 ends.until(() -> ends.receiver().framesCompleted() == 1);
                 untouched.fill((byte) 1);
@@ -267,9 +267,9 @@ abstract class FrameContract extends NetworkFixture {
     }
 
     /**
-     * Returns the number of frames that are exchanged without allocation. Returns 0 if this JVM cannot avoid allocation
-     * in the network. If several subclasses test one network with different options, some of them may return fewer
-     * frames, to save time.
+     * Returns the number of frames that the test of allocation exchanges; 0 if this JVM cannot avoid allocation in the
+     * network. If several subclasses test one network with different options, some of them may return fewer frames, to
+     * save time.
      */
     protected int framesWithoutAllocation() {
         return 1_000_000;
@@ -298,8 +298,8 @@ abstract class FrameContract extends NetworkFixture {
             before = threads.getCurrentThreadAllocatedBytes();
             exchange(ends, out, in, frames);
             long allocated = threads.getCurrentThreadAllocatedBytes() - before;
-            // Allowance for the compiler and the measurement on this thread, and for a check of the peer's process each
-            // half second. One object per frame would be 16 bytes per frame.
+            // Allowance for the compiler and the measurement on this thread, and for one check of the peer's process
+            // every half second. One object per frame would be 16 bytes per frame.
             long looks = 1 + (System.nanoTime() - begun) / 500_000_000;
             assertTrue(allocated < frames / 16 + looks * LOOK_BYTES,
                     () -> allocated + " bytes were allocated for " + frames + " frames");

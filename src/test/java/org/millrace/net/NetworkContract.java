@@ -51,7 +51,8 @@ public abstract class NetworkContract extends FrameContract {
                     a.sender().progress();
                     b.sender().progress();
                 }
-                // Connection `a` receives all its frames before connection `b`, although the senders have alternated.
+                // Connection `a` receives all its frames before connection `b` receives any frame, although the senders
+                // have alternated.
                 for (int i = 0; i < SEVERAL; i++) {
                     a.receiver().progress();
                 }

@@ -14,7 +14,7 @@ abstract class NetworkFixture {
     protected Network network;
     private Arena arena;
 
-    /** Creates the network under test. It is closed after each test. */
+    /** Creates the network under test. The fixture closes this network after each test. */
     protected abstract Network newNetwork();
 
     @BeforeEach

@@ -9,7 +9,7 @@ class OperationGroupTest {
 
     private static final int ATTEMPTS = 100;
 
-    /** Part of a group of operations. Only the last of several attempts to launch this part succeeds. */
+    /** Part of a group of operations. All attempts to launch this part fail except the last. */
     private static final class Late implements OperationGroup.Part {
         private int attempts;
 

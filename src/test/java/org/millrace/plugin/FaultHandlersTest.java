@@ -67,8 +67,8 @@ class FaultHandlersTest {
     }
 
     /**
-     * The program has replaced the JVM's handler. The next call of the plugin installs the JVM's handler again. In the
-     * mode {@code forwarding}, the program's handler calls the JVM's handler.
+     * The program replaces the JVM's handler by a call that the plugin cannot redirect. The next call of the plugin
+     * installs the JVM's handler again. In the mode {@code forwarding}, the program's handler calls the JVM's handler.
      */
     @ParameterizedTest
     @ValueSource(strings = {"dlsym", "raw", "forwarding"})

@@ -20,7 +20,7 @@ import org.millrace.trace.Hang;
 import org.millrace.trace.TraceReader;
 import org.millrace.trace.Verdict;
 
-/** A process that calls ncclCommGetAsyncError, learns of lost peers, and continues in new communicators. */
+/** A process that learns of lost peers by ncclCommGetAsyncError, and continues in new communicators. */
 @Tag("slow")
 class GoesOnHostTest {
 
@@ -43,8 +43,8 @@ class GoesOnHostTest {
     private Path directory;
 
     /**
-     * The dynamic linker fills import tables when a function is first called (lazy), or before the program begins
-     * (now). In the second case it then protects the tables.
+     * With the binding "lazy", the dynamic linker fills import tables when a function is first called. With the binding
+     * "now", it fills the tables before the program begins, and then write-protects them.
      */
     private static HostProgram host(String network, String... binding) throws Exception {
         Path stub = HostProgram.compileStub("communicators.c", LIBNCCL);
@@ -87,7 +87,7 @@ class GoesOnHostTest {
     private static List<String> verdictsOn(long pid) throws Exception {
         return Hang.verdicts(() -> TraceReader.readAll(Path.of("/dev/shm"), (file, problem) -> {}), QUIET)
                 .stream()
-                // A verdict on an ended process can be on an earlier process with the same number.
+                // An earlier process may have had the same number, so verdicts on ended processes are ignored.
                 .filter(verdict -> verdict.cause() != Verdict.Cause.ENDED && verdict.concerns(List.of(pid)))
                 .map(Verdict::sentence)
                 .toList();
@@ -113,7 +113,7 @@ class GoesOnHostTest {
         assertEquals(0, outcome.count("ends with status"), outcome.output());
         MatchResult early = open(outcome, SETTLED);
         MatchResult late = open(outcome, losses);
-        // One UCX worker of a lost peer may remain until the peer has received the sent data.
+        // One UCX worker may still be open now, because its lost peer has not received all sent data.
         assertGrowth(early, late, 1, network.startsWith("ucx") ? 12 : 0, outcome);
         assertGrowth(early, late, 2, 3, outcome); // the JVM starts and ends compiler threads
         // kept threads have stacks, which are mappings
@@ -122,8 +122,8 @@ class GoesOnHostTest {
     }
 
     /**
-     * Python, for example, is linked at fixed addresses. The address of an imported function is then the address of a
-     * jump within the program. Libraries get the same address.
+     * An executable such as Python's is linked at fixed addresses. The address of an imported function is then the
+     * address of a jump within the executable, also in libraries.
      */
     @Test
     void aProgramAtFixedAddressesIsToldToo() throws Exception {
@@ -171,8 +171,8 @@ class GoesOnHostTest {
     }
 
     /**
-     * The program calls the function by a pointer from dlsym. The plugin can redirect import tables, but no such
-     * pointer.
+     * The program calls the function by a pointer from dlsym. The plugin can redirect import tables, but not a pointer
+     * that the program holds.
      */
     @Test
     void whoHasLookedTheFunctionUpIsNotToldAndEnded() throws Exception {

@@ -30,7 +30,7 @@ public final class HostProgram {
     private static final Path SOURCES = Path.of("src", "test", "c", "plugin");
     private static final Path BUILT = Path.of("target", "plugin-host");
     private static final Path CLASSES = Path.of("target", "classes");
-    /** Jar of the classes under test and their dependencies. A class archive accepts no folder. */
+    /** Jar of the classes under test and their dependencies, because a class archive accepts jars but no folders. */
     private static final Path JAR = BUILT.resolve("classes" + PlantedFault.NAME + ".jar").toAbsolutePath();
     /**
      * Class archive of a takeover. Without the archive, a third of the JVM's start time would be spent on loading
@@ -49,7 +49,7 @@ public final class HostProgram {
     /** Result of a run. */
     public record Outcome(int exit, String output) {
 
-        /** Returns whether the host's output ends with the given words. A thread of the plugin may log after them. */
+        /** Returns whether the output ends with the given words, apart from log lines of the plugin's threads. */
         public boolean endsWith(String words) {
             return output.replaceAll("(?m)^LOG \\d .*\n", "").endsWith(words);
         }
@@ -118,7 +118,7 @@ public final class HostProgram {
     /** Returns the options with which {@link #jar} starts quickly. */
     static String javaOptions() throws Exception {
         jar();
-        // The class archive contains the classes without the fault, so it is not used.
+        // The archive contains the classes without the planted fault, so a run with a fault does not use it.
         if (!PlantedFault.NAME.isEmpty()) {
             return QUICK_START;
         }
@@ -249,9 +249,9 @@ public final class HostProgram {
     }
 
     /**
-     * Selects the network: {@code socket}, {@code shm}, {@code auto}, {@code ucx}, or {@code plugin}, which misbehaves
-     * as NCCL allows. {@code ucx tcp} is UCX without shared memory. {@code behind a link} after a name adds an emulated
-     * link with losses. Skips the test if UCX is missing.
+     * Selects the network: {@code socket}, {@code shm}, {@code auto}, {@code ucx}, or {@code plugin}. The latter
+     * behaves as badly as NCCL's rules allow. {@code ucx tcp} is UCX without shared memory. {@code behind a link} after
+     * a name adds an emulated link with losses. Skips the test if UCX is missing.
      */
     public HostProgram withNetwork(String network) {
         String name = network.split(" ")[0];

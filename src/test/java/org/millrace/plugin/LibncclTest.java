@@ -39,8 +39,8 @@ import org.opentest4j.TestAbortedException;
 
 /**
  * An unmodified libnccl on a machine without a GPU, with its own proxy and with the plugin. CUDA and NCCL's kernels run
- * on CPU threads; see {@code src/test/c/libnccl}. The property {@code millrace.nccl} names the library. Without the
- * property an installed Python package has it.
+ * on CPU threads; see {@code src/test/c/libnccl}. The property {@code millrace.nccl} names the library. By default, the
+ * library of an installed Python package is used.
  */
 @Tag("nccl")
 class LibncclTest {
@@ -64,13 +64,13 @@ class LibncclTest {
      */
     private static final long SEED = Long.getLong("millrace.nccl.seed", 1);
     private static final int ROUNDS = Integer.getInteger("millrace.nccl.rounds", 25);
-    /** Events that 25 rounds of random operations have, in the names of {@code ranks.cpp}. */
+    /** Events that must occur in 25 rounds of random operations, named as in {@code ranks.cpp}. */
     private static final Set<String> DRAWN = Set.of("graph", "split", "shrink", "allReduce", "reduceScatter", "reduce",
             "allGather", "broadcast", "sendRecv", "allToAll", "gather", "scatter", "allGatherV", "allToAllV", "type0",
             "type1", "type2", "type3", "type4", "type5", "type6", "type7", "type8", "type9", "type10", "type11");
     private static final long DEADLINE_SECONDS = 180 + ROUNDS;
     private static final Map<String, String> OWN = Map.of("NCCL_NET_PLUGIN", "none", "NCCL_DEBUG", "WARN");
-    /** Last line of a rank. */
+    /** Last line that a rank prints. */
     private static final Pattern TOTALS =
             Pattern.compile("rank \\d+: (\\d+) operations, (\\d+) elements, (\\d+) wrong");
     /** Line that the interpreter prints when a rank has ended: {@code COLLECTIVE/ALGORITHM/PROTOCOL=COUNT ...}. */
@@ -214,7 +214,7 @@ class LibncclTest {
                         .orElse(null);
     }
 
-    /** Warnings are no errors, because users run these tests with compilers of their own. GCC 13 warns wrongly. */
+    /** Compiles without -Werror, because users have other compilers, and GCC 13 has wrong warnings. */
     private static void compile() throws Exception {
         List<String> options = new ArrayList<>(List.of("-std=c++20", "-O2", "-Wall", "-fPIC", "-shared", "-pthread",
                 "-fvisibility=hidden", "-Wl,-soname,libcuda-on-cpu.so", "-o", CUDA.toString()));
@@ -243,7 +243,7 @@ class LibncclTest {
         return outcome;
     }
 
-    /** Runs two ranks of two hosts, each with a limit of descriptors. */
+    /** Runs two ranks on two hosts, each rank with a limit of descriptors. */
     private static Outcome runWithin(int descriptors, Map<String, String> environment, String... arguments)
             throws IOException, InterruptedException {
         List<String> command = new ArrayList<>(List.of("sh", "-c", "ulimit -n " + descriptors + " && exec sh \"$@\"",
@@ -417,8 +417,8 @@ class LibncclTest {
 
     /**
      * Random collectives in groups and graphs, on communicators that are created, split, shrunk and destroyed. The seed
-     * also depends on the case. All ranks run the same protocols. NCCL selects a protocol by size, unless the case sets
-     * one. Cases that resemble others, and the case of eight ranks, have a fifth of the rounds.
+     * also depends on the case. All ranks use the same protocols. NCCL selects them by size, unless the case sets a
+     * protocol. A case that resembles another case, and the case of eight ranks, run a fifth of the rounds.
      */
     @ParameterizedTest
     @CsvSource(
@@ -454,7 +454,8 @@ class LibncclTest {
         if (deviceSlots) {
             outcome.assertEachRankLogged(ranks, "Channel .* via NET/Millrace/0/GDRDMA");
         }
-        if (settings.equals("own")) { // NCCL's own network shares slots of sends and receives.
+        // over NCCL's own network, sends and receives use shared slots, which kernels find by offset
+        if (settings.equals("own")) {
             outcome.assertHappened(Set.of("OFFSET"));
         } else {
             outcome.assertPlugin(ranks, environment);
@@ -479,7 +480,8 @@ class LibncclTest {
         Ucx.assumeUsable(settings.equals("MILLRACE_NET=ucx") ? "ucx" : "");
         Map<String, String> environment = plugin("MILLRACE_TAKEOVER=1", SMALL);
         environment.putAll(environment(settings.split(" ")));
-        // The connections of new communicators take most of the time. The scenario order creates 18 communicators.
+        // A second channel would double the connections, which take most of the time: the scenario order creates 18
+        // communicators.
         environment.put("NCCL_MAX_NCHANNELS", scenario.equals("order") ? "1" : "2");
         Outcome outcome = run(environment, ranks, ranks, "life", scenario);
         outcome.assertRight(scenario.equals("kill") ? ranks - 1 : ranks);
@@ -489,7 +491,7 @@ class LibncclTest {
         outcome.assertPlugin(ranks, environment);
     }
 
-    /** Cases for runs with more rounds than the run of a commit, such as the run of each night. */
+    /** Further cases for runs with more than 25 rounds, such as the nightly runs. */
     @ParameterizedTest
     @EnabledIf("isThorough")
     @CsvSource(

@@ -387,7 +387,7 @@ class NetPluginTest {
         serviceClosed = false;
     }
 
-    /** A library between NCCL and this plugin calls the plugin on behalf of NCCL. */
+    /** If a library between NCCL and the plugin makes the calls, the calls belong to the process's only NCCL. */
     @Test
     void aLibraryBetweenNcclAndThePluginCallsForTheOnlyNccl() {
         plugin.listen(0, 0, handle, pointer, 2 * LIBRARY);

@@ -15,9 +15,9 @@ import javax.tools.ToolProvider;
 
 /**
  * A fault that is planted in the takeover, to show that a test finds it. The property {@code millrace.fault} plants a
- * fault in the programs that tests start, for example
- * {@code mvn test -Dtest=TakeoverHostTest -Dmillrace.fault=early-head}. The tests that find the fault then fail. The
- * sources of the checkout and its classes stay without the fault.
+ * fault in the programs that tests start, for example {@code mvn test -Dtest=TakeoverHostTest
+ * -Dmillrace.fault=early-head}. The tests that find the fault then fail. The sources and classes of the checkout remain
+ * unchanged.
  */
 final class PlantedFault {
 
@@ -41,7 +41,7 @@ final class PlantedFault {
         return EDIT.matcher(Files.readString(LIST)).results().toList();
     }
 
-    /** Returns the sources of a fault with their new texts. */
+    /** Returns the source files that a fault changes, each with its changed text. */
     static Map<Path, String> sources(String fault) throws IOException {
         Map<Path, String> sources = new LinkedHashMap<>();
         for (MatchResult edit : edits()) {

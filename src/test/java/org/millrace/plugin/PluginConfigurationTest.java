@@ -79,8 +79,8 @@ class PluginConfigurationTest {
     }
 
     /**
-     * NCCL's own proxy never uses slots in GPU memory. Such slots are therefore refused if a setting forbids the
-     * takeover.
+     * NCCL's own proxy cannot use slots in GPU memory. A request for such slots is therefore refused if another setting
+     * forbids the takeover.
      */
     @ParameterizedTest
     @CsvSource({"MILLRACE_TAKEOVER, 0", "NCCL_PXN_DISABLE, 0"})

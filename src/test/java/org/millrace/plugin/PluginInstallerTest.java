@@ -50,7 +50,7 @@ class PluginInstallerTest {
         try (Stream<Path> files = Files.list(directory)) {
             assertEquals(5, files.count(), "nothing but library, links, jar and runtime is left");
         }
-        // RCCL's default name, and the name for NCCL_NET_PLUGIN=millrace
+        // the link for RCCL's default name, and the link for RCCL with NCCL_NET_PLUGIN=millrace
         for (String name : List.of(library.toString(), "librccl-net.so", "librccl-net-millrace.so")) {
             var outcome = HostProgram.compile("start_host")
                     .with("MILLRACE_JAR", null)

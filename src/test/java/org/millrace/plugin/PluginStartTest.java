@@ -78,8 +78,8 @@ class PluginStartTest {
     }
 
     /**
-     * Users create runtimes with few modules for containers. Without this check, the lack of a module would have an
-     * effect only when the plugin uses the module.
+     * For containers, users create Java runtimes with few modules. Without a check at the start, a missing module would
+     * cause an error only when the plugin uses the module.
      */
     @Test
     void aRuntimeThatLacksAModuleIsRefusedWithTheLineThatMakesTheRightOne(@TempDir Path directory) throws Exception {
@@ -204,8 +204,8 @@ class PluginStartTest {
     }
 
     /**
-     * The stack is too small, or it is not the thread's own. On such a stack a JVM would end the process, or class
-     * initializers would fail because no stack is left.
+     * The stack is too small, or the call runs on a stack that is not the thread's own. On such a stack a JVM would end
+     * the process, or class initializers would fail because no stack is left.
      */
     @ParameterizedTest
     @CsvSource({"thread, 64, has \\d+ KiB left of its stack", "thread, 128, has \\d+ KiB left of its stack",

@@ -24,7 +24,7 @@ class ProfilerEventsTest {
             Pattern.compile("EVENTS (.{12}) (.{20}) told +(\\d+) taken +(\\d+) ended +(\\d+)");
     private static final Pattern COUNTED = Pattern.compile("(\\d+) ([a-z ]+), of which (\\d+) have ended");
     private static final Pattern AFTER_A_PAUSE = Pattern.compile("operations after a pause: (\\d+)");
-    /** Number of pauses that the host makes. */
+    /** Number of pauses that the host makes between operations. */
     private static final int PAUSES = 8;
     private static final int OPERATIONS = 80;
     private static final Set<String> TAKEN = Set.of("collective", "send or receive", "block of a kernel");
@@ -100,9 +100,9 @@ class ProfilerEventsTest {
     }
 
     /**
-     * The parents of the events belong to another profiler: the host reports steps and operations, and the network
-     * reports messages. At most 32 requests have events at a time. A connection that closes frees the places that its
-     * messages used.
+     * The plugin reports only events of messages. Their parents are events of steps and operations, which the host
+     * reports itself. The plugin can store 32 requests with events at a time. A close of a connection frees the places
+     * of its unfinished messages.
      */
     @ParameterizedTest
     @ValueSource(ints = {10, 11, 12})

@@ -28,9 +28,9 @@ class RcclHostTest {
     private static final String UNKNOWN_LAYOUT = "how its memory is laid out is not known";
 
     /**
-     * RCCL passes the address of four bytes on its stack, with a canary after them, in place of a device handle. This
-     * RCCL keeps its own proxy, and its messages arrive. Without a takeover the plugin has no handle to store. A
-     * wrongly stored null pointer would be detected only because the bytes are not 0.
+     * In place of the address for a device handle, RCCL passes the address of four bytes on its stack. A canary follows
+     * these bytes. This RCCL keeps its own proxy, so the plugin must store no handle there, and all messages arrive.
+     * The bytes are not 0, so that a wrongly stored null pointer is detected.
      */
     @ParameterizedTest
     @ValueSource(ints = {8, 12})
@@ -43,10 +43,10 @@ class RcclHostTest {
     }
 
     /**
-     * An RCCL that is taken over passes the address of other bytes than a device handle. Nothing shows that it uses
-     * AINIC cards. The RCCL cannot connect, and the plugin stores nothing at the address. The plugin recognizes such an
-     * address in the heap by the value at the address. The value is not null, whereas RCCL initializes a pointer to a
-     * handle to null.
+     * An RCCL that is taken over does not pass the address of a pointer to a device handle. No setting shows that it
+     * uses AINIC cards. The RCCL cannot connect, and the plugin stores nothing at the address. If the address is in the
+     * heap, the plugin decides by the value stored there. RCCL initializes a pointer to a handle to null, and this
+     * value is not null.
      */
     @ParameterizedTest
     @CsvSource({"8, ON_STACK=0xa5a5a5a500000007", "12, ON_STACK=0xa5a5a5a500000007", "8, ON_STACK=0", "12, ON_STACK=0",
@@ -167,7 +167,7 @@ class RcclHostTest {
         keepsItsProxy(host(file.toString(), "threads", ""), "unknown library 2.28.9 (", UNKNOWN_LAYOUT);
     }
 
-    /** A library has the name of another vendor, and also needs and calls HIP. The name counts more than HIP. */
+    /** A library that needs and calls HIP has another vendor's name, so it does not count as RCCL. */
     @Test
     void aLibraryOfAnotherVendorMayNeedHip() throws Exception {
         String library = library("net_host", "libhccl.so", 22809, linked(HIP, "-DNET_VERSION=12", "-DCALLS_HIP"));
@@ -176,8 +176,8 @@ class RcclHostTest {
     }
 
     /**
-     * NCCLX 2.27 passes a logger with one more parameter. A call with NCCL's parameters would take the message for the
-     * format.
+     * NCCLX 2.27 passes a logger that has one more parameter than NCCL's logger. If the plugin passed NCCL's arguments,
+     * this logger would use the message as its format.
      */
     @Test
     void aLoggerWithAnotherSignatureIsNotCalled() throws Exception {
@@ -189,7 +189,7 @@ class RcclHostTest {
         assertEquals(0, outcome.count("LOG "), outcome.output());
     }
 
-    /** A program may unload a library that has no communicators. The plugin may then still log, also in its threads. */
+    /** A program may unload a library without communicators. The plugin must still log, also from its threads. */
     @ParameterizedTest
     @CsvSource({"12, 10", "11, 12"})
     void anUnloadedLibraryLogsLaterErrors(int first, int last) throws Exception {

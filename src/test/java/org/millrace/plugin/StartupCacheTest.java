@@ -111,8 +111,8 @@ class StartupCacheTest {
     }
 
     /**
-     * Each kind of native function takes ten milliseconds or more to link, and no cache can contain it. See
-     * {@link CFunction}.
+     * Each kind of native function takes ten milliseconds or more to link, and no cache can contain the linked code.
+     * See {@link CFunction}.
      */
     @Test
     void functionsInCAreLinkedOnce() throws Exception {

@@ -36,7 +36,7 @@ class StoppedRankTest {
     private Path directory;
     private Process ranks;
 
-    /** Returns the output so far, after a moment in which the ranks have the cores. */
+    /** Gives the ranks the cores for a moment. Then returns the output so far. */
     private String output() throws Exception {
         assertFalse(ranks.waitFor(LOOK_MILLIS, TimeUnit.MILLISECONDS));
         return Files.readString(directory.resolve("output"));
@@ -74,7 +74,7 @@ class StoppedRankTest {
             for (String rank : reporters.split(";")) {
                 awaitLine("millrace: rank " + rank + ", pid \\d+ on [^ ]+: nothing moves\\. (" + words + ")");
             }
-            // Before the rank stops, a slow start may look like another stall.
+            // Before the rank stops, a slow start may cause a verdict of another stall.
             while (!Files.readString(Path.of("/proc", pid, "stat")).contains(") T ")) {
                 assertFalse(ranks.waitFor(LOOK_MILLIS, TimeUnit.MILLISECONDS));
             }

@@ -14,7 +14,7 @@ import org.millrace.plugin.loss.LossWatch;
 import org.millrace.plugin.path.DataPath;
 import org.millrace.plugin.path.TunerChoices;
 
-/** Protocols to which the tuner leaves a low cost. NCCL's cost table has seven algorithms and three protocols. */
+/** Costs and channels that the tuner sets. NCCL's cost table has seven algorithms and three protocols. */
 class TunerPluginTest {
 
     private static final float FAR = 1e9f;
@@ -92,8 +92,8 @@ class TunerPluginTest {
     }
 
     /**
-     * A table of two protocols has short rows. The column of protocol Simple would lie in the next row, or beyond the
-     * table.
+     * A table of two protocols has no column for protocol Simple. A write to that column would change the next row, or
+     * memory beyond the table.
      */
     @Test
     void aTableOfTwoProtocolsIsNotWritten() {

@@ -54,8 +54,8 @@ class UnpackSettingsTest {
     }
 
     /**
-     * NCCL_NET_DEVICE_UNPACK_ENABLED is another name for MILLRACE_UNPACK. In the plugin the setting has no size
-     * threshold.
+     * NCCL_NET_DEVICE_UNPACK_ENABLED is another name for MILLRACE_UNPACK. The plugin refuses any size threshold other
+     * than 0.
      */
     @ParameterizedTest
     @CsvSource({"1, , GPU", "0, , NONE", "1, host, HOST", "0, 0, NONE", "0, 1, ", "1, 0, "})

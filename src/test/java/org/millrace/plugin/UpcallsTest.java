@@ -51,8 +51,8 @@ class UpcallsTest {
     }
 
     /**
-     * In PluginTables, the case of each function calls a method with the function's name. The case reads each argument
-     * with the type that C passes.
+     * In the class PluginTables, the case of each function in a switch calls the method with the function's name. The
+     * case must read each argument with the type that C passes.
      */
     @Test
     void argumentsAreReadAsTheyArePassed() throws IOException {

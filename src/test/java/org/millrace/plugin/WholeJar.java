@@ -12,7 +12,7 @@ import java.util.zip.ZipEntry;
 
 /**
  * A jar of the classes under test, of Log4j's interface and of picocli. Java can start it like the jar of the build. It
- * contains no module.
+ * is not a module.
  */
 public final class WholeJar {
 

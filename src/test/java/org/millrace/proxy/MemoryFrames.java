@@ -167,7 +167,7 @@ public final class MemoryFrames {
         return receiver(false);
     }
 
-    /** Returns a receiver. The receiver's method {@code storesWholeWords} returns the argument. */
+    /** Returns a receiver with a method {@code storesWholeWords} that returns the given value. */
     public FrameReceiver receiver(boolean storesWholeWords) {
         return new FrameReceiver() {
             @Override

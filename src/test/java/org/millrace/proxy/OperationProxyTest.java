@@ -190,8 +190,8 @@ class OperationProxyTest {
     }
 
     /**
-     * The abort occurs during a pass. The pass completes its work, in memory that exists until the proxies have
-     * stopped. The next pass does nothing.
+     * An abort does not interrupt a running pass, because the memory exists until the proxies have stopped. The next
+     * pass does nothing.
      */
     @Test
     void aPassThatIsUnderWayGoesToItsEnd() {
@@ -255,7 +255,7 @@ class OperationProxyTest {
     void anOperationBeginsAtAWholeChunk() {
         Pair pair = new Pair(arena, 5);
         pair.announce(4);
-        pair.from.step = 8; // the device rounds up to a whole chunk
+        pair.from.step = 8; // the device rounds its first step up to a whole chunk
         pair.to.sendMem.headRelease(8);
         pair.post(4);
         pair.progress();

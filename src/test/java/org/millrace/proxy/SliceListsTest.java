@@ -10,7 +10,7 @@ import org.millrace.abi.UnpackMeta;
 
 class SliceListsTest {
 
-    /** An aborted kernel also reads lists that no proxy has announced, and it ends only if their counts are 0. */
+    /** An aborted kernel also reads lists that were not announced. It ends only if the counts in these lists are 0. */
     @ParameterizedTest
     @ValueSource(longs = {0, Integer.MAX_VALUE - 20L, Long.MAX_VALUE - 20, -20})
     void theEightListsBehindTheLastHaveNoPiecesAndTheSevenBeforeItKeepTheirs(long first) {

@@ -232,7 +232,7 @@ class StepCheckTest {
             }
             if (place == Place.DESTINATION && step == due) {
                 int protocol = 0;
-                // The loop changes every protocol's slot, including the step's own slot.
+                // Changes the slot of every protocol, because one of them is the slot that holds this step.
                 for (Protocol each : Protocol.values()) {
                     flip(pair.to, LAYOUT.slotOffset(each, step), 1, protocol);
                 }

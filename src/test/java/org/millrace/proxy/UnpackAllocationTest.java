@@ -23,15 +23,15 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.proxy.spi.ConnectionName;
 
 /**
- * A proxy's thread allocates no bytes while it receives for a device that unpacks: slices with data, empty slices, and
- * lines.
+ * A proxy thread allocates no bytes while it receives for a device that unpacks. It receives slices with data, empty
+ * slices, and lines.
  */
 @Tag("slow")
 @Tag("optimized")
 class UnpackAllocationTest {
 
     private static final ConnectionLayout LAYOUT = new ConnectionLayout(8 * 64, 8 * 2048, 8 * 12288);
-    /** Two slices of two steps each, and four steps of lines. The second slice is empty in every second turn. */
+    /** Steps per turn: two slices of two steps, and four steps of lines. In every second turn, slice 2 is empty. */
     private static final int STEPS_A_TURN = 8;
     private static final int TURNS = 50_000;
     /**

@@ -21,7 +21,7 @@ import org.millrace.rehearsal.RecordedRun.Connection;
 import org.millrace.rehearsal.RecordedRun.Group;
 import org.millrace.rehearsal.RecordedRun.Step;
 
-/** Compares the simulation with computed results, and checks the parameters that it reads from a recording. */
+/** Compares simulated results with computed results, and checks the parameters that a recording yields. */
 class ForecastTest {
 
     private static final RecordedRun.Process PROCESS = new RecordedRun.Process("here", 1, Optional.empty());
@@ -90,7 +90,7 @@ class ForecastTest {
         assertClose(1000 + turns * 7000.0, row.time());
     }
 
-    /** The engine's two ranks exchange short operands directly. NCCL's ranks send them around the ring. */
+    /** The engine's two ranks exchange short operands in one hop. NCCL's two ranks use the ring, with two hops. */
     @ParameterizedTest
     @CsvSource({"true, 1000", "false, 2000"})
     void twoRanksExchangeWhatIsShort(boolean exchanges, double latency) {
@@ -167,8 +167,8 @@ class ForecastTest {
     }
 
     /**
-     * A recording does not state which link each frame used. The recording is therefore refused if its link changes
-     * over time or differs between pairs of hosts.
+     * A recording does not state which link each frame used. The recording is therefore refused if the emulated link
+     * (MILLRACE_LINK) changes over time or differs between pairs of hosts.
      */
     @ParameterizedTest
     @ValueSource(strings = {"@changes.txt", "host0-host1: delay=1ms", "delay=1us; host0-*:@slow.txt"})

@@ -153,7 +153,7 @@ class RecordingTest {
         }
     }
 
-    /** Under libnccl, an end does not know its peer's rank. Both ends record properties that they share. */
+    /** Under libnccl, an end does not know its peer's rank. A reader pairs ends by properties that both record. */
     @Test
     void peersAreFoundByWhatBothEndsHaveInCommon() throws Exception {
         for (int rank = 0; rank < 2; rank++) {

@@ -120,7 +120,7 @@ class HangTest {
         assertTrue(sentence.contains("its last message: the disk is full"), sentence);
     }
 
-    /** An earlier job died, and its communicator had the same hash. Plugin tables before v11 report no hash at all. */
+    /** An ended job and a running job have communicators with equal hashes, or without hashes (tables before v11). */
     @Test
     void deadRanksOfAnotherJobAreNotBlamed() {
         for (long hash : new long[] {0, 7}) {
@@ -193,7 +193,7 @@ class HangTest {
         assertTrue(verdict.sentence().contains("GIN, context 3: 3 descriptors are not completed"), verdict.sentence());
     }
 
-    /** The trace files are read in sequence, here within five seconds. The first rank may continue meanwhile. */
+    /** The trace files are read one by one, within five seconds. A rank may continue after its file was read. */
     @Test
     void aStallBeganBeforeTheFirstFileWasRead() {
         TracedProcess[] ranks = pair(7, 10, true, NOW - SECOND / 2, 1);
@@ -280,7 +280,7 @@ class HangTest {
         assertEquals(List.of(), Hang.verdicts(readings::remove, QUIET));
     }
 
-    /** Returns an ended process in an operation, which had the number of this process. */
+    /** Returns a process that ended during an operation. It had the number of this process. */
     static TracedProcess endedWithThisNumber() {
         ProcessIdentity here = ProcessIdentity.CURRENT;
         return process(Path.of("trace"), new ProcessIdentity(here.pid(), here.startTicks() - 1, here.namespace()), 0,
@@ -372,7 +372,8 @@ class HangTest {
     }
 
     /**
-     * Ranks 0 and 1 have since enqueued more operations than they remember. They still remember the running operation.
+     * Ranks 0 and 1 have enqueued many operations behind the running one, but they still remember the running
+     * operation.
      */
     @Test
     void aMissingLaunchIsNamedEvenIfItIsFarBack() {
@@ -382,7 +383,7 @@ class HangTest {
         assertEquals(7, verdict.operation().sequence());
     }
 
-    /** The dead rank had begun operation 20. It had not yet stored the ends of the operations after the fifth. */
+    /** The dead rank had begun operation 20. Its trace lacks the ends of the operations after the fifth. */
     @Test
     void aDeadRankIsMissingInTheOthersOperation() {
         List<Operation> operations = new ArrayList<>();
@@ -417,7 +418,7 @@ class HangTest {
         return verdicts(processes).stream().map(Verdict::cause).toList();
     }
 
-    /** Tables before v11 report no hash. An ended process, or another job, is no reason for a connection to hang. */
+    /** Without hashes (tables before v11), a connection that hangs may be unrelated to the verdict on other ranks. */
     @Test
     void aConnectionIsReportedBesideOtherVerdictsWithItsHash() {
         TracedProcess ended =
@@ -471,7 +472,7 @@ class HangTest {
                 verdict.sentence());
     }
 
-    /** A verdict states the direction of a connection as its rank sees the direction. */
+    /** A verdict states a connection's direction as seen by its rank, and no direction if the rank is unknown. */
     @Test
     void aLinkWithoutAKnownRankHasNoDirection() {
         Link link = new Link(null, end(7, 10, Direction.SEND, 3, 0, NOW), null, null);

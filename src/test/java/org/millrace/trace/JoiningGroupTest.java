@@ -190,7 +190,7 @@ class JoiningGroupTest {
                         .size());
     }
 
-    /** The dead process's trace is read before the others begin, because its heartbeats continue in this test. */
+    /** This test reads the dead process's trace first, because heartbeats in the trace continue. */
     @Test
     void aDeadRankThatWasReplacedOrOfAnEarlierAttemptIsNotNamed() throws IOException {
         join(1, 2, 0, 1);

@@ -5,7 +5,8 @@ import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A trace of this process for one test. The usual trace may have no room, because earlier tests leave connections open.
+ * A trace of this process for a single test. The trace of the JVM may have no room, because earlier tests leave
+ * connections open.
  */
 public final class OwnTrace implements AutoCloseable {
 

@@ -39,7 +39,7 @@ import org.millrace.trace.TraceLayout.GinFields;
 import org.millrace.trace.TracedConnection.Frame;
 import org.millrace.trace.TracedConnection.Standing;
 
-/** A reader receives the values that were written, independent of other content of the trace file. */
+/** A reader receives the values that were written to a trace. Other content of the trace file does not change them. */
 class ProcessTraceTest {
 
     private static final int SIMPLE = 2;
@@ -110,7 +110,8 @@ class ProcessTraceTest {
     }
 
     /**
-     * A line without room in the trace may be cut at any place. A reader must not take the cut line for another port.
+     * If the trace has no room, a line about a port may be cut at any place. A reader must omit the cut line, because
+     * its port number may be incomplete.
      */
     @Test
     void portsAreReadAndPortsWithoutRoomAreOmitted() throws IOException {
@@ -133,8 +134,8 @@ class ProcessTraceTest {
     }
 
     /**
-     * An agent stores the totals of a connection with delay. The ring of frames may then have frames that the totals do
-     * not include yet.
+     * An agent stores a connection's totals with a delay. Until then, the ring of frames contains frames that the
+     * totals do not include.
      */
     @Test
     void framesThatAreNotStoredYetAreNotMistakenForOthers() throws IOException {
@@ -226,7 +227,7 @@ class ProcessTraceTest {
         for (int i = 0; i < 100; i++) {
             long number = communicator.enqueued(TraceName.of("all_reduce"), 4000 + i, 16 << 20, 4 << 20, 7, 2, -1, -1);
             TraceMemory.set(communicator.entry(number) + CommunicatorFields.CHANNELS_STARTED_OFFSET, 1L << 1);
-            if (i < 99) { // native code stores this field in the same way
+            if (i < 99) { // in real runs, native code stores this field
                 TraceMemory.set(communicator.entry(number) + CommunicatorFields.CHANNELS_ENDED_OFFSET, 1L << 1);
             }
         }

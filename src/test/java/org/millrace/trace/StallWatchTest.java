@@ -77,7 +77,7 @@ class StallWatchTest {
         assertTrue(StallWatch.Stillness.inOperation(own), "kernels put over GIN without an operation");
     }
 
-    /** A container that starts again gives the same number to its first process. */
+    /** When a container starts again, its first process gets the number of the earlier first process. */
     @Test
     void theEndOfAnEarlierProcessWithThisNumberIsNotReported() throws IOException {
         List<Verdict> told = new ArrayList<>();
@@ -88,9 +88,7 @@ class StallWatchTest {
         assertEquals(List.of(), told);
     }
 
-    /**
-     * The limit is a nanosecond here, so each check for stalls exceeds the limit, as on a machine with few free cores.
-     */
+    /** The time limit of a check is a nanosecond here. Each check exceeds it, as on a machine with few free cores. */
     @Test
     void aVerdictIsReportedHoweverLongTheLookTook() throws IOException {
         List<Verdict> told = new ArrayList<>();
@@ -104,7 +102,8 @@ class StallWatchTest {
     }
 
     /**
-     * A directory may hold traces of hundreds of ended processes, and even an idle process checks it every few seconds.
+     * A directory may contain hundreds of traces of ended processes. Even an idle process checks the directory every
+     * few seconds, so it must not read all traces each time.
      */
     @Test
     void theTraceOfAnEndedProcessIsReadAgainOnlyForACommonCommunicator(@TempDir Path directory) throws IOException {
@@ -203,7 +202,7 @@ class StallWatchTest {
         assertEquals(List.of(Cause.NOT_CONSUMED, Cause.NOT_CONSUMED), told(List.of(still, later, later)));
     }
 
-    /** Two ranks that connect, in one communicator with a hash, or in communicators without one. */
+    /** Two ranks wait to be connected. Both are in one communicator with a hash, or in communicators without a hash. */
     @ParameterizedTest
     @ValueSource(longs = {7, 0})
     void ranksThatConnectAreReportedOnceEach(long hash) {

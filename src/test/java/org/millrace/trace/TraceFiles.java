@@ -13,8 +13,8 @@ public final class TraceFiles {
     private TraceFiles() {}
 
     /**
-     * Returns whether a trace states that its process holds the file lock. Processes of other namespaces test this
-     * lock.
+     * Returns whether a trace states that its process holds the file lock. By this lock, processes of other PID
+     * namespaces determine whether the process is alive.
      */
     public static boolean isLocked(ByteBuffer header) {
         return header.getInt(TraceLayout.LOCKED_OFFSET) == 1;

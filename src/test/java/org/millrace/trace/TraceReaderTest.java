@@ -21,7 +21,9 @@ class TraceReaderTest {
     @TempDir
     Path directory;
 
-    /** A reader takes the reference time before it reads the first byte. A process may write data after that time. */
+    /**
+     * The reader takes the reference time before it reads a trace's first byte, so the trace may contain newer data.
+     */
     @Test
     void everythingIsReadAfterTheReferenceTime() throws IOException {
         Path file = directory.resolve(FileName.ours(1, FileName.TRACE).toString());

@@ -2,7 +2,7 @@ package org.millrace.cli.base;
 
 import picocli.CommandLine.IVersionProvider;
 
-/** Version of Millrace, from the jar's manifest. */
+/** Version of Millrace, as stated in the jar's manifest. */
 public final class Version implements IVersionProvider {
 
     /** Returns the version in the jar's manifest, or {@code "(not built into a jar)"}. */

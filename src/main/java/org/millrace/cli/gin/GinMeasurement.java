@@ -111,7 +111,7 @@ abstract class GinMeasurement {
         }
     }
 
-    /** Returns the value that each byte has in a part that a rank puts. */
+    /** Returns the value of each byte in the part that a rank puts. */
     static byte content(long bytes, int from, int part) {
         return (byte) (bytes % 13 * 17 + from * 5 + part + 1);
     }

@@ -109,7 +109,7 @@ public final class TopCommand extends InspectCommand {
             Runtime.getRuntime().addShutdownHook(atEnd);
             stty("-icanon", "-echo");
             Thread reader = new Thread(this::readKeys, "millrace-keys");
-            reader.setDaemon(true); // a read returns only when a key is pressed, so this thread may never end
+            reader.setDaemon(true); // a read returns only when a key is pressed, possibly never
             reader.start();
         }
 

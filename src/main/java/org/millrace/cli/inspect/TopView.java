@@ -33,7 +33,7 @@ final class TopView {
     private final Map<String, TracedConnection> before = new HashMap<>();
 
     /**
-     * @param earlier earlier reading of the same processes. If a process is missing in it, the process's rates are
+     * @param earlier earlier reading of the same processes. If a process is missing in that reading, its rates are
      *                averages since its start
      */
     TopView(List<TracedProcess> earlier, List<TracedProcess> now) {

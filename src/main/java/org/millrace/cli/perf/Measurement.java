@@ -132,7 +132,7 @@ final class Measurement {
         }
     }
 
-    /** Describes the run times of kernels, from the device's records of the last kernels. */
+    /** Describes the run times of the last kernels, which the device has recorded. */
     private static final class KernelTimes {
 
         private KernelTimes() {}

@@ -23,7 +23,7 @@ import picocli.CommandLine.Spec.Target;
 import picocli.CommandLine.Spec;
 import picocli.CommandLine.TypeConversionException;
 
-/** The options of {@code perf}. An option that nccl-tests has, too, has the same name as in nccl-tests. */
+/** The options of {@code perf}. An option that also exists in nccl-tests has the same name there. */
 final class PerfOptions {
 
     private static final int DEFAULT_FACTOR = 2;

@@ -33,7 +33,7 @@ public abstract class CommunicatorWorker implements RankWorker {
 
     /**
      * Joins and works. After a failure, aborts the communicator before the stream and the communicator are closed.
-     * Without the abort, close() would wait for operations that may never end.
+     * Without the abort, close() would wait for operations that possibly never end.
      */
     @Override
     public void run(Reporter reporter) {

@@ -29,11 +29,11 @@ import org.millrace.file.User;
 import org.millrace.plugin.StartupCache;
 
 /**
- * Startup cache for the ranks of {@code millrace run} if their command is {@code java} with jars on its class path. A
- * separate process in the background creates the cache after the first run, from a training program. The user's program
- * is not used, because a JVM that records a cache takes longer to end, and fails if it cannot record. There is one
- * cache for each combination of Java, class path and relevant options, in the user's directory for caches. If it is not
- * certain that a cache can be used, ranks start without a cache, and no error is reported.
+ * Startup cache for the ranks of {@code millrace run} if their command is {@code java} with jars on its class path.
+ * After the first run, a separate process in the background runs a training program and so creates the cache. The
+ * user's program is not used, because a JVM that records a cache takes longer to end, and fails if it cannot record.
+ * There is one cache for each combination of Java, class path and relevant options, in the user's directory for caches.
+ * If it is not certain that a cache can be used, ranks start without a cache, and no error is reported.
  */
 final class RankCache {
 

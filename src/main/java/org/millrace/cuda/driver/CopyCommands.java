@@ -26,15 +26,15 @@ import org.millrace.agent.Waiting;
  * One warp reads the commands. While few commands are unfinished, this warp makes short copies itself, because it is
  * then faster than a worker. Workers, which are the kernel's other blocks, make the other copies in parallel. Each
  * sequence has one worker, which makes the sequence's strict copies in their order. A worker can have several
- * sequences. After a strict copy, the worker also makes the next {@link #COPIES_BEFORE_SPREADING} relaxed copies of all
- * its sequences together. All other relaxed copies are spread over all workers. A strict copy is posted only after the
- * spread copies of its sequence are complete. A copy that must follow all other copies is posted only after all
- * workers' copies are complete.
+ * sequences. After a strict copy of one of its sequences, it also makes the next {@link #COPIES_BEFORE_SPREADING}
+ * relaxed copies, counted over all its sequences. All other relaxed copies are spread over all workers. A strict copy
+ * is posted only after the spread copies of its sequence are complete. A copy that must follow all other copies is
+ * posted only after all workers' copies are complete.
  *
  * <p>
  * Commands are posted one after another. Sealing writes them to the mailbox together, because the kernel reads several
- * commands together. A write to a cache line that the kernel has read is slow. A kernel can leave at any time, so the
- * kernel may never read a posted command. Sealing determines how many of the posted commands the current kernel reads.
+ * commands together. A write to a cache line that the kernel has read is slow. A kernel can leave at any time, possibly
+ * before it reads a posted command. Sealing determines how many of the posted commands the current kernel reads.
  * Several {@link CopyQueue}s can use one kernel. The posted commands of one queue are sealed before another queue
  * posts.
  *
@@ -81,7 +81,7 @@ final class CopyCommands {
 
     private final CopyMailbox mailbox;
     private final Runnable launcher;
-    /** For each worker, from 1: total number of copies that were given to the worker. The number wraps. */
+    /** Total number of copies that each worker was given, by the worker's number, 1 or more. The total wraps. */
     private final int[] given;
     private int next;
     /** Number of the first command that is posted but not sealed. */
@@ -138,7 +138,7 @@ final class CopyCommands {
     /**
      * @param first    number of the first command; 1, or in tests a number shortly before the numbers wrap around
      * @param workers  number of workers, 0 to {@link CopyMailbox#WORKERS}
-     * @param launcher requests a launch of the kernel without waiting for the launch. If the launch fails and may be
+     * @param launcher requests a launch of the kernel without waiting for the launch. If the launch fails and can be
      *                 repeated, the launcher sets the state to {@link CopyMailbox#GONE}.
      */
     CopyCommands(CopyMailbox mailbox, int first, int workers, Runnable launcher) {
@@ -216,7 +216,7 @@ final class CopyCommands {
         return true;
     }
 
-    /** Returns whether the kernel was invited less than {@link #START_NANOS} ago and may still start. */
+    /** Returns whether the kernel was invited less than {@link #START_NANOS} ago and can still start. */
     boolean isStarting() {
         return invitedAt != 0 && System.nanoTime() - invitedAt < START_NANOS;
     }
@@ -386,7 +386,7 @@ final class CopyCommands {
      */
     void awaitSpread(int order) {
         if (unsealed != next) {
-            // Without sealing, the kernel may never read the awaited commands.
+            // The kernel can read the awaited commands only after they are sealed.
             poster.seal();
         }
         int own = own(order);

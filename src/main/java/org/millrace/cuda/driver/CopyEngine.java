@@ -229,7 +229,7 @@ final class CopyEngine implements CopyQueue.Engine {
 
     /**
      * Begins several copies by one driver call. Returns false if the driver refuses the call. The caller then begins
-     * all the copies again. Copies that the driver has begun already may be made twice without harm.
+     * all the copies again. It is harmless if the copies that the driver has begun already are made twice.
      */
     private boolean beginAtOnce(BatchCopies with, int first, int end) {
         for (int i = first; i < end; i++) {

@@ -38,9 +38,9 @@ import org.millrace.cuda.PinnedMemory;
  *
  * <p>
  * The kernel runs in the program's context, beside the program's kernels. The program's progress does not depend on
- * this kernel. A launch may have to wait for a kernel of the program. It may also have to wait while the program
- * allocates or frees memory. Therefore a separate thread makes the launches. Until the kernel and all its workers have
- * started, the copy engine makes all copies.
+ * this kernel. A launch may have to wait until a kernel of the program ends, or until the program has allocated or
+ * freed memory. Therefore a separate thread makes the launches. Until the kernel and all its workers have started, the
+ * copy engine makes all copies.
  *
  * <p>
  * A thread that waits for all work of the device also waits for this kernel. A launch that needs room for a block on

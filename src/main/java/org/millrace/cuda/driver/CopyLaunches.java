@@ -73,7 +73,7 @@ final class CopyLaunches {
      * the copy engine makes all copies.
      *
      * @return whether the caller must call this method again after a while. This is the case if no kernel has started
-     *         and a kernel may still start.
+     *         but a launched kernel can still start.
      */
     boolean attempt() {
         try {

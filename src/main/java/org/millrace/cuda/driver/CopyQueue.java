@@ -34,7 +34,7 @@ public final class CopyQueue implements AutoCloseable {
         boolean isDone(long number);
 
         /**
-         * Passes all requested copies to the driver that have not been passed yet. Returns false if there were none.
+         * Passes to the driver all requested copies that have not been passed yet. Returns false if there were none.
          */
         boolean submit();
 
@@ -110,8 +110,8 @@ public final class CopyQueue implements AutoCloseable {
     private boolean atKernel;
     private boolean ordered;
     /**
-     * Number of the last copy that was given to the kernel with another order than {@link CopyOrder#IN_TURN}. No worker
-     * has a copy with a larger number, because workers make no copies with order IN_TURN.
+     * Number of the last copy that the kernel was given and whose order is not {@link CopyOrder#IN_TURN}. No worker has
+     * a copy with a larger number, because workers make no copies with order IN_TURN.
      */
     private long lastUnordered;
     /**
@@ -134,9 +134,9 @@ public final class CopyQueue implements AutoCloseable {
      * Returns whether two more copies may begin within the limit of copies in flight.
      *
      * <p>
-     * The method may also return false until the engine's copies are complete, so that later copies can pass to the
-     * kernel. The method returns false for this reason if the kernel is ready and the last copy had to follow other
-     * copies. It also returns false while the kernel is starting and {@link #MAX_BEFORE_KERNEL} copies are in flight.
+     * In two cases the result is also false until the engine's copies are complete, so that later copies can pass to
+     * the kernel. First, the kernel is ready and the last copy had to follow other copies. Second, the kernel is
+     * starting and {@link #MAX_BEFORE_KERNEL} copies are in flight.
      */
     public boolean hasRoom() {
         if (begun - done > COPIES - 2 && !isDone(begun - COPIES + 2)) {
@@ -255,7 +255,7 @@ public final class CopyQueue implements AutoCloseable {
             return false;
         }
         if (atKernel && (order == CopyOrder.IN_TURN || kernel.isAfterSpread(order))) {
-            // Without sealing, the kernel may never read the awaited commands.
+            // The kernel can read the awaited commands only after they are sealed.
             seal();
             if (order == CopyOrder.IN_TURN) {
                 await(lastUnordered);

@@ -35,8 +35,8 @@ public final class CudaDriver {
     private static final int MAX_ARGUMENTS = 5;
 
     /**
-     * Functions of the driver that this class calls. The comment at each function lists its parameters, and the first
-     * CUDA release if it is later than 11.1.
+     * Functions of the driver that this class calls. The comment at each function lists its parameters. It also names
+     * the first CUDA release with the function, if this release is later than 11.1.
      */
     enum Function {
         ERROR_NAME("cuGetErrorName"), // (error, name)
@@ -56,7 +56,7 @@ public final class CudaDriver {
         NEW_CONTEXT("cuCtxCreate_v2"), // (context, flags, device)
         POP_CONTEXT("cuCtxPopCurrent_v2"), // (context)
         DESTROY_CONTEXT("cuCtxDestroy_v2"), // (context)
-        CAPTURE_MODE("cuThreadExchangeStreamCaptureMode"), // (mode): exchanges the new mode for the previous one
+        CAPTURE_MODE("cuThreadExchangeStreamCaptureMode"), // (mode): sets the mode, and stores the old mode there
         CURRENT_DEVICE("cuCtxGetDevice"), // (device)
         PRIORITIES("cuCtxGetStreamPriorityRange"), // (lowest, highest)
         NEW_STREAM("cuStreamCreateWithPriority"), // (stream, flags, priority)

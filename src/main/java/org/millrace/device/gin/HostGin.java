@@ -140,7 +140,7 @@ public final class HostGin {
     }
 
     /**
-     * Returns whether all descriptors of this context that were posted so far are complete. If so, a {@link #flush} of
+     * Returns whether all descriptors that were posted in this context so far are complete. If so, a {@link #flush} of
      * puts would not wait.
      */
     public boolean isFlushed() {

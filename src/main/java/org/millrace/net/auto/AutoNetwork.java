@@ -235,7 +235,7 @@ final class AutoNetwork implements Network {
     /** A connection that is expected on all networks, and that arrives on one of them. */
     private static final class AutoAccept implements Pending<FrameReceiver> {
 
-        /** Connection expected over shared memory; null without shared memory, or after it has failed. */
+        /** Connection expected over shared memory; null without shared memory, or after the connection has failed. */
         private @Nullable Pending<FrameReceiver> overShm;
         private final @Nullable Pending<FrameReceiver> overUcx;
         private final Pending<FrameReceiver> overSocket;

@@ -43,8 +43,8 @@ public final class FrameCheck {
      * @param keepsPayloads whether the sender may read the payloads in flight after the connection is lost. The sender
      *                      must not read them if the user or libnccl can free the payloads' memory at the same time
      * @param covered       whether the payload of a frame with this header is checked
-     * @param description   returns text for messages that identifies a frame: connection, operation, peer, channel,
-     *                      step and slot where they exist
+     * @param description   returns the name of a frame in messages: connection, operation, peer, channel, step and slot
+     *                      where they exist
      */
     public FrameCheck(PayloadCheck action, int word, int frames, boolean keepsPayloads, Predicate<FrameHeader> covered,
             Function<FrameHeader, String> description) {

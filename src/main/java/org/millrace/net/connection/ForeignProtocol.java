@@ -41,19 +41,19 @@ public final class ForeignProtocol {
                 .orElse(null);
     }
 
-    /** Returns {@code " (an HTTP server)"} for received bytes, from 0 to the position; empty for unknown bytes. */
+    /** Returns {@code " (an HTTP server)"}, for instance, for the bytes before the position; empty if unknown. */
     public static String suffix(ByteBuffer received) {
         String signature = signature(received);
         return signature == null ? "" : " (" + SENDERS.get(signature) + ")";
     }
 
-    /** Returns whether received bytes, from 0 to the position, certainly belong to a known protocol. */
+    /** Returns whether the received bytes before the position certainly belong to a known protocol. */
     static boolean isCertain(ByteBuffer received) {
         String signature = signature(received);
         return signature != null && signature.length() >= CERTAIN_BYTES;
     }
 
-    /** Returns whether received bytes, from 0 to the position, are from a rank that does not use TLS. */
+    /** Returns whether the received bytes before the position are from a rank that does not use TLS. */
     static boolean isClearRank(ByteBuffer received) {
         String signature = signature(received);
         return JOINING.equals(signature) || CONNECTING.equals(signature);

@@ -56,7 +56,7 @@ public record HelloFormat(String magic, int version, int bytes) {
         to.putInt(VERSION_OFFSET, version);
     }
 
-    /** Returns whether the received bytes, from 0 to the position, can be the beginning of this network's hello. */
+    /** Returns whether the received bytes before the position can be the beginning of this network's hello. */
     public boolean isBegunBy(ByteBuffer came) {
         for (int i = 0; i < Math.min(came.position(), magic.length()); i++) {
             if (came.get(i) != magic.charAt(i)) {

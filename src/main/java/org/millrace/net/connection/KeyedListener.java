@@ -50,8 +50,8 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
     static final int MAX_UNPROVEN = 256;
     /**
      * Time limit for the hello of a client that has passed the challenge before TLS. With scarce cores or a slow link,
-     * a TLS handshake may need half a minute. If the listener closed the stream earlier, the client would start again,
-     * and would never connect.
+     * a TLS handshake may need half a minute. If the listener closed the stream after a shorter time, the client would
+     * start again, and would never connect.
      */
     private static final Duration TLS_HANDSHAKE = Duration.ofMinutes(2);
     /** Maximum number of remembered keys. A listener accepts connections as long as its communicator exists. */

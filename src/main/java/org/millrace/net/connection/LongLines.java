@@ -15,7 +15,7 @@ import java.util.function.Consumer;
 final class LongLines {
 
     /**
-     * Minimum round trip in microseconds. A host with this round trip or a longer one is reported. NCCL has 4 MiB in
+     * Minimum round trip in microseconds. A host is reported if its round trip is at least this long. NCCL has 4 MiB in
      * flight on a connection by default, which yields 800 MB/s at this round trip.
      */
     static final int LONG_MICROS = 5_000;

@@ -18,8 +18,8 @@ public abstract class OutgoingConnection implements Pending<FrameSender> {
 
     private static final Logger LOG = LogManager.getLogger(OutgoingConnection.class);
     /**
-     * Number of attempts after which the failure is reported. New attempts are not repeated forever, because a listener
-     * may also drop clients whose hello it does not understand.
+     * Number of attempts after which the failure is reported. The number is limited, because a listener drops all
+     * attempts of a client whose hello it does not understand.
      */
     private static final int ATTEMPTS = 7;
     private static final long FIRST_PAUSE_NANOS = 10_000_000;

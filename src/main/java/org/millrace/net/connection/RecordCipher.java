@@ -31,7 +31,7 @@ import org.jspecify.annotations.Nullable;
  * <p>
  * The JDK's TLS gets its ciphers from the process's security providers. Millrace therefore adds a provider, which
  * returns this cipher to {@link TlsChannel} alone. Other callers receive the cipher that they would find without this
- * provider. A JDK that accepts only signed providers, such as Oracle's, ignores this provider, and its streams are
+ * provider. A JDK that accepts only signed providers, such as Oracle's JDK, ignores this provider. Streams are then
  * slower.
  */
 final class RecordCipher extends CipherSpi {
@@ -51,8 +51,8 @@ final class RecordCipher extends CipherSpi {
     RecordCipher() throws GeneralSecurityException {}
 
     /**
-     * Makes this cipher available to streams from now on. Does nothing if the process uses another AES-GCM than the
-     * JDK's.
+     * Makes this cipher available to streams from now on. Does nothing if the process uses another implementation of
+     * AES-GCM than the JDK's implementation.
      */
     static synchronized void install() throws GeneralSecurityException {
         if (Cipher.getInstance(NAME).getProvider().getName().equals(OF_THE_JDK)) {

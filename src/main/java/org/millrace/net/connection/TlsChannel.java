@@ -91,7 +91,7 @@ public final class TlsChannel extends FilterSocketChannel {
         return channel instanceof TlsChannel tls ? tls.stream : channel;
     }
 
-    /** Returns whether a read may return data although the stream has received none since the last read. */
+    /** Returns whether a read can return data although the stream has received none since the last read. */
     public boolean hasInput() {
         return plain.hasRemaining() || in.hasRemaining() && !starved;
     }
@@ -182,7 +182,7 @@ public final class TlsChannel extends FilterSocketChannel {
         }
     }
 
-    /** Returns an exception with a clearer text than the engine's, for bytes that do not authenticate. */
+    /** Returns an exception with a clearer text than the engine's exception, for bytes that do not authenticate. */
     private SSLException named(SSLException e) {
         return new SSLException("TLS: " + e.getMessage() + (established ? ALTERED : ""), e);
     }

@@ -17,10 +17,10 @@ import org.millrace.net.connection.InFlight;
 import org.millrace.net.connection.NativeRegion;
 
 /**
- * A sender that delays its frames as a link does. A frame is copied as soon as this sender has room for the frame. The
- * copied frame is complete for its owner, as with TCP. The copy first waits for the link's line, and then occupies the
- * line piece by piece. Then the copy is in flight for the delay of the link. Finally the copy is offered to the wrapped
- * sender.
+ * A sender that delays its frames as if they crossed a link. A frame is copied as soon as this sender has room for the
+ * frame. The copied frame is complete for its owner, as with TCP. The copy first waits for the link's line, and then
+ * occupies the line piece by piece. Then the copy is in flight for the delay of the link. Finally the copy is offered
+ * to the wrapped sender.
  */
 final class LinkSender extends FrameEnd.Carried implements FrameSender {
 

@@ -9,7 +9,7 @@ import org.millrace.net.plugin.PluginLibrary.Session;
 
 /**
  * One of the plugin's communicators, with its registered memory and its requests in flight, oldest first. Only the
- * oldest request is tested, like in NCCL's own proxy. Plugins move data during these tests.
+ * oldest request is tested, as in NCCL's own proxy. Plugins move data during these tests.
  */
 abstract class PluginComm {
 

@@ -9,8 +9,8 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
 
 /**
- * The receiving end of a connection. For each message with a header that may arrive, a receive is already posted. A
- * receive for a longer payload is posted when the payload's destination is known. If the plugin supports it, one
+ * The receiving end of a connection. For each message with a header, a receive is posted before the message can arrive.
+ * A receive for a longer payload is posted when the payload's destination is known. If the plugin supports it, one
  * receive is posted for several waiting payloads.
  *
  * <pre>

@@ -68,8 +68,8 @@ final class DeviceFrames {
     }
 
     /**
-     * Adds the frame with the header that was skipped most recently. The copy of the frame's payload to the device
-     * begins when the device has room for another copy.
+     * Adds the frame whose header was skipped most recently. The copy of the frame's payload to the device begins when
+     * the device has room for another copy.
      *
      * @param from offset of the payload in the device memory that the ticket in the frame's location line describes
      * @return false if this process cannot map the sender's device memory. The sender is then asked to copy this

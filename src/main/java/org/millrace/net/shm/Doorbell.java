@@ -96,8 +96,8 @@ public final class Doorbell implements AutoCloseable {
     /**
      * Returns an idle strategy for a thread that shares its core with other threads: it sleeps after a few polls.
      *
-     * @param otherwise    strategy to use while the rank has connections that do not wake the thread; must use the
-     *                     given sleeper, too
+     * @param otherwise    strategy to use while the rank has connections that do not wake the thread; must sleep by
+     *                     means of {@code sleeper}
      * @param longestNanos longest sleep, in nanoseconds
      */
     public IdleStrategy strategy(IdleStrategy otherwise, Sleeper sleeper, long longestNanos) {

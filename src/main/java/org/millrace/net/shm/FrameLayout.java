@@ -6,7 +6,7 @@ import org.millrace.net.FrameHeader;
 
 /**
  * Layout of a frame in a ring: a header of one line, the payload, and unused bytes up to the end of the payload's last
- * line. A line has 64 bytes. The byte order is the host's.
+ * line. A line has 64 bytes. The byte order is the native order of the host.
  *
  * <pre>
  *   0        4          8         16                      64                   64 + payload bytes, rounded up to 64

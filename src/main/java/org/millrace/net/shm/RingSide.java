@@ -180,7 +180,7 @@ abstract sealed class RingSide {
          */
         static final long MOVED = Long.MIN_VALUE;
 
-        /** Offset of the location line that was read last, from the beginning of the file. */
+        /** Offset in the file of the location line that was read last. */
         private long inPlaceAt;
 
         Consumer(long capacity, ShmConnection connection) {
@@ -242,7 +242,7 @@ abstract sealed class RingSide {
             return isMoved() ? MOVED : read;
         }
 
-        /** Returns whether the payload of the location line that was read last was moved to the ring's file. */
+        /** Returns whether the payload of the last read location line was moved to the ring's file. */
         boolean isMoved() {
             return movedTo() != 0;
         }

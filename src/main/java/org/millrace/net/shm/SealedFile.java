@@ -96,7 +96,7 @@ final class SealedFile implements AutoCloseable {
                 SystemCall.of(SystemCall.FALLOCATE, descriptor, PUNCH_HOLE_KEEP_SIZE, offset, bytes));
     }
 
-    /** @throws IOException if the file does not exist, lacks a seal, or has another label than the name states */
+    /** @throws IOException if the file does not exist, lacks a seal, or its label differs from the label in the name */
     static FileChannel open(FileName name) throws IOException {
         if (!name.owner().isOfThisNamespace() || domain() == 0) {
             throw new IOException("its process is of another PID namespace");

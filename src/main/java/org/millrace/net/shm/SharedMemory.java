@@ -84,8 +84,8 @@ public final class SharedMemory implements AutoCloseable {
     }
 
     /**
-     * Maps memory that another process created, and deletes its file. If the file is in a directory, only two processes
-     * can share the memory.
+     * Maps memory that another process created. Deletes the memory's file if the file is in a directory, so that no
+     * third process can map the memory.
      *
      * @param name name of the memory, as {@link #name} returned it in the other process
      */

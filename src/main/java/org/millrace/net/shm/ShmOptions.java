@@ -12,10 +12,10 @@ import org.millrace.file.SharedDirectory;
  * directory. Each side chooses all other options for itself.
  *
  * @param directory         directory of sockets and unsealed rings; it should be in memory
- * @param ringBytes         length of a connection's ring: a power of two from 16 KiB to 1 GiB. Payloads may be longer.
- *                          The fastest ring is longer than a core's second-level cache, but fits into the cache that
- *                          cores share. If the ring is shorter, each core fetches the ring's lines from the other
- *                          core's cache.
+ * @param ringBytes         length of a connection's ring: a power of two from 16 KiB to 1 GiB. Payloads may be longer
+ *                          than the ring. The fastest ring is longer than a core's second-level cache, but fits into
+ *                          the cache that cores share. If the ring is shorter, each core fetches the ring's lines from
+ *                          the other core's cache.
  * @param pieceBytes        length of a piece, which is published to the other side as soon as it is copied: a multiple
  *                          of 64, at most a quarter of the ring
  * @param framesInFlight    number of frames that a sender accepts while the ring is full, 1 to 1024

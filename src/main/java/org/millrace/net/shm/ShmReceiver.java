@@ -390,7 +390,7 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
         }
 
         /**
-         * Copies the missing bytes, or the bytes up to the end of a page, from the ring's file. Returns their number.
+         * Copies bytes from the ring's file: all missing bytes, or those up to the end of a page. Returns their number.
          *
          * @param received number of the payload's bytes that were received before
          */

@@ -179,7 +179,7 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
                     }
                     moved += sendPiece();
                 } else if (!waiting.isEmpty() && begin(waiting.header(), waiting.region(), waiting.offset())) {
-                    // Counts only the header, although begin() may also have written the first piece of the payload.
+                    // Counts only the header, even if begin() has written the first piece of the payload.
                     moved += FrameLayout.HEADER_BYTES;
                     waiting.removeOldest();
                 } else {

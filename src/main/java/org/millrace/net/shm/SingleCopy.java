@@ -150,7 +150,7 @@ public record SingleCopy(Use use, int fromBytes) {
         return !yama().equals("3") && new ProcessReader(ProcessIdentity.CURRENT, Cookie.ours()).read(0, 0) == 0;
     }
 
-    /** Describes for users whether two processes with the rights of this process use single copies on this machine. */
+    /** Describes for users when processes with the permissions of this process use single copies on this machine. */
     public static String describe() {
         long result = new ProcessReader(ProcessIdentity.CURRENT, Cookie.ours()).read(0, 0);
         if (result < 0) {
@@ -217,8 +217,8 @@ public record SingleCopy(Use use, int fromBytes) {
         static final int BYTES = 256 << 10;
 
         /**
-         * Number of measured blocks. Together the blocks are larger than the private caches of a core. In operation,
-         * too, the slots are not in these caches, because other cores have written the slots.
+         * Number of measured blocks. Together the blocks are larger than the private caches of a core. The slots of a
+         * real connection are not in these caches either, because other cores have written them.
          */
         private static final int BLOCKS = 16;
         private static final int RING_BLOCKS = 8;

@@ -41,7 +41,7 @@ import org.millrace.net.ConnectionException;
  */
 public final class Interfaces {
 
-    /** A group of interfaces that may be selected without a user's choice, and the description of the group. */
+    /** A group of interfaces that can be selected without a user's choice, and the description of the group. */
     private record Preference(String choice, String words) {
     }
 

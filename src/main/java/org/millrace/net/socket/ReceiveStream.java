@@ -92,7 +92,7 @@ final class ReceiveStream {
         return peerShutDown;
     }
 
-    /** Returns the number of all frames of the connection, from the shutdown message. */
+    /** Returns the number of all frames of the connection, which the shutdown message contains. */
     long total() {
         return PieceFormat.frame(staged.buffer(), staged.begin());
     }

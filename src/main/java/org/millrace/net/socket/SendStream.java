@@ -249,7 +249,7 @@ final class SendStream {
         ByteBuffer from = direct;
         if (directFrame < frames.completed()) {
             // Another stream delivered the piece first, and the frame's owner may change the frame's memory again. The
-            // receiver expects the rest of the piece on this stream, and discards the rest.
+            // receiver expects the remaining bytes of the piece on this stream, and discards them.
             ByteBuffer zeros = padding == null ? padding = ByteBuffer.allocateDirect(PADDING_BYTES) : padding;
             from = zeros.clear().limit(Math.min(directEnd - directAt, zeros.capacity()));
         } else {

@@ -5,8 +5,8 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.net.FrameHeader;
 
 /**
- * A sender's frames that may be incomplete at the receiver, and the next piece that is not assigned to a stream. A
- * frame is complete when all its pieces are acknowledged. A frame's slot becomes free when the frame is complete and
+ * A sender's frames that are possibly incomplete at the receiver, and the next piece that is not assigned to a stream.
+ * A frame is complete when all its pieces are acknowledged. A frame's slot becomes free when the frame is complete and
  * has a destination at the receiver.
  *
  * <p>
@@ -106,7 +106,7 @@ final class SendWindow extends PieceWindow {
         }
     }
 
-    /** Records that a whole frame was copied to a staging buffer. A frame that is sent again may be copied again. */
+    /** Records that a whole frame was copied to a staging buffer. Callable again when the frame is sent again. */
     void copied(long frame, ByteBuffer to, int at) {
         int slot = slot(frame);
         if (!held[slot]) {

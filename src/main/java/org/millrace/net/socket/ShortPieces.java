@@ -11,7 +11,7 @@ final class ShortPieces {
 
     /**
      * Margin for a change to another stream, in nanoseconds: less than the duration of a few system calls. The stream
-     * is changed if the previous stream needs more than twice the other stream's time plus this margin.
+     * changes if the previous stream would need longer than this margin plus twice the time of the fastest stream.
      */
     private static final double DETOUR_NANOS = 10_000;
     private static final double DETOUR = 2;

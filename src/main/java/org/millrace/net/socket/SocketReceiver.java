@@ -38,7 +38,7 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
      */
     private int callsWithoutPoll;
     private int passes;
-    /** Number of all frames of the connection, from the shutdown message; -1 before that message. */
+    /** Number of all frames of the connection, which the shutdown message contains; -1 before that message. */
     private long total = -1;
     /** The lost process that the peer's shutdown message names; null if the message names none. */
     private @Nullable String lostPeer;
@@ -125,8 +125,8 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
         connection.checkOpen();
         if (pieces.isWhole() && !frames.isReceiving() && ++callsWithoutPoll < StreamSet.WATCH_INTERVAL) {
             settle();
-            // poll() reads the next header. After some calls progress() reads, too: the sender may request an
-            // acknowledgement while the owner does not call poll().
+            // Normally poll() reads the next header. After some calls without poll(), progress() reads it, because the
+            // sender may have requested an acknowledgement.
             return 0;
         }
         callsWithoutPoll = 0;

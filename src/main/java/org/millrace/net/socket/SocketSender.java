@@ -172,7 +172,7 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
         }
     }
 
-    /** Returns whether this end can send data, or may be able to read messages. */
+    /** Returns whether this end can send data, or can possibly read messages. */
     private boolean hasWork() {
         if (frames.hasFresh() || !again.isEmpty() || frames.isHasty() && frames.isAnyUnasked()) {
             return true;
@@ -186,8 +186,8 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
     }
 
     /**
-     * Returns whether an acknowledgement that this end needs may be available on a stream. With a single stream, this
-     * end needs an acknowledgement only while frames are held or the staging buffer is full. At other times
+     * Returns whether a stream possibly contains an acknowledgement that this end needs. With a single stream, this end
+     * needs an acknowledgement only while frames are held or the staging buffer is full. At other times
      * acknowledgements stay unread.
      */
     private boolean mayHear(SendStream stream) {
@@ -323,8 +323,8 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
     }
 
     /**
-     * Returns the stream that is expected to deliver a piece first. Returns null if this stream has no room, even if
-     * another stream has room. The other stream would deliver the piece later than the full stream.
+     * Returns the stream that is expected to deliver a piece first. Returns null if this stream has no room. Another
+     * stream with room would deliver the piece later than the full stream.
      */
     private SendStream fastest(int length, long now) {
         SendStream best = null;

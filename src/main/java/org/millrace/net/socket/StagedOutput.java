@@ -54,7 +54,7 @@ final class StagedOutput {
         return (int) (free <= behind ? free : Math.max(behind, free - behind));
     }
 
-    /** Returns whether the buffer has room for a payload of the maximum length that is copied completely. */
+    /** Returns whether the buffer has room for the longest payload that is copied completely. */
     boolean hasRoom() {
         return room() >= PieceFormat.BYTES + WHOLE_PAYLOAD_BYTES;
     }

@@ -35,13 +35,13 @@ public final class StreamRecovery {
     /** Time in nanoseconds after which a port that refuses connections is assumed to belong to no process. */
     private static final long REFUSED_NANOS = 1_000_000_000;
 
-    /** A stream that replaces a lost stream, and the first message that the receiving end must send on it, if any. */
+    /** A replacement for a lost stream, and the first message that the receiving end must send on it, if any. */
     public record Successor(SocketChannel channel, long epoch, @Nullable ByteBuffer answer) {
     }
 
     /**
      * Addresses for the request of a stream: the remote address of the peer's reconnector, and the local address of the
-     * request. The local address is null if the system may choose it.
+     * request. The local address is null if the system chooses it.
      */
     record Peer(@Nullable InetAddress local, InetSocketAddress remote) {
 

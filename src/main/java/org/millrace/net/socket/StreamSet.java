@@ -126,7 +126,7 @@ public final class StreamSet extends ConnectionState {
 
     /**
      * Returns the view that contains a payload at {@link SocketRegion#viewOffset}. The view has the position and limit
-     * of its last use. Throws an exception if this connection may not use these bytes of the region.
+     * of its last use. Throws an exception if this connection is not allowed to use these bytes of the region.
      */
     public ByteBuffer view(@Nullable MemoryRegion region, long offset, int length) {
         return views.view((SocketRegion) NativeRegion.check(region, network(), offset, length), offset);

@@ -3,8 +3,8 @@ package org.millrace.net.ucx;
 import org.millrace.ffi.ucx.ucp_h;
 
 /**
- * A growing count, for instance of credits, that one end sends to the other in messages of one word. Callers of all
- * methods must hold the worker's lock, see {@link UcxWorker}.
+ * A growing count that one end sends to the other in messages of one word, for instance a count of credits. Callers of
+ * all methods must hold the worker's lock, see {@link UcxWorker}.
  */
 final class CountMessages {
 

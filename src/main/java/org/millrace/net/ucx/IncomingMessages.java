@@ -91,7 +91,7 @@ final class IncomingMessages {
     }
 
     /**
-     * Takes the frame with the header that was read most recently. If the payload is in the message, copies it to the
+     * Takes the frame whose header was read most recently. If the payload is in the message, copies it to the
      * destination.
      */
     void take(long payloadBytes, long destination) {

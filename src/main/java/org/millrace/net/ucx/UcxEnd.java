@@ -198,7 +198,7 @@ abstract class UcxEnd extends ConnectionState {
         }
     }
 
-    /** Unlocks the worker after this end's last use of it. Destroys workers that can no longer be used. */
+    /** Unlocks the worker after this end has used it for the last time. Destroys workers that can no longer be used. */
     final void leaveForGood(UcxWorker mine) {
         mine.leave();
         if (!mine.isFit()) {

@@ -166,8 +166,8 @@ final class UcxLibrary {
 
     /**
      * Returns the handle that a UCX function has created. Throws if the function has created no handle. If no transport
-     * is usable, UCX 1.13 creates no handle and reports no error. For instance, UCX_TLS may name a transport that does
-     * not exist, or {@code /dev/shm} may not be writable.
+     * is usable, UCX 1.13 creates no handle and reports no error. For instance, UCX_TLS names a transport that does not
+     * exist, or {@code /dev/shm} is not writable.
      *
      * @param what action for the message, such as "make a worker"
      */

@@ -57,8 +57,8 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
     private long foundEndAt;
     private boolean sentShutdown;
     /**
-     * Whether messages may be in flight after the close, so that this end waits until the setup connection is closed or
-     * lost.
+     * Whether messages are possibly in flight after the close, so that this end waits until the setup connection is
+     * closed or lost.
      */
     private boolean awaitsPeer;
     private long overAt;
@@ -281,7 +281,7 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
             sentShutdown = true;
             awaitsPeer = !window.isEmpty();
         } catch (ConnectionException gone) {
-            // The peer has closed earlier. The owner of this closed connection does not need this information.
+            // The peer has closed before this end. The owner of this closed connection does not need this information.
         }
     }
 

@@ -80,7 +80,7 @@ final class UcxWorker {
     private long passes;
     /** Reason why the worker is stopped; null while it may be used. */
     private volatile @Nullable String stopped;
-    /** Whether no new connections may use the worker, because a peer that shared memory with it has ended. */
+    /** Whether new connections must not use the worker, because a peer that shared memory with the worker has ended. */
     private volatile boolean blocked;
     private final AtomicInteger connections = new AtomicInteger();
     private boolean destroyed;
@@ -194,9 +194,9 @@ final class UcxWorker {
     }
 
     /**
-     * Prevents new connections for this worker. Called when a process that shared memory with it has ended, perhaps
-     * during the write of a message. UCX's queue in that memory then has an entry that is never completed, so no later
-     * message can arrive.
+     * Prevents new connections for this worker. Called when a process that shared memory with the worker has ended,
+     * perhaps during the write of a message. UCX's queue in that memory then has an entry that is never completed, so
+     * no later message can arrive.
      */
     public void block() {
         blocked = true;
@@ -235,8 +235,8 @@ final class UcxWorker {
     }
 
     /**
-     * Returns the endpoint to a peer's worker, and adds a connection to it. Creates the endpoint if necessary. The
-     * caller must hold the lock.
+     * Returns the endpoint to a peer's worker, and adds a connection to this endpoint. Creates the endpoint if
+     * necessary. The caller must hold the lock.
      *
      * @param peer    {@link #address} of the peer's worker
      * @param sharing the peer's process; null if this process and the peer's process share no memory. If the processes

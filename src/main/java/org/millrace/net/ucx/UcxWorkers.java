@@ -33,8 +33,8 @@ final class UcxWorkers {
     }
 
     /**
-     * Returns the worker of the calling thread, and adds a connection to it. If no new connections may use that worker,
-     * the thread gets another worker.
+     * Returns the worker of the calling thread, and adds a connection to this worker. If new connections must not use
+     * that worker, the thread gets another worker.
      */
     public synchronized UcxWorker ofThisThread() {
         if (closed) {
@@ -50,7 +50,7 @@ final class UcxWorkers {
     }
 
     /**
-     * Destroys the workers that have no connection and that no new connections may use. The caller must not hold a
+     * Destroys the workers that have no connection and that new connections must not use. The caller must not hold a
      * worker's lock.
      */
     public synchronized void endUnused() {

@@ -265,7 +265,7 @@ abstract class FallbackConnection implements DataPath.Connection {
             }
             receiver.progress();
             if (receiver.framesCompleted() == matched) {
-                // Sends the acknowledgement now, because the sender waits for it, and NCCL may never call test again.
+                // Sends the acknowledgement now. The sender waits for it, and NCCL possibly never calls test again.
                 receiver.progress();
             }
         }

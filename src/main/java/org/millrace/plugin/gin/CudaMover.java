@@ -16,7 +16,7 @@ import org.millrace.net.Network;
 /**
  * Moves the bytes of one device's windows. This class has staging buffers and three queues of copies: out of windows,
  * into windows, and to and from mapped windows of peers. With separate queues, outbound copies do not wait for inbound
- * copies. Used by one agent's thread, with the device current.
+ * copies. Used by one agent's thread, on which the device is current.
  */
 final class CudaMover implements AutoCloseable {
 
@@ -135,9 +135,7 @@ final class CudaMover implements AutoCloseable {
         }
     }
 
-    /**
-     * Completion of the copies from windows to staging buffers and back. Agent's thread only, with the device current.
-     */
+    /** Completion of copies between windows and staging buffers. Agent's thread only. The device must be current. */
     private static final class StagingCopies implements StagingBuffers.Copies {
 
         private final CopyQueue out;

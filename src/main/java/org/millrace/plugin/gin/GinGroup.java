@@ -142,7 +142,7 @@ public final class GinGroup implements AutoCloseable {
     /**
      * Registers this rank's part of a window. Returns when all ranks have registered their parts.
      *
-     * @param strict whether receivers may read the data of a put before the signal of the put has arrived
+     * @param strict whether receivers possibly read the data of a put before the signal of the put has arrived
      */
     synchronized Window register(long address, long bytes, int type, boolean strict) {
         List<ForeignMemory.Ticket> tickets = device.invite(address, bytes, type);

@@ -20,7 +20,7 @@ import org.millrace.plugin.host.NativeMemory;
 public final class GinKernel {
 
     private static final int RANKS = 2;
-    /** Number of signals, and of counters, that the context must have. */
+    /** Number of signals that the context must have, and also number of counters. */
     public static final int SIGNALS = 64;
     /** Length of the window in bytes, the same at both ranks. */
     public static final long WINDOW_BYTES = 1 << 20;

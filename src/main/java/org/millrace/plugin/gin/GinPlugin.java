@@ -275,7 +275,7 @@ public final class GinPlugin {
         resources.closeEndpoint();
     }
 
-    /** Finalizes a context. NCCL 2.28 passes 0, and no context, for each communicator after the first. */
+    /** Finalizes a context. For each communicator after the first one, NCCL 2.28 passes 0 and no context. */
     public void ginFinalize(long context) {
         if (context != 0) {
             handles.remove(context, CommunicatorLosses.class);

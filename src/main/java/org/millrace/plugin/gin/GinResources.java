@@ -211,8 +211,8 @@ final class GinResources {
     }
 
     /**
-     * Returns a group's connections, with senders that let the helper's thread write frames. Only senders that copy the
-     * payload on a processor are replaced. Without a helper the given connections are returned.
+     * Returns a group's connections. If a sender copies the payload on a processor, it is replaced by a sender that
+     * lets the helper's thread write frames. Without a helper the given connections are returned.
      */
     synchronized FullMesh helped(FullMesh data) {
         SendHelper helping = helper;

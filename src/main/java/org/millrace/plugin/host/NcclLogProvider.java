@@ -52,7 +52,7 @@ public final class NcclLogProvider extends Provider {
 
     private static final class Context extends SimpleLoggerContext {
 
-        /** Logger that decides which levels are enabled. No line is logged through it. */
+        /** Logger that decides which levels are enabled. It logs no line. */
         private final SimpleLogger level =
                 (SimpleLogger) super.getLogger("level", ParameterizedMessageFactory.INSTANCE);
 

@@ -37,7 +37,7 @@ public final class CommunicatorLosses {
      */
     private static final Duration AFTER_ORDERLY_END = Duration.ofMillis(500);
 
-    /** The communicator's device, with the time that it has been busy. */
+    /** The communicator's device, and the time for which the device has been busy. */
     interface Device {
         void start();
 
@@ -373,7 +373,7 @@ public final class CommunicatorLosses {
                     busySince = 0;
                     LockSupport.parkNanos(PAUSE_NANOS);
                 }
-                // This thread leaves the context, so that the program may destroy the context.
+                // This thread leaves the context, so that the program can destroy the context.
                 driver.makeCurrent.call(0L);
             } catch (Throwable e) {
                 busySince = 0;

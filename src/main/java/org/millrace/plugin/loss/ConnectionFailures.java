@@ -10,7 +10,7 @@ import org.millrace.MillraceException;
  * were taken over. Without a report, the kernels would wait forever.
  *
  * <p>
- * A listener receives reports of every connection of this process, from all communicators.
+ * A listener receives the reports of all connections of this process, in all communicators.
  */
 public final class ConnectionFailures {
 

@@ -24,7 +24,7 @@ public record TunerChoices(DataPath path, boolean choosesChannels) {
      * is 1.05 for 128 KiB and 1.7 for 256 KiB. For 512 KiB the ratio is 1.1 or more.
      */
     private static final long LL_BYTES_PER_RANK = 64 << 10;
-    /** Cost in microseconds, far above any estimate of NCCL's. */
+    /** Cost in microseconds, far above any cost that NCCL estimates. */
     private static final float UNATTRACTIVE = 1e9f;
     /**
      * Bytes for each channel if a GPU makes the copies. Each copy has a fixed cost that does not depend on its length.

@@ -46,7 +46,7 @@ abstract class TakeoverConnection implements DataPath.Connection {
 
     /**
      * Maximum time that a stop waits for data in flight, even if the data still moves. The data of eight slots needs
-     * less time on any usable network.
+     * less time than this on any usable network.
      */
     private static final Duration DRAIN_LIMIT = Duration.ofSeconds(30);
     private static final Duration ACKNOWLEDGE = Duration.ofSeconds(10);

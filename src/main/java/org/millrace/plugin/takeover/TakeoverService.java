@@ -114,7 +114,7 @@ public final class TakeoverService {
     private void settle() {
         WarmUp begun = warmUp;
         if (begun != null) {
-            // This call may also come after the program's first operation, because NCCL may connect ranks later.
+            // NCCL can connect ranks late, so this call can come after the program's first operation.
             begun.finish();
         }
         ProxyThreads threads = threadsAmong.apply(ProcessTrace.livingProcesses());

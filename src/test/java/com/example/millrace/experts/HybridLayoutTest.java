@@ -8,7 +8,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.device.gin.LsaMemory;
 
-/** Ranges of the window for the data that DeepEP exchanges before tokens. The ranges do not overlap. */
+/**
+ * The ranges of an exchange's window do not overlap. They include the counts and the metadata, which DeepEP exchanges
+ * before it sends the tokens.
+ */
 class HybridLayoutTest {
 
     @ParameterizedTest

@@ -14,8 +14,8 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.millrace.ffi.device.ncclGinProxyGpuCtx_v2_t;
 
 /**
- * Descriptors that the host writes are read back unchanged. Descriptors of each release, given as words that a kernel
- * of the release would store, are decoded correctly.
+ * Descriptors that the host writes are read back unchanged. The host also decodes words that a kernel of each release
+ * would store.
  */
 class GinDescriptorFormatTest {
 

@@ -23,8 +23,8 @@ import org.millrace.trace.TracedLink;
 import org.millrace.trace.TracedProcess;
 
 /**
- * Two processes with a takeover of their connections, inspected from outside: while they run, and after they are
- * killed.
+ * Two processes whose connections Millrace has taken over. The commands inspect the processes from outside, first while
+ * they run and then after they are killed.
  */
 @Tag("slow")
 class InspectCommandsTest {

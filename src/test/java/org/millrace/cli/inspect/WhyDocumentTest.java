@@ -107,7 +107,10 @@ class WhyDocumentTest {
         assertEquals(Set.of("schema", "millrace", "verdicts"), ignoredFields(document, document));
     }
 
-    /** Removes each field in a part of a document for a moment. Returns the fields that the parser does not require. */
+    /**
+     * Removes each field of a part of a document, parses the document, and restores the field. Returns the fields that
+     * the parser does not require.
+     */
     @SuppressWarnings("unchecked")
     private static Set<String> ignoredFields(Object document, Object part) {
         Set<String> ignored = new HashSet<>();

@@ -146,7 +146,10 @@ class RecordCommandTest {
         assertEquals("rate=10Gbit,delay=100us", RecordingReader.read(kept).processes().getFirst().link().orElseThrow());
     }
 
-    /** Runs two processes with a takeover from libnccl's proxy, and kills them in the middle. */
+    /**
+     * Starts two processes in which Millrace takes over from libnccl's proxy. Kills them after both have recorded
+     * steps.
+     */
     @Test
     void whatAKilledProcessDidCanBeRead() throws Exception {
         Path recording = directory.resolve("recording");

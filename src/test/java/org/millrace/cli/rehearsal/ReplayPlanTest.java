@@ -40,8 +40,8 @@ class ReplayPlanTest {
     @Test
     void whatWasCalledAfterAnEndFollowsThatEndAgain() {
         bothReduce(0, 1000, 2000);
-        bothReduce(1, 1200, 3000); // operation 0 had not ended at this call
-        bothReduce(2, 3500, 4000); // operation 1 had ended at this call
+        bothReduce(1, 1200, 3000); // operation 0 had not completed when operation 1 was called
+        bothReduce(2, 3500, 4000); // operation 1 had completed when operation 2 was called
         List<ReplayPlan.Launch> launches = plan(false, false).launches(1);
         assertEquals(List.of(0L, 200L, 500L), launches.stream().map(ReplayPlan.Launch::nanos).toList());
         assertEquals(List.of(false, false, true), launches.stream().map(ReplayPlan.Launch::afterEnd).toList());

@@ -13,7 +13,7 @@ class JavaCommandTest {
     private final int cores = Runtime.getRuntime().availableProcessors();
     private String before;
 
-    /** Clears the property, because other tests set it too. */
+    /** Clears the property, because another test may have set it. */
     @BeforeEach
     void clear() {
         before = System.getProperty(JavaCommand.OPTIONS, "");
@@ -34,7 +34,7 @@ class JavaCommandTest {
         assertTrue(crowded.indexOf("-XX:+UseSerialGC") < crowded.indexOf("perf"), crowded.toString());
     }
 
-    /** The JVM refuses a second collector, so ranks keep the user's collector. */
+    /** The JVM refuses options for two collectors, so ranks keep the user's collector. */
     @Test
     void whatTheUserHasChosenStays() {
         System.setProperty(JavaCommand.OPTIONS, "-XX:+UseParallelGC");

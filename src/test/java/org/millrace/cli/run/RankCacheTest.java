@@ -151,8 +151,8 @@ class RankCacheTest {
     }
 
     /**
-     * The type of {@code /proc} is not in the list of local types, so {@code /proc} can stand for a network file
-     * system.
+     * The list of local file systems does not contain the type of {@code /proc}, so {@code /proc} can stand for a
+     * network file system.
      */
     @Test
     void outsideALocalFileSystemThereIsNone() {
@@ -247,10 +247,7 @@ class RankCacheTest {
         assertFalse(Files.exists(home.resolve(".cache")));
     }
 
-    /**
-     * Only the eight most recently used caches are kept. After one attempt to create a cache, no further attempt is
-     * made.
-     */
+    /** Only the eight most recently used caches are kept. Only one attempt is made to create a cache. */
     @Test
     void oldCachesGo() throws Exception {
         Path one = file(JAVA, "-cp", program.toString(), "Main");

@@ -56,7 +56,7 @@ class RunCommandTest {
         assertEquals(0, run.waitFor());
     }
 
-    /** A rank need not be able to use the directory of the run, for example in a container. */
+    /** A rank can join although it cannot use the directory of the run, for example in a container. */
     @Test
     void ranksJoinWithoutTheDirectoryOfTheRun() throws Exception {
         Process run =
@@ -96,7 +96,7 @@ class RunCommandTest {
         try (BufferedReader out = run.inputReader()) {
             assertNotNull(ChildMain.readUntil(out, "runs"));
             assertNotNull(ChildMain.readUntil(out, "runs"));
-            run.toHandle().destroy(); // in contrast, Process.destroy() would also close the output stream
+            run.toHandle().destroy(); // unlike this call, Process.destroy() would also close the output stream
             Set<String> lines = out.lines().collect(Collectors.toSet());
             assertEquals(143, run.waitFor(), lines.toString());
             assertTrue(lines.containsAll(Set.of("[rank 0] saved", "[rank 1] saved",
@@ -159,7 +159,10 @@ class RunCommandTest {
         assertTrue(Set.of(7, 137).contains(run.waitFor()), "the status of the first failed rank: " + lines);
     }
 
-    /** As with {@code millrace run --keep-going … | head -1}: SIGPIPE must end no rank. */
+    /**
+     * The reader of the output may end first, as in {@code millrace run --keep-going … | head -1}. SIGPIPE must then
+     * end no rank.
+     */
     @ParameterizedTest
     @ValueSource(ints = {0, 5})
     void ranksThatKeepGoingOutliveTheReaderOfTheirOutput(int status) throws Exception {

@@ -80,7 +80,10 @@ class CopyBatchTest {
         assertEquals(List.of(List.of(BYTES + 8L)), levels());
     }
 
-    /** The stream stores a number of 8 bytes as a whole. A merged copy of 12 bytes would be three rows of 4 bytes. */
+    /**
+     * The stream stores each number of 8 bytes as a whole. If 4 bytes were added to such a copy, the stream would store
+     * the 12 bytes as three numbers of 4 bytes.
+     */
     @Test
     void aCopyFromTheHostOnlyGrowsByNumbersOfItsOwnLength() {
         assertTrue(batch.add(0, 1000, 8, CopyOrder.relaxed(3), true));

@@ -25,8 +25,8 @@ class CopyKernelTest {
     private static final Pattern PARAMETER = Pattern.compile("\\.param \\.u(\\d+)");
 
     /**
-     * A call of the driver may return only when a kernel ends. The calling thread then stores results in memory that
-     * belongs to the call.
+     * A launch call of the driver may return only when a kernel ends. The calling thread then stores results in memory
+     * of the call, so this memory must stay allocated until then.
      */
     @Test
     void memoryOfALaunchThatDoesNotReturnIsNotFreed() throws InterruptedException {

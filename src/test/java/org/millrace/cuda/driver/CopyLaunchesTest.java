@@ -27,7 +27,7 @@ class CopyLaunchesTest {
     private final PlayedStreams streams = new PlayedStreams();
     private final CopyLaunches launches = new CopyLaunches(mailbox, streams, COUNT, 0);
 
-    /** Streams that run a launch at once, that queue it after a kernel of the program, or that refuse it. */
+    /** Imitated streams. A stream runs a launch at once, queues it after a kernel of the program, or refuses it. */
     private final class PlayedStreams implements CopyLaunches.Streams {
         private final List<String> launched = new ArrayList<>();
         private final BitSet standing = new BitSet();

@@ -44,7 +44,10 @@ class CopyQueueTest {
     private final int[] filled = new int[SEQUENCES];
     private final PlayedEngine engine = new PlayedEngine();
 
-    /** A copy engine that makes a copy at random times when it is queried, or when the test calls {@link #make}. */
+    /**
+     * A copy engine that delays its copies. It makes the next copy when the test calls {@link #make}, and sometimes
+     * when it is asked whether a copy is complete.
+     */
     private static final class PlayedEngine implements CopyQueue.Engine {
         private final Deque<Runnable> copies = new ArrayDeque<>();
         private Random random;
@@ -142,8 +145,8 @@ class CopyQueueTest {
     }
 
     /**
-     * If the kernel leaves before it has seen the copies posted by one queue, the engine makes the posted copies. The
-     * other queue has no influence.
+     * If the kernel leaves before it has seen the copies that one queue has posted, this queue's engine makes the
+     * copies. It does so even if the other queue has started the kernel again.
      */
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
@@ -212,7 +215,8 @@ class CopyQueueTest {
             if (random.nextInt(4) == 0) {
                 await(queue, queue.last() - random.nextInt(2));
             }
-            if (random.nextInt(64) == 0) { // compares now and then, because a later copy may overwrite wrong bytes
+            // checks the memory now and then, because a later copy may overwrite wrong bytes
+            if (random.nextInt(64) == 0) {
                 await(queue, queue.last());
                 assertArrayEquals(expected, memory.toArray(ValueLayout.JAVA_BYTE), "after copy " + i);
             }

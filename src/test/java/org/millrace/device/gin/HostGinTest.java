@@ -143,7 +143,7 @@ class HostGinTest {
                     HostGin gin = new HostGin(devices[rank], 0);
                     GinTeam world = devices[rank].world();
                     int peer = 1 - rank;
-                    gin.signal(world, peer, RemoteAction.add(0, -3)); // the signal is then 3 below 2^64
+                    gin.signal(world, peer, RemoteAction.add(0, -3)); // the signal is now 2^64 - 3
                     gin.waitSignal(0, -3);
                     GinBarrier.world(gin, 0).sync();
                     for (int i = 0; i < puts; i++) {

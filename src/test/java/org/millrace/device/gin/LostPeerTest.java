@@ -56,7 +56,7 @@ class LostPeerTest {
                                     .matches("(?s)rank " + rank + ": the communicator has failed.*lost rank [02 1].*"),
                             waiting.getMessage());
                     while ((int) FLAG.getVolatile(doomed[rank].errorFlag(), 0L) != 1) {
-                        Thread.onSpinWait(); // the flag is set after the failure
+                        Thread.onSpinWait(); // the flag is set only after the failure is visible
                     }
                 }
             });

@@ -18,8 +18,8 @@ import org.millrace.net.ucx.Ucx;
 import org.millrace.net.ucx.UcxNetwork;
 
 /**
- * Network that is chosen between processes without shared memory. Both processes act as if a card that UCX supports
- * were present.
+ * Choice of the network between processes without shared memory. Both processes act as if a card that UCX supports were
+ * present.
  */
 class AutoNetworkWithUcxTest extends NetworkContract {
 

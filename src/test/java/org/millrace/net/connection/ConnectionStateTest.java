@@ -10,7 +10,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.millrace.net.ConnectionException;
 
-/** A connection releases all its resources at its end, even if one of the releases throws. */
+/** When a connection closes, it releases all its resources, even if one of the releases throws. */
 class ConnectionStateTest {
 
     private final OpenResources network = new OpenResources("network");

@@ -118,7 +118,7 @@ class KeyedListenerTest {
                 assertNull(pending.poll());
             }
             try (Socket stranger = server.stranger()) {
-                // if the listener drops the client instead of this stranger, the stranger's read times out
+                // if the listener dropped the client instead of this stranger, the stranger's read would time out
                 stranger.setSoTimeout(10_000);
                 while (listener.dropped() == 0) {
                     assertNull(pending.poll());

@@ -20,8 +20,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * A cipher that decrypts from a copy of the record. The cipher's result equals the result of the JDK's cipher. Only
- * streams under TLS use this cipher.
+ * A cipher that decrypts from a copy of the record, with the same result as the JDK's cipher. Only streams under TLS
+ * use this cipher.
  */
 class RecordCipherTest {
 

@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.junit.jupiter.api.Test;
 
-/** Time that counts as silence of a stream at each check. The test sets the clocks. */
+/** Duration of a stream's silence, as calculated at each check. The test sets the clocks. */
 class SilenceClockTest {
 
     private static final long SECOND = 1_000_000_000;

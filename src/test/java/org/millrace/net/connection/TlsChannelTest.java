@@ -70,7 +70,10 @@ class TlsChannelTest {
         here.close();
     }
 
-    /** Sends and receives until everything has arrived. The last read uses a buffer with additional room. */
+    /**
+     * Sends data until everything has arrived, and returns the received data. The buffer of a read has at least one
+     * byte more room than needed.
+     */
     private byte[] receive(byte[] data) throws IOException {
         ByteBuffer from = ByteBuffer.wrap(data);
         ByteBuffer to = ByteBuffer.allocate(data.length + 1);

@@ -52,7 +52,7 @@ class TlsSplitTest {
         unconnected.close();
     }
 
-    /** Bytes in flight in one direction. A read ends at each boundary, and the next read returns no byte. */
+    /** Bytes in flight in one direction. A read ends at each boundary, and the following read returns 0 bytes. */
     private static final class Direction {
 
         private final ArrayDeque<Byte> bytes = new ArrayDeque<>();
@@ -124,7 +124,7 @@ class TlsSplitTest {
         assertArrayEquals(data, atServer.array());
     }
 
-    /** The key-exchange groups change the length of the TLS hellos, as longer keys of later releases do. */
+    /** The key-exchange group determines the length of the TLS hellos. Later Java releases may use longer keys. */
     @ParameterizedTest
     @Tag("slow")
     @ValueSource(strings = {"x25519", "ffdhe4096"})

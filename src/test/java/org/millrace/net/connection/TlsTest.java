@@ -125,8 +125,8 @@ class TlsTest {
     }
 
     /**
-     * The connection breaks before or during the handshake, as when a listener drops a client without the secret. The
-     * client connects again.
+     * The connection breaks before or during the handshake, for example because a listener has too many clients and
+     * drops one. The client connects again.
      */
     @Test
     void aListenerThatBreaksTheHandshakeIsAskedAgain() throws Exception {

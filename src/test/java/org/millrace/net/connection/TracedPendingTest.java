@@ -35,7 +35,7 @@ import org.millrace.trace.TraceReader;
 import org.millrace.trace.TracedJoin;
 import org.millrace.trace.TracedState;
 
-/** The trace names the event that a connection awaits, in each phase and until the connection is made. */
+/** While a connection is being made, the trace names the event that the connection awaits in each phase. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class TracedPendingTest {
 

@@ -7,7 +7,7 @@ import java.security.GeneralSecurityException;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLEngine;
 
-/** Data of a client without the secret, and its cost for the listener. */
+/** Clients without the secret. Tests measure the memory that a client's data costs the listener. */
 public enum UnprovenClient {
 
     SILENT, HALF_OPEN, CLIENT_HELLO;
@@ -16,8 +16,8 @@ public enum UnprovenClient {
             (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
 
     /**
-     * Bytes that the listener may allocate for a client without the secret: more than the JDK's channel and selection
-     * key, and less than a buffer for a TLS record.
+     * Maximum number of bytes that the listener may allocate for a client without the secret. The JDK's channel and
+     * selection key need less, and a buffer for a TLS record needs more.
      */
     public static final long MAX_BYTES = 16_384;
 

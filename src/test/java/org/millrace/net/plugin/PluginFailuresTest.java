@@ -247,7 +247,7 @@ class PluginFailuresTest {
 
     @Test
     void memoryThatCannotBeRegisteredIsNamed() {
-        plugin.with("fail=regMr:3:1"); // calls 1 and 2 register memory of the ends
+        plugin.with("fail=regMr:3:1"); // calls 1 and 2 register the connection's own memory
         try (Network network = plugin.open();
                 Arena arena = Arena.ofShared();
                 MemoryRegion memory = network.register(arena.allocate(1 << 20));

@@ -67,7 +67,7 @@ class PluginMessagesTest {
         assertEquals(0, groupsOfSix(1));
     }
 
-    /** Returns the number of receives that have more than one buffer while six payloads arrive. */
+    /** Returns the number of receives with more than one buffer during the arrival of six payloads. */
     private long groupsOfSix(int maxRecvs) {
         plugin.with("recvs=4");
         long before = plugin.count(Count.GROUPS);
@@ -154,14 +154,14 @@ class PluginMessagesTest {
         assertTrue(plugin.count(Count.FLUSHES) > 0);
         assertEquals(descriptor == 1 ? 2 : 0, plugin.count(Count.DMA_BUFS));
         if (descriptor == 999) {
-            // Both complaints are about descriptors. The memory is then registered without descriptors.
+            // The plugin has refused both descriptors. The two regions were then registered without their descriptors.
             assertEquals(2, plugin.count(Count.COMPLAINTS));
             plugin.with("");
         }
     }
 
     @ParameterizedTest
-    // the second call fails: the first registers the receiver's own memory
+    // the second registration fails; the first registers the receiver's own memory
     @ValueSource(strings = {"nocuda", "fail=regMr:2:1"})
     void memoryOfADeviceThatThePluginDoesNotTakeIsLeftToStaging(String words) {
         plugin.with(words);
@@ -213,7 +213,8 @@ class PluginMessagesTest {
                 Connected b = Connected.make(network, network)) {
             MemoryRegion first = network.register(arena.allocate(100));
             MemoryRegion second = network.register(arena.allocate(100));
-            for (Connected connection : new Connected[] {a, b}) { // each end registers its own memory for a first frame
+            // the first frame of a connection makes each end register its own memory
+            for (Connected connection : new Connected[] {a, b}) {
                 connection.sender().offer(header(0), null, 0);
                 connection.nextHeader();
                 connection.receiver().accept(null, 0);

@@ -25,7 +25,7 @@ public final class TestNet {
     private static final Path SOURCE = Path.of("src/test/c/netplugin/test_net.c");
     private static final Map<String, TestNet> BUILT = new ConcurrentHashMap<>();
 
-    /** Counters of the plugin, in its own order. */
+    /** Counters of the plugin. Their order equals the order of the counters in the plugin's code. */
     public enum Count {
         /** Memory that is registered and not released. */
         REGISTERED,
@@ -92,8 +92,9 @@ public final class TestNet {
     }
 
     /**
-     * Returns a value of MILLRACE_NET. {@code plugin} stands for this plugin in its latest version. The name of any
-     * other network stays unchanged. In another process MILLRACE_TEST_NET configures the plugin's faults.
+     * Returns a value of MILLRACE_NET. The network {@code plugin} becomes this plugin in its latest version. The name
+     * of any other network stays unchanged. In a separate process, the variable MILLRACE_TEST_NET sets the plugin's
+     * faults.
      */
     public static String setting(String network) {
         return network.equals("plugin") ? "plugin:" + version(12).library() : network;
@@ -113,7 +114,7 @@ public final class TestNet {
         }
     }
 
-    /** Makes the plugin log a warning, as a thread of the plugin may at any time. */
+    /** Makes the plugin log a warning. A thread of the plugin may log a warning at any time. */
     void complain(String words) {
         try (Arena arena = Arena.ofConfined()) {
             complain.invokeExact(arena.allocateFrom(words));

@@ -23,8 +23,8 @@ class DeviceFramesTest {
     private static final int FRAMES = 3;
 
     /**
-     * Host memory that imitates device memory. A copy begins if the queue has room, and completes unless a kernel
-     * blocks.
+     * Host memory that imitates device memory. A copy begins if the queue has room. It completes unless a kernel blocks
+     * the device.
      */
     private static final class PlayedDevice extends HostDevice {
         private boolean hasRoom = true;

@@ -34,7 +34,7 @@ class DoorbellTest {
 
     /**
      * Two ranks pass a number back and forth. Every second number is stored after the peer has announced its sleep. The
-     * others are stored at once, possibly while the peer is about to announce its sleep.
+     * other numbers are stored at once, possibly while the peer is about to announce its sleep.
      */
     @Test
     void whoSleepsIsWokenByEveryStore() throws InterruptedException {
@@ -98,7 +98,7 @@ class DoorbellTest {
         }
     }
 
-    /** An idle rank must poll while any component stores into the rank's memory without waking the rank. */
+    /** A rank must poll while another component may store into the rank's memory without waking the rank. */
     @Test
     void aRankPollsWhileSomethingDoesNotWakeIt() {
         try (SharedHeap heap = SharedHeap.create()) {

@@ -26,7 +26,7 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.FrameReceiver.Pages;
 import org.millrace.net.PeerClosedException;
 
-/** Payloads that stay in the sender's memory until the receiver reads them, and events before the read. */
+/** Payloads that the receiver reads directly in the sender's memory, and faults and closes before such a read. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class InPlaceTest {
 
@@ -272,7 +272,7 @@ class InPlaceTest {
         }
     }
 
-    /** The sender ends while the receiver reads its memory. From then on the memory may contain other data. */
+    /** The sender aborts while the receiver reads its memory. This memory may contain other data after the abort. */
     @Test
     void whatWasReadWhileTheSenderAbortedIsNotDelivered() throws IOException {
         RingPair[] pair = new RingPair[1];
@@ -310,8 +310,8 @@ class InPlaceTest {
     }
 
     /**
-     * A closing sender leaves copies of unread payloads, because its program reuses the memory. It closes before a
-     * payload is read, or between two pieces of a payload.
+     * The program reuses its memory after the sender's close, so a close copies all unread payloads. The close happens
+     * before the first payload is read, or between two pieces of it.
      */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
@@ -379,8 +379,8 @@ class InPlaceTest {
     }
 
     /**
-     * The memory for payloads that a sender has copied behind the ring is reused. Without the reuse, a connection that
-     * often copies payloads would need ever more memory.
+     * The memory behind the ring, to which a sender copies payloads, is reused. Otherwise a connection that often
+     * copies payloads would need ever more memory.
      */
     @Test
     void theMemoryOfMovedPayloadsIsReusedWhenTheyAreRead() throws IOException {
@@ -394,7 +394,7 @@ class InPlaceTest {
                 long line = RingLayout.DATA_OFFSET + frame * (FrameLayout.HEADER_BYTES + RingLayout.ALIGNMENT)
                         + FrameLayout.HEADER_BYTES;
                 places[frame] = ring.ring().getLong(line + FrameLayout.MOVED_OFFSET);
-                if (frame % 2 == 1) { // two payloads are unread before they are read together
+                if (frame % 2 == 1) { // two payloads are unread when the receiver begins to read
                     for (int read = frame; read <= frame + 1; read++) {
                         ring.receiver().poll();
                         ring.receiver().accept(in, 0);

@@ -72,7 +72,7 @@ class RingFuzzTest {
         return all;
     }
 
-    /** Returns the offset in the ring that a byte of an input replaces: first in the words, then in the frames. */
+    /** Returns the ring offset of the byte that an input's byte replaces: first in the words, then in the frames. */
     private static int place(int at) {
         int[][] parts = {{0, 64}, {128, 16}, {256, 32}, {512, 64}, {640, 64}, {RingLayout.DATA_OFFSET, FRAMES}};
         int left = at;
@@ -104,7 +104,7 @@ class RingFuzzTest {
     }
 
     /**
-     * Receives. Each received frame has the next number and a possible length, and its payload is within its
+     * Receives frames. Each frame must have the next number and a possible length, and its payload must be within its
      * destination.
      */
     private static void receive(RingPair pair, MemoryRegion memory) {
@@ -184,7 +184,7 @@ class RingFuzzTest {
         }
     }
 
-    /** Values that the consumer wrote, and that a producer reads while it waits for room. */
+    /** Invalid values in the words that the consumer writes. A producer that waits for room reads these words. */
     @Test
     void consumersOfRings() throws Exception {
         try (RingPair.Maker maker = new RingPair.Maker(OPTIONS)) {

@@ -23,9 +23,9 @@ record RingPair(OpenResources network, RingMemory ring, ShmSender sender,
     }
 
     /**
-     * Creates a pair with a modified reader.
+     * Creates a pair in which the receiver reads the sender's memory by a modified reader.
      *
-     * @param spoiled returns the receiver's reader of the sender's memory; the argument is the normal reader
+     * @param spoiled converts the normal reader to the modified reader
      */
     static RingPair make(ShmOptions options, long firstPosition, UnaryOperator<PeerMemory> spoiled) throws IOException {
         try (Maker maker = new Maker(options)) {

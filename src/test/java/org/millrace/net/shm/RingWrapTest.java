@@ -66,8 +66,8 @@ class RingWrapTest {
     }
 
     /**
-     * Fills the ring. Producer and consumer are then as far apart as possible, and an overflow often lies between their
-     * positions.
+     * Fills the ring. The distance between the positions of producer and consumer is then as large as possible, so one
+     * position has often overflowed before the other.
      */
     private static void fillRing(RingPair ring) {
         while (ring.sender().progress() > 0) {

@@ -50,8 +50,8 @@ class SealedRingTest {
     }
 
     /**
-     * Returns this process's open descriptors, as paths in /proc. Omits descriptors of files without the given text in
-     * their path.
+     * Returns this process's open descriptors as paths in /proc. Includes only descriptors of files that have the given
+     * text in their path.
      */
     private static List<Path> open(String text) throws IOException {
         List<Path> found = new ArrayList<>();
@@ -147,7 +147,7 @@ class SealedRingTest {
         assertTrue(receiving.contains("truncated"), receiving);
     }
 
-    /** A connection attempt. The client has created its ring. */
+    /** A connection attempt whose client has already created its ring. */
     private record Attempt(Listener listener, Pending<FrameSender> connecting, Pending<FrameReceiver> accepting) {
 
         static Attempt begin(ShmNetwork network) {

@@ -33,7 +33,7 @@ import org.millrace.net.Listener;
 import org.millrace.net.Pending;
 import org.millrace.net.shm.ShmNetwork.ShmAddress;
 
-/** Files in the shared directory over time, owner of the directory, and behavior when the directory is full. */
+/** Files in the shared directory, the directory's owner, and behavior when the directory is full. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class SharedDirectoryTest {
 

@@ -42,7 +42,7 @@ class SharedHeapTest {
     }
 
     /**
-     * Allocations do not overlap and contain zeros, however often their memory was used. All memory becomes free again.
+     * Allocations never overlap, and contain zeros even if their memory was used before. At the end all memory is free.
      */
     @Test
     void whatIsGivenBackIsHandedOutAgainAsZeros() {

@@ -93,8 +93,8 @@ class SharedMemoryTest {
     }
 
     /**
-     * The creator of an unsealed file could shorten the file while it is in use. The name contains a descriptor number,
-     * which may meanwhile belong to another file.
+     * A process that opens a file must refuse a file without seals, because the creator could still make it shorter. A
+     * file's name contains a descriptor number, which may now belong to another file.
      */
     @Test
     void memoryThatIsNotSealedIsRefused() throws IOException {

@@ -163,7 +163,7 @@ class ShmHandshakeTest {
         assertEquals(HandshakeReply.NO_RING, answer(client, () -> {}));
     }
 
-    /** The client's connection attempt continues: the client tries again with a ring in the directory. */
+    /** If the listener cannot open a sealed ring, the client continues its attempt with a ring in the directory. */
     @Test
     void aSealedRingThatCannotBeOpenedIsAskedForInTheDirectory() throws IOException {
         SocketChannel client = say(hello(FileName.sealed(1, 0).toString()));

@@ -19,7 +19,7 @@ import org.millrace.net.PeerClosedException;
 import org.millrace.net.Pending;
 
 /**
- * A process that sends back every received frame until its peer closes. The test has the other end. Frames reach the
+ * A process that sends back every received frame until the test closes its ends of the connections. Frames reach the
  * process over one connection and return over another. The process ends when its standard input is closed, so that it
  * does not outlive the test.
  */
@@ -104,8 +104,8 @@ public final class ShmPeer implements AutoCloseable {
     }
 
     /**
-     * Runs the peer. Arguments: directory, ring bytes, piece bytes, the mode for reading payloads in place, and their
-     * minimum length.
+     * Runs the peer. Arguments: directory, ring bytes, piece bytes, the use of single copy, and the minimum payload
+     * length for single copy.
      */
     public static void main(String[] args) throws IOException {
         BufferedReader input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII));

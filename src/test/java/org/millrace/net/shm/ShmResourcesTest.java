@@ -62,8 +62,8 @@ class ShmResourcesTest {
     }
 
     /**
-     * An end of a connection may hold few descriptors, because the limit of descriptors also counts the program's
-     * files.
+     * Each end of a connection uses only one descriptor, because a process's limit of descriptors also counts the
+     * program's files.
      */
     @Test
     void anEndOfAConnectionHoldsOneDescriptor() throws IOException {

@@ -16,7 +16,7 @@ import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.millrace.file.ProcessIdentity;
 
-/** Processes that can read each other's memory, and reasons why they cannot. */
+/** Reads of another process's memory: whether this machine permits them, and the reported reason if it does not. */
 class SingleCopyTest {
 
     private static final SingleCopy REQUIRED = new SingleCopy(SingleCopy.Use.REQUIRED, 1);
@@ -60,7 +60,7 @@ class SingleCopyTest {
         assertThrows(SingleCopy.SingleCopyException.class, () -> REQUIRED.declined("connection"));
     }
 
-    /** A read is refused if another process now has the process number, or if the number was wrong from the start. */
+    /** A read is refused if the number of the process now belongs to another process, or was wrong from the start. */
     @Test
     void anotherCookieIsAnotherProcess() {
         assumeTrue(SingleCopy.isPossible(), SingleCopy::describe);

@@ -73,7 +73,7 @@ class LostAnswerTest {
                 .array();
     }
 
-    /** Returns a client with the given hello, to which the listener has sent its answer. */
+    /** Returns a client that has sent the given hello. The listener has already sent its answer to this client. */
     private Socket answered(byte[] hello) throws IOException {
         Socket client = client(hello);
         while (!accepting.isAnswered()) {
@@ -114,9 +114,9 @@ class LostAnswerTest {
     }
 
     /**
-     * The client has received the answer and keeps the connection, but the listener does not receive the confirmation.
-     * The listener asks the client whether it keeps the connection. At the first question, the client does not know the
-     * connection yet.
+     * The client has received the answer and keeps the connection, but its confirmation is lost. The listener therefore
+     * asks whether the client has the connection. The client does not know the connection yet when the first questions
+     * arrive.
      */
     @Test
     void whoseConfirmationIsLostIsAsked() throws IOException {
@@ -159,8 +159,8 @@ class LostAnswerTest {
     }
 
     /**
-     * A client that requests a new stream for its connection has received the answer. The connection is complete once
-     * the client has the stream.
+     * If a client requests a new stream for its connection, it has received the listener's answer. The listener
+     * completes the connection when the client has the new stream.
      */
     @Test
     void whoAsksForItsStreamKnowsThatItIsAccepted() throws IOException {

@@ -26,8 +26,8 @@ import org.millrace.trace.TracedProcess;
 import org.millrace.trace.Verdict;
 
 /**
- * Each kind of report about connections shows when a connection has lost its last stream, and when the connection has a
- * new stream.
+ * Outages of connections appear in every kind of report. An outage lasts from the loss of the last stream until the
+ * connection has a new stream.
  */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class OutageTest {

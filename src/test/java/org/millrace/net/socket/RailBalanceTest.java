@@ -88,7 +88,7 @@ class RailBalanceTest {
             String what = java.util.Arrays.toString(carried);
             assertTrue(carried[1] < carried[0] / 7 && carried[1] > carried[0] / 20, what);
             assertTrue(carried[2] < 1.3 * 50 * FRAME_BYTES / (1.1 * STEP_BYTES), what);
-            // From now on both rails are equally fast, and soon carry equally much.
+            // From now on both rails are equally fast. Both soon carry the same number of bytes.
             send(ends, memory, 50, STEP_BYTES, STEP_BYTES);
             carried = share(ends, memory, 50, STEP_BYTES, STEP_BYTES);
             assertTrue(Math.abs(carried[0] - carried[1]) < (carried[0] + carried[1]) / 10,
@@ -181,7 +181,7 @@ class RailBalanceTest {
             send(ends, memory, 20, 10, STEP_BYTES);
             long[] carried = share(ends, memory, 200, 10, STEP_BYTES);
             assertEquals(0, carried[0], java.util.Arrays.toString(carried));
-            // From now on the fast rail stalls. The slow rail takes over after the timeout of the frame in flight.
+            // From now on the fast rail stalls. All data uses the slow rail after the frame in flight has timed out.
             carried = share(ends, memory, 200, STEP_BYTES, 0);
             assertEquals(0, carried[1], java.util.Arrays.toString(carried));
             assertTrue(carried[2] < 4 * 200 + 100_000_000 / STEP_NANOS, java.util.Arrays.toString(carried));

@@ -25,7 +25,7 @@ import org.millrace.net.Listener;
 import org.millrace.net.Pending;
 import org.millrace.net.connection.HandshakeReply;
 
-/** Number of rails for the addresses of the two sides, and behavior if some addresses cannot be reached. */
+/** Number of rails that two sides' addresses allow, and behavior if some addresses cannot be reached. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class RailHandshakeTest {
 
@@ -92,7 +92,7 @@ class RailHandshakeTest {
             }
             try (Connected made = Connected.await(listener, connecting, accepting)) {
                 // The client attempted three rails, because it has three addresses. The first and the third rail used
-                // the address without a listener.
+                // the announced address that has no listener.
                 assertEquals(1, ((FrameSender.Railed) made.sender()).rails());
                 assertTrue(made.sender().toString().contains("(2 streams)"), made.sender().toString());
             }

@@ -15,9 +15,8 @@ import org.millrace.net.FrameHeader;
 class ReadAheadTest {
 
     /**
-     * When the next {@code poll} begins, the second frame is already in the socket. This {@code poll} does not read and
-     * returns no frame, because the stream was empty after the previous read. If it read again, it would return the
-     * second frame.
+     * After a read has emptied the stream, the next {@code poll} reads nothing. It returns no frame, although the
+     * second frame is already in the socket.
      */
     @Test
     void aStreamThatWasReadDryIsNotReadAgainByTheNextCall() {

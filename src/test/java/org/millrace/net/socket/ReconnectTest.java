@@ -109,8 +109,8 @@ class ReconnectTest {
     }
 
     /**
-     * An end that waits for acknowledgements of sent bytes detects the silence itself. The operating system alone would
-     * retransmit for a quarter of an hour. The bytes that the receiver sends are its acknowledgements of frames.
+     * Either end detects that its stream has become silent. The operating system alone would retransmit for a quarter
+     * of an hour. The receiver sends only acknowledgements of frames.
      */
     @ParameterizedTest
     @ValueSource(strings = {"127.0.0.1", "127.0.0.2"})
@@ -173,7 +173,8 @@ class ReconnectTest {
     }
 
     /**
-     * If a process's port on this host is gone, the process has ended. Its peer then does not wait for the deadline.
+     * If a process's port on this host no longer exists, the process has ended. The process's peer then does not wait
+     * for the deadline.
      */
     @ParameterizedTest
     @CsvSource({"true", "false"})

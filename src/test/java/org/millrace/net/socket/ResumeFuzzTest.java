@@ -29,8 +29,9 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.RandomFrames;
 
 /**
- * Mutated handshakes request the stream of a connection that carries frames meanwhile. No such handshake is answered or
- * receives the stream. No frame is lost or duplicated. {@code -Dmillrace.fuzz.inputs=1000000} creates a million inputs.
+ * While a connection carries frames, clients request its stream by mutated handshakes. The port answers none of these
+ * handshakes, and gives no client the stream. No frame is lost or duplicated. {@code -Dmillrace.fuzz.inputs=1000000}
+ * creates a million inputs.
  */
 @Tag("slow")
 @Timeout(value = 900, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -49,8 +50,8 @@ class ResumeFuzzTest {
     private final AtomicReference<Throwable> wrong = new AtomicReference<>();
 
     /**
-     * Returns valid requests. Each request ends with a mask of zeros, and {@link #proof} inverts the masked bits of the
-     * valid proof.
+     * Returns valid requests, each with a mask of zeros at its end. Mutations set bits of the mask. {@link #proof}
+     * creates a valid proof and inverts the bits that are set in the mask.
      */
     private static List<byte[]> questions(Iterable<ResumeFormat.Id> known) {
         List<byte[]> all = new ArrayList<>();
@@ -102,7 +103,7 @@ class ResumeFuzzTest {
             check();
             reconnector.connections.values().forEach(end -> assertEquals(0, end.epoch(0), "somebody has the stream"));
             ((FrameSender.Railed) ends.sender()).cutRail(0);
-            // The loop sends more frames than the socket buffers had room for when the stream was cut.
+            // The loop exchanges frames until both ends have the new stream.
             while (reconnector.connections.values().stream().anyMatch(end -> end.epoch(0) == 0)) {
                 sending.step();
                 receiving.step();

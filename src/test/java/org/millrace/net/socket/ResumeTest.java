@@ -78,7 +78,8 @@ class ResumeTest {
     }
 
     /**
-     * The answer to a request for an unknown connection or stream is "gone". A stream with an old epoch is not used.
+     * The answer to a request for an unknown connection or stream is "gone". A request with an old epoch is answered,
+     * but its stream is not used.
      */
     @Test
     void whatIsNotKnownIsGone() throws IOException {

@@ -6,7 +6,7 @@ import java.nio.ByteBuffer;
 import org.junit.jupiter.api.Test;
 import org.millrace.net.FrameHeader;
 
-/** A sender's frames that use the slots of earlier frames. */
+/** A late report about a completed frame must not release the frame that now uses the same slot. */
 class SendWindowTest {
 
     private static final int SLOTS = 4;

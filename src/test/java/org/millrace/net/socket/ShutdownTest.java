@@ -33,7 +33,7 @@ class ShutdownTest {
         }
     }
 
-    /** Returns false if the buffers cannot hold so many frames. */
+    /** Closes a sender after the given number of frames. Returns false if the socket buffers cannot hold so many. */
     private static boolean closesAfter(SocketNetwork network, MemoryRegion memory, int frames) {
         FrameHeader header = new FrameHeader();
         header.payloadBytes(BYTES);

@@ -6,7 +6,7 @@ import java.net.Socket;
 import org.millrace.net.connection.HandshakeReply;
 import org.millrace.net.connection.HelloFormat;
 
-/** Parts of a listener's role that a test plays itself. No listener of Millrace uses the port. */
+/** Parts of a listener's role, for tests that act as a listener themselves. */
 public final class SilentListener {
 
     private SilentListener() {}
@@ -16,7 +16,7 @@ public final class SilentListener {
         return AddressFormat.SOCKET.encode(at, HelloFormat.newSecret(), 1);
     }
 
-    /** Accepts a stream, and omits the bytes behind the reply. */
+    /** Sends the reply that accepts a stream, without the bytes that usually follow this reply. */
     public static void accept(Socket client) throws IOException {
         client.getOutputStream().write(HandshakeReply.ACCEPTED.encode(StreamHello.FORMAT).array());
     }

@@ -99,8 +99,8 @@ class SocketFuzzTest {
     }
 
     /**
-     * Adds payloads to an input. An input consists only of headers, so that mutations change headers. Each payload has
-     * the length in its header, or is empty if that length is invalid.
+     * Adds payloads to an input that consists only of headers. Inputs have no payloads, so that each mutation changes a
+     * header. The payload has the length in its header, or is empty if this length is invalid.
      */
     private static byte[] withPayloads(byte[] headers, int headerBytes, ToIntFunction<ByteBuffer> length) {
         ByteArrayOutputStream all = new ByteArrayOutputStream();

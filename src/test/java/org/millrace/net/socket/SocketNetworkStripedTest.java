@@ -15,6 +15,6 @@ class SocketNetworkStripedTest extends NetworkContract {
 
     @Override
     protected int framesWithoutAllocation() {
-        return 100_000; // The number is small, because copies take most of the time.
+        return 100_000; // less than the default, because the copies of divided payloads take most of the test's time
     }
 }

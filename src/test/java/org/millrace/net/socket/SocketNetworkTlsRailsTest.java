@@ -27,7 +27,7 @@ class SocketNetworkTlsRailsTest extends NetworkContract {
         return new SocketNetwork(SocketNetworkTlsTest.stranger(options()));
     }
 
-    /** The JDK's engine allocates. */
+    /** The JDK's {@code SSLEngine} allocates, so allocation is not tested. */
     @Override
     protected int framesWithoutAllocation() {
         return 0;

@@ -51,7 +51,7 @@ class UnprovenStreamTest {
                 assertNull(pending.poll());
             }
         } catch (SocketException reset) {
-            // the listener had not read all of this client's bytes
+            // the listener closed the stream before it had read all of this client's bytes, which causes a reset
         }
     }
 

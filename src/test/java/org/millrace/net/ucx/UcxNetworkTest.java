@@ -30,7 +30,7 @@ class UcxNetworkTest extends NetworkContract {
                 new SocketNetwork(SocketOptions.defaults()));
     }
 
-    /** The description names the event that the socket network awaits. */
+    /** The description of a pending UCX connection names the event that its socket connection awaits. */
     @Test
     void aPendingConnectionIsDescribedWithItsPhase() {
         try (Listener listener = network.listen();
@@ -41,8 +41,8 @@ class UcxNetworkTest extends NetworkContract {
     }
 
     /**
-     * A payload of one slot is sent eagerly: the sender completes the frame before the frame has a destination. The
-     * first frame is an exception, because it is offered before the handshake is complete.
+     * A payload of up to one slot is sent eagerly: the sender completes the frame before the receiver has accepted it.
+     * The first frame is not sent eagerly, because it is offered before the handshake is complete.
      */
     @Test
     void aSlotIsSentBeforeItHasADestination() {

@@ -51,7 +51,7 @@ class GinHostTest {
         runs(version, version == 13 ? 1 : 2, ranks, network);
     }
 
-    /** The kernels of a program that was built with NCCL 2.30.3 or 2.30.4, and that loads a later libnccl 2.30. */
+    /** A program was built with NCCL 2.30.3 or 2.30.4 and loads a later libnccl 2.30. Its kernels must be served. */
     @Test
     void kernelsOf30_3AreServedByLaterReleases() throws Exception {
         runs(14, 1, 2, "shm");
@@ -78,7 +78,7 @@ class GinHostTest {
                 "what the log says that Java served");
     }
 
-    /** The trace is the only means to report that a peer's host is silent. */
+    /** A process that uses only GIN also writes a trace. No other means can report that a peer's host is silent. */
     @Test
     void aProcessWhoseNetworkIsAnotherPluginHasATraceToo() throws Exception {
         var outcome = HostProgram.compile("gin_host", "-DGIN_VERSION=14", "-DBACKEND=2")

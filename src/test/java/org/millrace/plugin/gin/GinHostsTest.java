@@ -210,7 +210,7 @@ class GinHostsTest {
             }
         }
         if (hardware[rank].sharesMemory()) {
-            // The loop sends signals until a signal needs no frame, because all earlier puts are complete.
+            // The loop sends signals until one needs no frame. This happens once all earlier puts are complete.
             for (int i = 0; i < MAX_SIGNALS && groups[rank].communicator().served().reached() == 0; i++) {
                 for (int peer = 0; peer < RANKS; peer++) {
                     kernel.signal(peer);

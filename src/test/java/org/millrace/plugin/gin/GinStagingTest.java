@@ -83,7 +83,7 @@ class GinStagingTest {
             await(() -> ranks.groups[0].communicator().failure() != null);
             Throwable failure = ranks.groups[0].communicator().failure();
             assertNotNull(failure);
-            // over shared memory, the rank may detect the end of rank 1 before the message with its reason
+            // over shared memory, the rank may detect rank 1's close before it reads the message with the reason
             assertTrue(
                     failure.getMessage().matches("(?s)rank 0( lost rank 1|: rank 1 has closed its end).*descriptor.*"),
                     failure.getMessage());

@@ -15,7 +15,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Number of cores for one process. It follows from affinity mask, quota, and number of ranks on the host. */
+/** Number of cores for one process, which follows from affinity mask, quota, and number of ranks on the host. */
 class CoreShareTest {
 
     private static CoreShare share(int usable, int allowed, int common, Map<String, String> environment) {
@@ -37,7 +37,7 @@ class CoreShareTest {
         assertTrue(share.reason().startsWith(usable + " usable"), share.reason());
     }
 
-    /** If no launcher has set the number of ranks, the running processes with Millrace are counted. */
+    /** If no launcher has set the number of ranks, the running processes that use Millrace are counted. */
     @Test
     void withoutALauncherThoseThatRunAreCounted() {
         CoreShare counted = CoreShare.of(32, 32, 32, name -> null, 8);
@@ -48,12 +48,12 @@ class CoreShareTest {
         assertEquals(1, CoreShare.of(4, 4, 4, name -> null, 8).cores());
     }
 
-    /** The host has 32 cores, of which the cores 32 to 63 are not online. */
+    /** The cores 0 to 31 of the host are online. A mask may also contain the cores 32 to 63. */
     @ParameterizedTest
     @CsvSource(
             delimiter = ';',
             value = {
-                    // columns: masks of the first process and of this one; whether they are one process; common cores
+                    // columns: masks of first process and of this process; whether both are the same; common cores
                     "8-19; 8-19; false; 12", // a container with a cpuset of 12 cores
                     "8-19; 8-11; false; 12", // this rank is bound to cores of the container
                     "0-63; 0-15; false; 32", "0-3; 16-30; false; 32", // the first process is bound to other cores

@@ -92,7 +92,7 @@ class LossHostTest {
         for (int rank = 1; rank < ranks; rank++) {
             assertEquals(1, outcome.count("rank " + rank + " ended with status 75"), outcome.output());
             List<String> said = said(outcome, rank);
-            // With more than two ranks, a rank may also lose another survivor that ends earlier.
+            // With more than two ranks, another survivor may end first, and is then also reported as lost.
             assertTrue(said.size() == 2 || ranks > 2 && said.size() > 2, outcome.output());
             assertTrue(said.getFirst().contains("lost the peer pid " + pid(outcome, 0) + " on "), outcome.output());
             assertTrue(said.getFirst().contains("sizes ["), outcome.output());
@@ -146,7 +146,7 @@ class LossHostTest {
                 .count(), outcome.output());
     }
 
-    /** Rank 0 leaves without a message. Rank 1 has no work in flight, so rank 0 may have completed its own work too. */
+    /** Rank 0 ends without a message. Rank 1's device is idle, so it does not wait for rank 0. */
     @Test
     void aPeerThatLeavesWithoutAWordIsNotMissedByADeviceThatIsIdle() throws Exception {
         var outcome = run(withStubOfCuda("socket"), "leave", 2);
@@ -182,7 +182,7 @@ class LossHostTest {
         assertEquals(0, outcome.count("millrace: "), outcome.output());
     }
 
-    /** The peer is stopped for longer than the interval between two checks of its process. /proc is empty. */
+    /** The peer is stopped for longer than the interval between checks of its process. /proc lists no processes. */
     @Tag("root")
     @Test
     void aPeerThatProcDoesNotShowIsNotLost() throws Exception {

@@ -10,7 +10,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Properties of interfaces that NCCL's topology receives. */
+/** Properties of network interfaces that the plugin reports to NCCL for its topology. */
 class NetDeviceTest {
 
     @TempDir

@@ -94,7 +94,7 @@ class NetEndpointTest {
         }
     }
 
-    /** Like the engine, the plugin connects over a relay that passes on single bytes. */
+    /** A connection of the plugin, like a connection of the engine, works over a relay that passes on single bytes. */
     @Test
     @Timeout(60)
     void segmentsOfOneByteConnectUnderTls() throws Exception {

@@ -15,8 +15,8 @@ import org.millrace.net.HostDevice;
 import org.millrace.proxy.MemoryFrames;
 
 /**
- * A GPU may make no copies for a while, for example behind a long kernel. Such a delay neither fails a connection nor
- * blocks the connection's thread.
+ * Sometimes a GPU makes no copies for a while, for example behind a long kernel. Such a delay neither fails a
+ * connection nor blocks the connection's thread.
  */
 class StagedEndsTest {
 

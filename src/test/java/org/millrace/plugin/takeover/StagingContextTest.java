@@ -8,8 +8,8 @@ import org.millrace.net.DeviceRegion;
 import org.millrace.net.HostDevice;
 
 /**
- * The thread that closes a connection belongs to NCCL or the program. When the close returns, the thread's current
- * context may not be the context for copies.
+ * The thread that closes a connection belongs to NCCL or the program. When the close returns, the thread must have its
+ * previous CUDA context again.
  */
 final class StagingContextTest {
 

@@ -11,8 +11,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.plugin.HostProgram;
 
 /**
- * Errors for a host with connections that cannot be taken over. The host may also request an operation that a
- * connection does not support after a takeover.
+ * Error messages about connections that cannot be taken over, and about operations that a connection does not support
+ * after a takeover.
  */
 @Tag("slow")
 class TakeoverRefusalTest {
@@ -58,7 +58,7 @@ class TakeoverRefusalTest {
         refuses(refuse(host("-DNCCL_CODE=" + version, "-DFIFO_VERSION=" + fifo), "as it is"), what);
     }
 
-    /** RCCL's layout is found in the memory of an NCCL, but the plugin does not use RCCL's layout for an NCCL. */
+    /** The error for an NCCL with RCCL's layout in memory names this layout. The plugin does not use the layout. */
     @Test
     void anNcclWithTheMemoryOfRccl() throws Exception {
         refuses(refuse(host("-DNCCL_CODE=22803", "-DRCCL=64"), "as it is"),
@@ -80,7 +80,7 @@ class TakeoverRefusalTest {
                 outcome.output());
     }
 
-    /** The plugin registers no memory of the user. NCCL then uses slots, so this causes no warning. */
+    /** The plugin does not register the user's buffers. NCCL then uses slots instead, so the plugin logs no warning. */
     @Test
     void memoryOfTheUsers() throws Exception {
         var outcome = refuse(host(), "fourth");

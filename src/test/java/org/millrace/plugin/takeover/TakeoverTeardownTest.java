@@ -232,7 +232,7 @@ class TakeoverTeardownTest {
         assertEquals(early.group(1), late.group(1), "file descriptors");
         assertGrowth(early, late, 2, 3, outcome); // the JVM starts and ends compiler threads
         assertGrowth(early, late, 3, 20, outcome);
-        assertGrowth(early, late, 4, 20 << 10, outcome); // compiler threads need memory; the limit is in KiB
+        assertGrowth(early, late, 4, 20 << 10, outcome); // limit in KiB; compiler threads need memory
     }
 
     /** Returns the memory that the end of the first communicator returned to the system, in KiB. */

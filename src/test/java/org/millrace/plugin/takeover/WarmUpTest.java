@@ -30,7 +30,7 @@ class WarmUpTest {
         return new ProxyThreads(count, false, Optional.empty(), Optional.empty(), "a test");
     }
 
-    /** The number of ranks on a host is known when the first connection is created. */
+    /** The first connection fixes the number of threads, because the number of ranks on the host is known then. */
     @Test
     void theNumberOfThreadsIsSettledOnce() {
         AtomicInteger asked = new AtomicInteger();
@@ -70,7 +70,7 @@ class WarmUpTest {
         }
     }
 
-    /** A slow machine needs longer for the handshake of TLS than the warm-up has. */
+    /** On a slow machine, the warm-up may end during a TLS handshake. The connection is then completed. */
     @Test
     void aConnectionThatIsBeingMadeIsCompletedAtItsEnd() {
         Map<String, String> settings = Map.of("MILLRACE_NET", "socket", "NCCL_SOCKET_IFNAME", "lo", "MILLRACE_TLS", "1",
