@@ -16,8 +16,8 @@ public interface FrameReceiver extends FrameEnd {
     FrameHeader poll();
 
     /**
-     * Accepts the frame whose header was polled last. Sets the destination of the frame's payload. The network
-     * may write the payload at any time until {@link #framesCompleted()} counts the frame.
+     * Accepts the frame whose header was polled last. Sets the destination of the frame's payload. The network may
+     * write the payload at any time until {@link #framesCompleted()} counts the frame.
      *
      * @param region the destination; null only if the payload's length is 0
      * @param offset offset of the payload's first byte in the region
@@ -38,8 +38,8 @@ public interface FrameReceiver extends FrameEnd {
     }
 
     /**
-     * Accepts the frame whose header was polled last. Sets pages as the destination of the frame's payload. The
-     * network fills the pages in their order. Otherwise this method is like {@link #accept(MemoryRegion, long)}.
+     * Accepts the frame whose header was polled last. Sets pages as the destination of the frame's payload. The network
+     * fills the pages in their order. Otherwise this method is like {@link #accept(MemoryRegion, long)}.
      *
      * @param pages the pages
      * @param first index of the first page; the payload uses as many following pages as it needs

@@ -58,7 +58,7 @@ class LibncclTest {
             "allReduce reduceScatter reduce allGather broadcast sendRecv allToAll gather scatter";
     private static final Set<String> POINT_TO_POINT = Set.of("sendRecv", "allToAll", "gather", "scatter");
     /** Small buffers, so that few elements fill many slots. */
-    private static final String SMALL = "NCCL_BUFFSIZE=262144";
+    private static final String SMALL = "NCCL_BUFFSIZE=262144 NCCL_LL128_BUFFSIZE=614400";
     /**
      * Seed of the first case of random operations, and number of rounds of random operations. Failures print the seed.
      */
@@ -287,7 +287,7 @@ class LibncclTest {
 
     private static Map<String, String> environment(String... settings) {
         Map<String, String> environment = new TreeMap<>();
-        for (String setting : settings) {
+        for (String setting : String.join(" ", settings).split(" ")) {
             String[] parts = setting.split("=");
             environment.put(parts[0], parts[1]);
         }
@@ -418,7 +418,7 @@ class LibncclTest {
     /**
      * Random collectives in groups and graphs, on communicators that are created, split, shrunk and destroyed. The seed
      * also depends on the case. All ranks use the same protocols. NCCL selects them by size, unless the case sets a
-     * protocol. A case that resembles another case, and the case of eight ranks, run a fifth of the rounds.
+     * protocol. A case that resembles another case runs a fifth of the rounds, and the case of eight ranks a twelfth.
      */
     @ParameterizedTest
     @CsvSource(
@@ -427,7 +427,7 @@ class LibncclTest {
                     "2 | 4 | 4 | 1 | MILLRACE_NET=socket",
                     "3 | 2 | 2 | 5 | MILLRACE_NET=socket MILLRACE_TLS=1 MILLRACE_SECRET=secret",
                     "4 | 2 | 2 | 5 | MILLRACE_NET=ucx", "5 | 3 | 2 | 5 | MILLRACE_TAKEOVER=0",
-                    "6 | 8 | 4 | 5 | NCCL_MAX_CTAS=1", "7 | 2 | 2 | 1 | NCCL_PROTO=LL128 NCCL_CUMEM_ENABLE=1",
+                    "6 | 8 | 4 | 12 | NCCL_MAX_CTAS=1", "7 | 2 | 2 | 1 | NCCL_PROTO=LL128 NCCL_CUMEM_ENABLE=1",
                     "8 | 3 | 3 | 5 | NCCL_PROTO=Simple MILLRACE_NET=socket",
                     "9 | 3 | 1 | 5 | NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1",
                     "10 | 2 | 2 | 1 | MILLRACE_NET=shm MILLRACE_DEVICE_SLOTS=1"})
@@ -437,7 +437,7 @@ class LibncclTest {
         environment.putAll(OWN);
         if (!settings.equals("own")) {
             environment.putAll(plugin("MILLRACE_TAKEOVER=1"));
-            environment.putAll(environment(settings.split(" ")));
+            environment.putAll(environment(settings));
         }
         boolean deviceSlots = environment.containsKey("MILLRACE_DEVICE_SLOTS");
         if (deviceSlots) { // The plugin makes its copies with the stub of the driver.
@@ -479,7 +479,7 @@ class LibncclTest {
     void life(String scenario, int ranks, String settings) throws Exception {
         Ucx.assumeUsable(settings.equals("MILLRACE_NET=ucx") ? "ucx" : "");
         Map<String, String> environment = plugin("MILLRACE_TAKEOVER=1", SMALL);
-        environment.putAll(environment(settings.split(" ")));
+        environment.putAll(environment(settings));
         // A second channel would double the connections, which take most of the time: the scenario order creates 18
         // communicators.
         environment.put("NCCL_MAX_NCHANNELS", scenario.equals("order") ? "1" : "2");
