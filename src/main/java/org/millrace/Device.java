@@ -37,8 +37,8 @@ public interface Device {
     }
 
     /**
-     * {@return whether operations of this device use the host memory in place} They copy all other host memory. A GPU
-     * never uses host memory in place.
+     * {@return whether operations of this device use the host memory in place} Otherwise the operations copy the
+     * memory. A GPU never uses host memory in place.
      *
      * @param host host memory, on the heap or not
      * @param type element type

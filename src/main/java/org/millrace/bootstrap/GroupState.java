@@ -359,8 +359,8 @@ final class GroupState {
                 }
                 result[part.rank()] = part.data();
             }
-            // The result contains a copy, because the caller may change it, and the control thread may still have to
-            // send the original.
+            // The result contains a copy of this rank's data. The caller may change the copy, while the control thread
+            // may still have to send the original.
             result[self.rank()] = own.data().clone();
             return result;
         } finally {

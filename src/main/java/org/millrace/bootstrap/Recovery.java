@@ -452,8 +452,8 @@ public final class Recovery implements AutoCloseable {
         }
         living.or(late);
         if (place != null && 2 * present.cardinality() < living.cardinality()) {
-            // Most living ranks have not asked this rank, and may decide at another coordinator. This wait gives these
-            // ranks the same time again.
+            // Most living ranks have not asked this rank. They may have asked another coordinator. This rank waits for
+            // their requests once more, for the whole duration of the deadline.
             present = requests.await(meetings, last, this::isDecided, deadline.again(MIN_WAIT));
         }
         stopIfClosed();

@@ -92,8 +92,8 @@ abstract class RingFunction extends CollectiveFunction {
      * </pre>
      *
      * If two ranks have a small operation, they {@linkplain #exchanges exchange} their elements instead. Each rank
-     * sends all its elements to the other rank and adds the received elements to its own elements. The number of sent
-     * bytes is the same as around the ring, and one hop takes half of the time of two hops.
+     * sends all its elements to the other rank and adds the received elements to its own elements. Both algorithms send
+     * the same number of bytes, but the exchange needs one hop, and the ring needs two.
      */
     static final class RingAllReduce extends RingFunction {
 

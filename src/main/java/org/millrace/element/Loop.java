@@ -88,13 +88,13 @@ interface Loop {
      */
     sealed interface ElementFunction {
 
-        /** A function on 32 bits: integers up to that size, or a float's bits. */
+        /** A function on values of 32 bits: integers of at most 32 bits, or the bits of floats. */
         @FunctionalInterface
         non-sealed interface OfInt extends ElementFunction {
             int apply(int x, int y, int s);
         }
 
-        /** A function on 64 bits: integers, or a double's bits. */
+        /** A function on values of 64 bits: integers, or the bits of doubles. */
         @FunctionalInterface
         non-sealed interface OfLong extends ElementFunction {
             long apply(long x, long y, long s);

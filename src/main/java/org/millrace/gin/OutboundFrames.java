@@ -17,8 +17,8 @@ final class OutboundFrames {
     private final OutboundFrame[] ring;
     private long added;
     /**
-     * Ordinal of the newest entry with an open transfer, from 1. A window's memory may delay its copies until an entry
-     * is checked. {@link #asked} is the value of this field at the latest check.
+     * Result of {@link #add} for the newest entry with an open transfer; 0 if none. A window's memory may delay a
+     * transfer's copies until an entry is checked. {@link #asked} is the value of this field at the latest check.
      */
     private long newest;
     private long asked;

@@ -26,7 +26,7 @@ final class QueueWatch {
      * between two kernels.
      */
     private static final int BUSY_PASSES = 4096;
-    /** Number of passes between two searches for busy queues that have become idle; a power of two. */
+    /** Number of passes between two calls of {@link #sort}; a power of two. */
     private static final int SORTING = 256;
 
     /**

@@ -159,7 +159,7 @@ final class TrainingRun {
         call(Net.DEREG_MR, link.receiver(), target);
     }
 
-    /** Returns a C array with one element. If the element is a 32-bit number, it is the lower half of the 64 bits. */
+    /** Returns a C array with one 64-bit element. A function that expects a 32-bit element reads the lower half. */
     private static MemorySegment array(long element) {
         return ARENA.allocateFrom(ValueLayout.JAVA_LONG, element);
     }

@@ -3,9 +3,9 @@ package org.millrace.proxy;
 import org.millrace.abi.ConnectionLayout;
 
 /**
- * The frames in flight on one connection, oldest first. For each frame, this class contains the first step and the
- * first step after the frame. A frame covers at least one step, so the number of frames never exceeds the number of
- * slots.
+ * The frames in flight on one connection, oldest first. For each frame, this class stores the number of the frame's
+ * first step, and the number of the step after the frame. A frame covers at least one step, so the number of frames
+ * never exceeds the number of slots.
  */
 final class StepWindow {
 

@@ -257,10 +257,10 @@ public final class Forecast {
     }
 
     /**
-     * Adds two trees to a simulation, each with half the channels. A rank with children in one tree is a leaf in the
-     * other tree. The simulated leaves therefore use the proxies and the line of the rank one level above them. Each
-     * simulated rank between that rank and the root has a further block. As a leaf of the other tree, this block sends
-     * half of the data up.
+     * Adds two trees to a simulation, each with half of the channels and of the data. A rank with children in one tree
+     * is a leaf of the other tree. The simulated leaf therefore uses the proxies and the line of its parent. Each
+     * simulated rank between the root and this parent has a further block. The block sends the data that the rank sends
+     * up as a leaf of the other tree.
      */
     private void tree(Simulation simulation, double bytes, int ranks) {
         int channels = Math.max(TREES, costs.channels()) / TREES;

@@ -163,9 +163,7 @@ class ExamplesTest {
         compile(arguments.toArray(String[]::new));
     }
 
-    /**
-     * The library works without its optional dependency Chronicle Bytes, with the dependencies in getting-started.md.
-     */
+    /** The first program needs only the dependencies in getting-started.md, and not the optional Chronicle Bytes. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void theFirstProgramNeedsOnlyTheDependenciesOfItsPage(boolean isModule, @TempDir Path directory) throws Exception {

@@ -171,7 +171,7 @@ class LeftOverRankTest {
         assertEquals(1, contradictions.size());
     }
 
-    /** The left-over rank started 0.3 s before rank 0, and the rank of the present run started 0.4 s after it. */
+    /** The left-over rank started 0.3 s before rank 0, and the rank of the present run 0.4 s after rank 0. */
     @Test
     void aRankThatStartedAfterRankZeroReplacesANearerOne() throws IOException {
         AcceptedConnection leftOver = asks(one(-30, -40));

@@ -421,7 +421,7 @@ class RecoveryTest {
         return control;
     }
 
-    /** Closes rank 0 of the new group. The other ranks of the new group then shrink it. */
+    /** Closes rank 0 of the new group. The other ranks then shrink the new group. */
     private void shrinkWithoutRankZero(List<ControlPlane> made) throws Exception {
         made.getFirst().close();
         descendants.get(0).close();

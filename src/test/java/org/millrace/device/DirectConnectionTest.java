@@ -61,7 +61,7 @@ class DirectConnectionTest {
 
     /**
      * The receiver reads the data in the sender's memory, not in a slot. The sender completes only after the receiver
-     * has read it. Operations with and without slots alternate.
+     * has read the data. Operations with and without slots alternate.
      */
     @ParameterizedTest
     @CsvSource({"1, 0", "2, 2147483640", "3, 9223372036854775799"})

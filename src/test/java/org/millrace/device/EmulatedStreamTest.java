@@ -112,8 +112,8 @@ class EmulatedStreamTest {
     }
 
     /**
-     * If a thread enqueued millions of operations ahead of the device, they would fill the memory. The thread therefore
-     * waits, as with CUDA.
+     * If a thread enqueued millions of operations ahead of the device, the operations would fill the memory. The thread
+     * therefore waits, as with CUDA.
      */
     @Test
     void aThreadThatIsTooFarAheadWaitsForRoom() throws Exception {

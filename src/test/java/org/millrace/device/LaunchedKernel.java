@@ -75,7 +75,7 @@ public final class LaunchedKernel {
     private static final long SLOT_BYTES = offset(ncclConnInfo.layout(), "stepSize");
     private static final long STEP = offset(ncclConnInfo.layout(), "step");
     private static final long ABORT_FLAG = offset(ncclKernelComm.layout(), "abortFlag");
-    /** Size that each operand has at least. Its real size is unknown, because the work has only its address. */
+    /** Minimum size of an operand. The real size is unknown, because the work contains only the operand's address. */
     private static final long OPERAND_BYTES = 1L << 40;
     private static final int YIELDS = 1000;
     private static final long PAUSE_NANOS = 20_000;
@@ -115,7 +115,7 @@ public final class LaunchedKernel {
         cuda.find("runInJava").orElseThrow().reinterpret(ADDRESS.byteSize()).set(ADDRESS, 0, upcall);
     }
 
-    /** Runs a launch to its end. Returns 0 if the interpreter has to run it. */
+    /** Runs a launch to its end. Returns 0 if the interpreter has to run the launch. */
     private static int run(MemorySegment launch, long bytes) {
         try (Arena arena = Arena.ofShared()) {
             KernelArguments arguments = KernelArguments.of(launch.reinterpret(bytes));

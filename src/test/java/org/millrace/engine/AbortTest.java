@@ -31,7 +31,7 @@ import org.millrace.Registration;
 
 /**
  * An abort of a communicator ends its kernel on any transport, even if the kernel waits for an empty slot or for data.
- * The kernel of the other rank ends too, although its rank did not abort.
+ * The kernel of the other rank ends too, although that rank did not abort.
  */
 @Timeout(120)
 class AbortTest {

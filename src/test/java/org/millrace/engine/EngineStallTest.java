@@ -118,8 +118,8 @@ class EngineStallTest {
         }
 
         /**
-         * Returns whether a verdict may also name another rank, if it names the victim as the peer of this rank. It may
-         * for two ranks, for sends to neighbors, and for an all-to-all that the traces no longer contain.
+         * Returns whether a verdict may name another rank, with the victim as the peer of that rank. This applies to a
+         * disagreement of two ranks, on sends to neighbors, or on an all-to-all that the traces no longer contain.
          */
         private boolean isBetweenTwo() {
             boolean remembered = (ahead + 1) * 2 * ranks <= CommunicatorFields.OPERATIONS;

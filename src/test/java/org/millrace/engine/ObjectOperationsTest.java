@@ -22,7 +22,7 @@ import org.millrace.Millrace;
 import org.millrace.Operand;
 import org.millrace.Serializer;
 
-/** Operations of objects, and operations of parts of different sizes on streams. */
+/** Operations on objects. Also operations on streams in which the ranks' parts have different sizes. */
 class ObjectOperationsTest {
 
     private record Word(String text, int times) {

@@ -33,9 +33,7 @@ class ShrinkTest extends EngineFixture {
     private static final Duration LONG = Duration.ofSeconds(30);
     private static final Duration SHORT = Duration.ofMillis(500);
 
-    /**
-     * Deletes the records of decisions. They stay, because an excluded rank may ask for a decision at any later time.
-     */
+    /** Deletes the records of decisions. Ranks leave them, because an excluded rank may ask for one at any time. */
     @AfterEach
     void deleteDecisions() throws IOException {
         try (Stream<Path> files = Files.walk(directory)) {

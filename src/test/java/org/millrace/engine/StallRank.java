@@ -31,7 +31,7 @@ final class StallRank {
     private static final Duration TIMEOUT = Duration.ofMinutes(5);
     private static final CountDownLatch NEVER = new CountDownLatch(1);
 
-    /** Planted fault with the expected cause in the verdict. */
+    /** Fault of the victim, with the cause that the verdict must name. */
     enum Way {
         /** The victim's program does not call the operation. */
         LAUNCH(Cause.NOT_LAUNCHED),
@@ -88,8 +88,9 @@ final class StallRank {
 
     /**
      * Runs the ranks of this process. Arguments: directory, ranks of this process separated by commas, number of all
-     * ranks, {@link Way}, victim, number of its faulty operation, {@link Pattern}, number of operations after it,
-     * elements, settings as NAME=VALUE. A setting for the victim only is written as victim:NAME=VALUE.
+     * ranks, {@link Way}, victim, number of the victim's faulty operation, {@link Pattern}. Further arguments: number
+     * of operations that a rank enqueues after the faulty operation, number of elements, settings as NAME=VALUE. A
+     * setting for the victim only is written as victim:NAME=VALUE.
      */
     public static void main(String[] arguments) throws InterruptedException {
         for (String rank : arguments[1].split(",")) {

@@ -43,7 +43,7 @@ class StreamCaptureTest extends EngineFixture {
 
     /**
      * Captures copies, functions and collectives of one stream, and of other streams that fork from this stream and
-     * join it later.
+     * join this stream later.
      */
     @ParameterizedTest
     @ValueSource(ints = {1, 2, 3})

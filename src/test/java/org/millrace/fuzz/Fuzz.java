@@ -39,8 +39,8 @@ public final class Fuzz {
     private Fuzz() {}
 
     /**
-     * Runs a surface with the given number of inputs, or with the number or the time that the properties request.
-     * Returns the number of inputs.
+     * Runs a surface with {@code inputs} inputs. The property millrace.fuzz.inputs replaces this number, and
+     * millrace.fuzz.seconds limits the time of the run instead. Returns the number of inputs of the run.
      */
     public static long run(String surface, int inputs, List<byte[]> recorded, Surface takes) throws Exception {
         long seconds = Long.getLong("millrace.fuzz.seconds", 0);

@@ -44,10 +44,7 @@ final class StagedMemory implements WindowMemory {
         return beginDirect(transfer, offset, peers[peer], offset, ((StagedMemory) target).memory, targetOffset, bytes);
     }
 
-    /**
-     * Begins a direct copy. The copy occupies a staging buffer until it is complete, although it does not use the
-     * buffer.
-     */
+    /** Begins a direct copy. Until the copy is complete, it occupies a staging buffer that it does not use. */
     private boolean beginDirect(WindowTransfer transfer, long offset, MemorySegment from, long fromOffset,
             MemorySegment to, long toOffset, long bytes) {
         if (!device.open(device.buffers.takeToSend(), transfer, offset, bytes)) {

@@ -88,10 +88,7 @@ class CutTest {
         NO_ROUTE,
         /** One host has no link to any other host. */
         UNPLUGGED,
-        /**
-         * One of the two interfaces of a host is unplugged. It stays unplugged until the next cut of this kind, which
-         * plugs it in again.
-         */
+        /** One of the two interfaces of a host is unplugged. The next cut of this kind plugs the interface in again. */
         ONE_INTERFACE;
 
         private boolean stopsAll() {

@@ -42,7 +42,7 @@ class NcclVersionsTest {
         assertEquals(0, outcome.exit(), outcome.output());
         assertEquals(processes, outcome.count(TOO_NEW.formatted(host.path())), outcome.output());
         assertEquals(0, outcome.count("set NCCL_"), outcome.output());
-        // Each of two processes prints this line once. A single process prints it in each of its two runs.
+        // Each of two processes prints this line once. A single process prints the line in each of its two runs.
         assertEquals(2, outcome.count("network table v12 of NCCL 2.33.1 ("), outcome.output());
     }
 

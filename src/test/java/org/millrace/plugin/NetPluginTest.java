@@ -332,7 +332,7 @@ class NetPluginTest {
         }
     }
 
-    /** All listeners of a process share one address. Any polling thread receives connections for all of them. */
+    /** All listeners of a process share one address. Any polling thread receives connections for all listeners. */
     @Test
     void twoThreadsAcceptFromTheirOwnListenersAtOnce() throws Exception {
         MemorySegment otherHandle = arena.allocate(plugin_h.NCCL_NET_HANDLE_MAXSIZE(), 8);

@@ -82,7 +82,7 @@ class SlotPoolTest {
         assertThrows(IllegalStateException.class, pool::attach);
     }
 
-    /** As in NCCL, a connection gets 16 slots divided by the number of active connections, and at most 8 slots. */
+    /** As in NCCL, each of n active connections gets 16/n slots, rounded down, but at least 1 and at most 8. */
     @ParameterizedTest
     @CsvSource({"1, 8", "2, 8", "3, 5", "4, 4", "5, 3", "8, 2", "16, 1", "40, 1"})
     void aConnectionsDepthIs16DividedByThoseUnderWay(int holders, int depth) {

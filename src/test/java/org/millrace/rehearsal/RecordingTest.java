@@ -131,8 +131,8 @@ class RecordingTest {
     }
 
     /**
-     * After a thread has ended, a new thread continues its file, because programs start and end communicators
-     * repeatedly.
+     * A new thread continues the file of an ended thread. Otherwise, a program that repeatedly starts and ends
+     * communicators would create more and more files.
      */
     @Test
     void aThreadTakesTheFileOfOneThatHasEnded() throws Exception {

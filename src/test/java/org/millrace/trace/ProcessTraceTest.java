@@ -39,7 +39,7 @@ import org.millrace.trace.TraceLayout.GinFields;
 import org.millrace.trace.TracedConnection.Frame;
 import org.millrace.trace.TracedConnection.Standing;
 
-/** A reader receives the values that were written to a trace. Other content of the trace file does not change them. */
+/** A reader receives the values that were written to a trace. Other content of the file does not change the values. */
 class ProcessTraceTest {
 
     private static final int SIMPLE = 2;

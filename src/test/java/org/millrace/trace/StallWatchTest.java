@@ -137,7 +137,7 @@ class StallWatchTest {
         assertEquals(Set.of(own.path(), ended), files(reading.read()));
     }
 
-    /** The test sets the directory's date, so that an unchanged date shows that the directory is not listed again. */
+    /** The test adds a file, but restores the directory's date. The file is found only after the date changes. */
     @Test
     void anUnchangedDirectoryIsNotListedAgain(@TempDir Path directory) throws IOException {
         ProcessTrace own = new ProcessTrace(TraceFile.create(directory), true);

@@ -246,9 +246,9 @@ public final class CopyQueue implements AutoCloseable {
     }
 
     /**
-     * Returns whether the kernel can make the copy now. If the copy must follow copies of the kernel's workers, first
-     * waits for the workers' copies. This wait is necessary, because the kernel's warp and workers do not wait for
-     * copies of other workers.
+     * Returns whether the kernel can make the copy now. If the copy must follow copies that the kernel's workers make,
+     * first waits until the workers have made them. This wait is necessary, because neither the kernel's warp nor a
+     * worker waits for copies of other workers.
      */
     private boolean isKernelsTurn(int order) {
         if (!kernel.isReady(this) || !isEngineDone()) {
@@ -305,7 +305,7 @@ public final class CopyQueue implements AutoCloseable {
     }
 
     /**
-     * Seals the posted copies, and passes the copies that the engine has delayed to the driver. Returns false if the
+     * Seals the posted copies. Then passes to the driver the copies that the engine has delayed. Returns false if the
      * engine had delayed no copy.
      */
     public boolean submit() {

@@ -117,9 +117,9 @@ public final class TcpStreams {
     }
 
     /**
-     * Records the report of a peer process.
+     * Records the silent link that a peer process has reported. A null link removes the connection's earlier report.
      *
-     * @param connection connection on which the report arrived; a null link removes the connection's earlier report
+     * @param connection connection on which the report arrived
      */
     public static void reported(Object connection, String peer, @Nullable SilentLink link) {
         if (link == null) {

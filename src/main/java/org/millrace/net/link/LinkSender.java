@@ -18,7 +18,7 @@ import org.millrace.net.connection.NativeRegion;
 
 /**
  * A sender that delays its frames as if they crossed a link. A frame is copied as soon as this sender has room for the
- * frame. The copied frame is complete for its owner, as with TCP. The copy first waits for the link's line, and then
+ * frame. The owner may then overwrite the payload, as with TCP. The copy first waits for the link's line, and then
  * occupies the line piece by piece. Then the copy is in flight for the delay of the link. Finally the copy is offered
  * to the wrapped sender.
  */

@@ -24,7 +24,7 @@ final class CommMemory {
 
     private final Session session;
     private final long communicator;
-    /** Watch for calls that threads other than the communicator's thread may make. */
+    /** Watch for the calls of this object. Threads other than the communicator's thread may make these calls, too. */
     private final CallWatch watch;
     private final MemorySegment result;
     /** Registered regions, by ID. Only the communicator's thread adds entries, while it holds this object's lock. */

@@ -173,8 +173,8 @@ public final class Interfaces {
 
     /**
      * Returns a peer's address in the form that is valid on this machine. A link-local IPv6 address contains the number
-     * of one of the peer's interfaces. This number has no meaning on this host. The result contains the number of the
-     * interface with this machine's first link-local IPv6 address instead.
+     * of one of the peer's interfaces. This number has no meaning on this machine. The result instead contains the
+     * number of the local interface that has this machine's first link-local IPv6 address.
      */
     public static InetSocketAddress reachable(InetSocketAddress theirs, Supplier<List<InetAddress>> ours) {
         byte[] host = theirs.getAddress().getAddress();

@@ -90,8 +90,8 @@ final class Reinjection {
     }
 
     /**
-     * Returns a stream that has delivered nothing for {@link #SILENCE_NANOS}, although another stream has delivered the
-     * silent stream's oldest piece. Returns null if no such stream exists.
+     * Returns a stream that has delivered nothing for {@link #SILENCE_NANOS}, although the stream's oldest piece, sent
+     * again on another stream, has arrived. Returns null if no such stream exists.
      */
     SendStream silent(long now) {
         for (SendStream stream : streams) {

@@ -125,7 +125,7 @@ public record SocketOptions(int streams, int stripeThreshold, int sendBufferByte
                 connectDeadline, handshakeDeadline, interfaces, family, addresses, identity, reconnectDeadline);
     }
 
-    /** Returns these options with another time that a connection without a stream waits for a restored stream. */
+    /** Returns these options with another {@code reconnectDeadline}, which may be 0. */
     public SocketOptions withReconnectDeadline(Duration deadline) {
         return new SocketOptions(streams, stripeThreshold, sendBufferBytes, receiveBufferBytes, framesInFlight,
                 connectDeadline, handshakeDeadline, interfaces, family, addresses, tls, deadline);

@@ -47,7 +47,7 @@ public final class GinPlugin {
     private static final int MAX_QUEUED = 1 << 16;
     private static final long NATIVE_CONTEXT_BYTES = 2 * Long.BYTES;
     private static final long HANDLE_OFFSET = Long.BYTES;
-    /** Signal operation that adds 1. Other operations add the given value (facts: {@code ncclNetSignalOp}). */
+    /** Value of NCCL's {@code ncclNetSignalOp} for a signal that adds 1. Other signals add the given value. */
     private static final int SIGNAL_INC = 1;
     /**
      * {@code NCCL_NET_MR_FLAG_FORCE_SO}: NCCL sets this flag for a window that the program registers with {@code

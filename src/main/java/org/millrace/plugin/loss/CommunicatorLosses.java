@@ -250,8 +250,8 @@ public final class CommunicatorLosses {
     }
 
     /**
-     * Returns the part of a peer's name before the host, for instance {@code pid 41}. Two peers may name a lost process
-     * with different names of its host.
+     * Returns the part of a peer's name before the host, for instance {@code pid 41}. The host is omitted, because
+     * reports of the same lost process may name its host differently.
      */
     private static String process(String peer) {
         return peer.replaceFirst(" on .*", "");

@@ -158,7 +158,7 @@ public record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath
         ncclNetProperties_v12_t.planeId(to, UNDEFINED);
     }
 
-    /** Writes the fields before the virtual devices, which are equal in v9 to v12. */
+    /** Writes the fields before the virtual devices. These fields have equal offsets in v9 to v12. */
     private void writeHead(int index, Abilities abilities, MemorySegment to) {
         to.set(ValueLayout.JAVA_LONG, ncclNetProperties_v9_t.name$offset(), name.address());
         to.set(ValueLayout.JAVA_LONG, ncclNetProperties_v9_t.pciPath$offset(), pciPath.address());

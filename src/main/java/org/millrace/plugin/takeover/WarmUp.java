@@ -181,7 +181,7 @@ final class WarmUp implements Runnable {
     }
 
     /**
-     * Sends steps through every agent until all have arrived or the warm-up must end. Adds the pairs that it creates to
+     * Sends steps through every agent until all steps have arrived or the warm-up must end. Adds the created pairs to
      * {@code all}.
      */
     private void send(List<Pair> all, long deadline, boolean onDevice) {

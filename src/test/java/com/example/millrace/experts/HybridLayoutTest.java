@@ -9,8 +9,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.device.gin.LsaMemory;
 
 /**
- * The ranges of an exchange's window do not overlap. They include the counts and the metadata, which DeepEP exchanges
- * before it sends the tokens.
+ * The ranges of an exchange's window do not overlap. The ranges include the counts and the metadata, which DeepEP
+ * exchanges before it sends the tokens.
  */
 class HybridLayoutTest {
 

@@ -97,7 +97,7 @@ class EndedFromOutsideTest {
         }
     }
 
-    /** Returns a process's files without its trace, which is kept for an hour for inspection. */
+    /** Returns a process's shared files, except for its trace. A trace is kept for an hour for inspection. */
     private static List<Path> sharedFiles(long pid) throws IOException {
         try (Stream<Path> files = Files.list(ShmOptions.defaults().directory())) {
             return files.filter(

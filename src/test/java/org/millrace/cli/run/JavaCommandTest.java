@@ -13,7 +13,7 @@ class JavaCommandTest {
     private final int cores = Runtime.getRuntime().availableProcessors();
     private String before;
 
-    /** Clears the property, because another test may have set it. */
+    /** Clears the property of {@link JavaCommand#OPTIONS}, because another test may have set this property. */
     @BeforeEach
     void clear() {
         before = System.getProperty(JavaCommand.OPTIONS, "");

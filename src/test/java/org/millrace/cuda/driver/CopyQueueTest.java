@@ -177,9 +177,10 @@ class CopyQueueTest {
     }
 
     /**
-     * One thread begins long and short copies that overlap. Some of them must follow all earlier copies. Others belong
-     * to a sequence, which has its own range of the memory. Such a copy must follow the earlier copies of its sequence
-     * only. Relaxed copies do not overlap. Another thread plays the kernel and its workers, which leave at any time.
+     * One thread begins long and short copies. Some copies must follow all earlier copies. Each other copy belongs to a
+     * sequence, which has its own range of the memory. A strict copy must follow only the earlier copies of its
+     * sequence, and may overlap them. The relaxed copies of a sequence do not overlap each other. Another thread plays
+     * the kernel and its workers, which leave at any time.
      */
     @ParameterizedTest
     @Tag("slow")

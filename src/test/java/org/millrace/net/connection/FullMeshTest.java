@@ -64,8 +64,8 @@ class FullMeshTest {
     }
 
     /**
-     * The mesh and its connections have the same deadline, and the mesh detects first that it has passed. The exception
-     * of the mesh still contains the reason that the connection reports.
+     * The mesh and its connections have the same deadline, and the mesh detects first that the deadline has passed. The
+     * exception of the mesh still contains the reason that the connection reports.
      */
     @Test
     void whyThereIsNoConnectionIsSaidAtTheDeadline() {

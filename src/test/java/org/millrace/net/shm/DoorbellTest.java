@@ -21,8 +21,8 @@ import org.millrace.agent.IdleStrategy;
 class DoorbellTest {
 
     /**
-     * Duration of a sleep, in nanoseconds. The sleep exceeds the test's timeout, so only another thread can end it in
-     * time.
+     * Duration of a sleep, in nanoseconds. The sleep exceeds the test's timeout, so only another thread can end the
+     * sleep in time.
      */
     private static final long FOR_EVER = Duration.ofHours(1).toNanos();
     private static final VarHandle WORD = ValueLayout.JAVA_INT.varHandle();

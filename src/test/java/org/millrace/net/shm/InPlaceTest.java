@@ -272,7 +272,7 @@ class InPlaceTest {
         }
     }
 
-    /** The sender aborts while the receiver reads its memory. This memory may contain other data after the abort. */
+    /** The sender aborts while the receiver reads the sender's memory, whose content may change after the abort. */
     @Test
     void whatWasReadWhileTheSenderAbortedIsNotDelivered() throws IOException {
         RingPair[] pair = new RingPair[1];
@@ -311,7 +311,7 @@ class InPlaceTest {
 
     /**
      * The program reuses its memory after the sender's close, so a close copies all unread payloads. The close happens
-     * before the first payload is read, or between two pieces of it.
+     * before the first payload is read, or between two pieces of this payload.
      */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
@@ -424,7 +424,7 @@ class InPlaceTest {
 
     /**
      * Another process may write any address into a ring. The read of an invalid address fails, and the receiver reports
-     * it.
+     * the failure.
      */
     @ParameterizedTest
     @ValueSource(longs = {0, -1, 1L << 47, Long.MIN_VALUE})

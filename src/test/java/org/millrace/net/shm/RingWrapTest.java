@@ -66,8 +66,8 @@ class RingWrapTest {
     }
 
     /**
-     * Fills the ring. The distance between the positions of producer and consumer is then as large as possible, so one
-     * position has often overflowed before the other.
+     * Fills the ring. The producer's position is then as far ahead of the consumer's position as possible. Often only
+     * the producer's position has then overflowed.
      */
     private static void fillRing(RingPair ring) {
         while (ring.sender().progress() > 0) {

@@ -16,7 +16,7 @@ import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.millrace.file.ProcessIdentity;
 
-/** Reads of another process's memory: whether this machine permits them, and the reported reason if it does not. */
+/** Reads of another process's memory: whether this machine permits such reads, and the reported reason if not. */
 class SingleCopyTest {
 
     private static final SingleCopy REQUIRED = new SingleCopy(SingleCopy.Use.REQUIRED, 1);

@@ -126,7 +126,8 @@ class RailShutdownTest {
     }
 
     /**
-     * Carries data of all rails, the first rail last, so that its shutdown message arrives after the other rails' data.
+     * Carries the data of the first {@code rails} rails. Rail 0 comes last, so that the shutdown message on rail 0
+     * arrives after the data of the other rails.
      */
     private static void carry(RelayedRails ends, int rails) {
         try {

@@ -47,7 +47,7 @@ class LossHostTest {
         return outcome;
     }
 
-    /** Returns the files of a process in shared memory, without its trace, which remains as a record. */
+    /** Returns a process's files in shared memory, except for its trace. The trace remains as a record. */
     private static List<String> filesOf(String pid) throws IOException {
         try (DirectoryStream<Path> files =
                 Files.newDirectoryStream(Path.of("/dev/shm"), "millrace-*-" + pid + "-*-*.{sock,ring,mem}")) {
