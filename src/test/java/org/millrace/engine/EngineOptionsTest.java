@@ -50,12 +50,12 @@ class EngineOptionsTest {
 
     /** Each wake-up of an idle rank costs processor time. */
     @Test
-    void anIdleRankWakesTwentyTimesASecond() {
-        assertEquals(20, wakeUps(Map.of()), 15);
-        assertEquals(200, wakeUps(Map.of("NCCL_PROXY_IDLE_SLEEP_US", "5000")), 15);
+    void anIdleRankWakesFiveTimesASecond() {
+        assertEquals(5, wakeUps(Map.of()), 1);
+        assertEquals(200, wakeUps(Map.of("NCCL_PROXY_IDLE_SLEEP_US", "5000")), 1);
     }
 
-    /** Returns the number of times that an idle rank sleeps within one second, after it has stopped polling. */
+    /** Returns the number of sleeps of an idle rank within one second, after it has slept for one second in all. */
     private static int wakeUps(Map<String, String> settings) {
         AtomicLong slept = new AtomicLong();
         IdleStrategy idle = decided(2, settings).idle().apply(nanos -> {
@@ -63,10 +63,10 @@ class EngineOptionsTest {
             return true;
         });
         int sleeps = 0;
-        while (slept.get() < 1_000_000_000) {
+        while (slept.get() < 2_000_000_000) {
             long before = slept.get();
             idle.idle(0);
-            sleeps += slept.get() > before ? 1 : 0;
+            sleeps += before >= 1_000_000_000 && slept.get() > before ? 1 : 0;
         }
         idle.pause();
         return sleeps;
