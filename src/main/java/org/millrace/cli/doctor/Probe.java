@@ -1,16 +1,20 @@
 package org.millrace.cli.doctor;
 
+import java.io.BufferedReader;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Collection;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.cli.base.ExitStatus;
@@ -65,7 +69,7 @@ enum Probe {
     }
 
     /**
-     * Loads libraries. Ends with {@link Trials#LOADED}, which no library chooses as its exit status.
+     * Loads libraries, and prints each argument after its library was loaded.
      *
      * @param words a probe and the library's path for each library, as in {@code UCX=/opt/libucp.so}; without a path
      *              the library is searched
@@ -74,8 +78,8 @@ enum Probe {
         for (String word : words) {
             String[] parts = word.split("=", 2);
             Probe.valueOf(parts[0]).load(parts[1].isEmpty() ? null : parts[1]);
+            System.out.println(word);
         }
-        System.exit(Trials.LOADED);
     }
 
     /** Loads the library, queries all its facts and discards the results. */
@@ -89,13 +93,11 @@ enum Probe {
     }
 
     /**
-     * A separate JVM that loads all libraries, one after the other. If this JVM does not load all of them, a further
-     * JVM tries each library alone.
+     * A separate JVM that loads all libraries, one after the other. If a library ends this JVM, another JVM loads the
+     * libraries after it.
      */
     static final class Trials {
 
-        /** Exit status of a JVM that has loaded all its libraries. */
-        private static final int LOADED = 113;
         /**
          * Time limit of a JVM, in seconds. A driver takes some seconds to initialize eight GPUs. A driver that takes
          * longer than this limit is stuck.
@@ -103,28 +105,26 @@ enum Probe {
         private static final long TIMEOUT_SECONDS = 60;
         private final Map<Probe, String> words = new EnumMap<>(Probe.class);
         private final Map<Probe, Optional<CheckResult>> harms = new EnumMap<>(Probe.class);
-        private final Process all;
+        private Trial trial;
 
         /** Starts the JVM. */
         Trials(Map<String, String> settings) {
             for (Probe probe : values()) {
                 words.put(probe, probe.name() + '=' + Objects.requireNonNullElse(probe.path(settings), ""));
             }
-            all = start(words.values());
+            trial = start();
         }
 
-        private static Process start(Collection<String> words) {
+        private Trial start() {
             // The JVM lives for a second, which is too short for the optimizing compiler.
             List<String> command =
                     new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                             "-XX:-CreateCoredumpOnCrash", "-XX:ErrorFile=/dev/null", "-XX:TieredStopAtLevel=1",
                             "-XX:+UseSerialGC", "--enable-native-access=ALL-UNNAMED", "-cp",
                             System.getProperty("java.class.path"), Probe.class.getName()));
-            command.addAll(words);
+            Stream.of(values()).filter(probe -> !harms.containsKey(probe)).map(words::get).forEach(command::add);
             try {
-                return new ProcessBuilder(command).redirectOutput(ProcessBuilder.Redirect.DISCARD)
-                        .redirectError(ProcessBuilder.Redirect.DISCARD)
-                        .start();
+                return new Trial(new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.DISCARD).start());
             } catch (IOException failure) {
                 throw new MillraceException("no process can be started to try a library in: " + failure.getMessage(),
                         failure);
@@ -136,22 +136,70 @@ enum Probe {
          * trial succeeded.
          */
         Optional<CheckResult> harm(Probe probe) {
-            return harms.computeIfAbsent(probe,
-                    _ -> harm(probe, all).flatMap(_ -> harm(probe, start(List.of(words.get(probe))))));
+            while (!harms.containsKey(probe)) {
+                boolean ended = trial.await();
+                note(trial.loaded, ended);
+            }
+            return harms.get(probe);
         }
 
-        private static Optional<CheckResult> harm(Probe probe, Process process) {
+        /**
+         * Notes the outcome of each library up to the first harmful library. Then starts a JVM for the other libraries.
+         */
+        private void note(List<String> loaded, boolean ended) {
+            for (Probe each : values()) {
+                boolean harmless = loaded.contains(words.get(each));
+                if (harms.putIfAbsent(each,
+                        harmless ? Optional.empty() : Optional.of(each.harmful(ended, trial.process))) == null
+                        && !harmless && harms.size() < words.size()) {
+                    trial = start();
+                    return;
+                }
+            }
+        }
+    }
+
+    /** A JVM that loads libraries, and the lines that it has printed so far. */
+    private static final class Trial {
+
+        /** Time limit for the rest of the output. A child of the JVM may keep the output open. */
+        private static final Duration OUTPUT_LIMIT = Duration.ofSeconds(5);
+        private final Process process;
+        private final List<String> loaded = new CopyOnWriteArrayList<>();
+        private final Thread reader;
+
+        Trial(Process process) {
+            this.process = process;
+            reader = Thread.ofPlatform().daemon().start(this::read);
+        }
+
+        private void read() {
+            try (BufferedReader lines = process.inputReader()) {
+                lines.lines().forEach(loaded::add);
+            } catch (IOException | UncheckedIOException closed) {
+                // The process was destroyed, which closed its output. The lines that were read before are kept.
+            }
+        }
+
+        /**
+         * Waits for the end of the JVM, up to the time limit, and for the JVM's output. Returns whether the JVM ended
+         * within the time limit.
+         */
+        boolean await() {
             boolean ended = false;
             try {
-                ended = process.waitFor(TIMEOUT_SECONDS, TimeUnit.SECONDS);
+                ended = process.waitFor(Trials.TIMEOUT_SECONDS, TimeUnit.SECONDS);
+                if (ended) {
+                    reader.join(OUTPUT_LIMIT);
+                }
             } catch (InterruptedException interrupted) {
                 Thread.currentThread().interrupt();
+            } finally {
+                if (!ended) {
+                    process.destroyForcibly();
+                }
             }
-            if (!ended) {
-                process.destroyForcibly();
-            }
-            return ended && process.exitValue() == LOADED ? Optional.empty()
-                    : Optional.of(probe.harmful(ended, process));
+            return ended;
         }
     }
 
