@@ -1,6 +1,8 @@
 package org.millrace.engine;
 
+import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Function;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
@@ -38,6 +40,7 @@ final class Announcer {
     private final Routes routes;
     private final LaunchCounts launched;
     private final OperationTrace trace;
+    private final Function<PlannedCollective, List<Share>> findShares = this::shares;
 
     public Announcer(DeviceCommunicator device, Connectors connectors, Routes routes, LaunchCounts launched,
             OperationTrace trace) {
@@ -65,10 +68,7 @@ final class Announcer {
             LOG.trace("rank {}: {}: {}, {}, {} channels", device.rank(), id, FunctionNumber.algorithm(number),
                     FunctionNumber.protocol(number), work.channelHigh() + 1);
         }
-        List<Share> shares = planned.shares();
-        if (shares.isEmpty()) {
-            addShares(planned, shares);
-        }
+        List<Share> shares = planned.shares(findShares);
         ProxyOp part = null;
         ProxyOp run = null;
         // A loop by index does not allocate an iterator. Each operation runs this loop.
@@ -84,16 +84,18 @@ final class Announcer {
         return id;
     }
 
-    private void addShares(PlannedCollective planned, List<Share> shares) {
+    private List<Share> shares(PlannedCollective planned) {
         OperationId any = new OperationId(0, planned.signature(), planned.asked().count());
         FunctionTable.DeviceFunction function = FunctionTable.STANDARD.of(planned.function());
         CollectiveWork work = planned.work();
+        List<Share> shares = new ArrayList<>();
         for (int channel = 0; channel <= work.channelHigh(); channel++) {
             for (ChannelTask task : function.tasks(planned.function(), work.segment(), device,
                     device.channel(channel))) {
                 add(task, channel, any, planned, shares);
             }
         }
+        return shares;
     }
 
     private void add(ChannelTask task, int channel, OperationId id, PlannedCollective planned, List<Share> shares) {
@@ -134,7 +136,7 @@ final class Announcer {
         trace.transfer(planned, id);
         List<Share> shares = planned.shares();
         if (shares.isEmpty()) {
-            addShares(planned, shares);
+            shares.addAll(shares(planned));
         }
         for (int i = 0; i < shares.size(); i++) {
             Share share = shares.get(i);
@@ -146,7 +148,8 @@ final class Announcer {
         return id;
     }
 
-    private void addShares(PlannedTransfer planned, List<Share> shares) {
+    private List<Share> shares(PlannedTransfer planned) {
+        List<Share> shares = new ArrayList<>();
         PointToPointWork work = planned.work();
         FunctionTable.DeviceFunction function = FunctionTable.STANDARD.of(TransferPlanner.FUNCTION);
         int parts = Math.max(work.sendChannels(), work.receiveChannels());
@@ -163,6 +166,7 @@ final class Announcer {
                 }
             }
         }
+        return shares;
     }
 
     private long number(@Nullable SendOrReceive transfer) {

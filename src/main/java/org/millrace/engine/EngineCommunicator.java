@@ -40,7 +40,7 @@ import org.millrace.device.WorkLauncher;
 import org.millrace.element.Operands;
 import org.millrace.engine.LaunchQueue.Recorded;
 import org.millrace.engine.PlannedOperation.Collective;
-import org.millrace.engine.PlannedOperation.Request;
+import org.millrace.engine.PlannedOperation.PlannedCollective;
 import org.millrace.engine.PlannedOperation.SendOrReceive;
 import org.millrace.failure.RepeatedFailure;
 import org.millrace.operation.CallerCheck;
@@ -92,7 +92,7 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
         PlanLauncher planLauncher = new PlanLauncher(launcher,
                 new Announcer(device, parts.connectors, routes, parts.launched, trace), trace);
         this.launches = new LaunchQueue(guard.label(""), parts.threads.device, device, options.workArgumentBytes(),
-                collectivePlanner, transferPlanner, planLauncher, guard::checkOpen, parts.registrations);
+                transferPlanner, planLauncher, guard::checkOpen, parts.registrations);
         Topology.connectRings(device, parts.connectors, options.channels());
     }
 
@@ -187,7 +187,10 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
             boolean writes = !operation.isReceivedByRoot() || rank() == root;
             Collective asked =
                     new Collective(operation, count, type, op, reads ? send : null, writes ? receive : null, root);
-            launch(asked, stream);
+            if (!launchAlone(asked, stream)) {
+                PlannedCollective planned = collectivePlanner.plan(asked);
+                issue(() -> launches.add(planned, stream));
+            }
             parts.threads.device.catchUp(stream);
         } catch (RuntimeException thrown) {
             throw UserTrace.from(thrown);
@@ -196,37 +199,21 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
         }
     }
 
-    private void launch(Request asked, DeviceStream stream) {
-        if (!launchAlone(asked, stream)) {
-            issue(() -> add(asked, stream));
-        }
-    }
-
     /**
-     * Launches an operation directly, without the preparations that plans, captures and groups of operations need.
-     * Returns false inside a group, a plan or a capture, and for a transfer of this rank to itself, which must wait for
-     * its other half.
+     * Launches a collective directly, without the preparations that plans, captures and groups of operations need.
+     * Returns false inside a group, a plan or a capture.
      */
-    private synchronized boolean launchAlone(Request asked, DeviceStream stream) {
-        if (OperationGroup.isOpen() || launches.isInGroup() || stream.isCapturing()
-                || asked instanceof SendOrReceive transfer && transfer.peer() == rank()) {
+    private synchronized boolean launchAlone(Collective asked, DeviceStream stream) {
+        if (!isAlone(stream)) {
             return false;
         }
         guard.checkOpen();
-        direct(asked);
-        launches.launchNow(asked, stream);
+        launches.launchNow(asked, collectivePlanner, stream);
         return true;
     }
 
-    private void direct(Request asked) {
-        if (asked instanceof SendOrReceive transfer) {
-            routes.direct(transfer.read());
-        }
-    }
-
-    private void add(Request asked, DeviceStream stream) {
-        direct(asked);
-        launches.add(asked, stream);
+    private boolean isAlone(DeviceStream stream) {
+        return !OperationGroup.isOpen() && !launches.isInGroup() && !stream.isCapturing();
     }
 
     @Override
@@ -254,11 +241,15 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
 
     @Override
     public void send(MemorySegment buffer, long count, DataType type, int peer, DeviceStream stream) {
+        guard.checkOpen(stream);
+        operands.checkTransfer(true, buffer, count, type, peer);
         transfer(true, buffer, count, type, peer, stream);
     }
 
     @Override
     public void receive(MemorySegment buffer, long count, DataType type, int peer, DeviceStream stream) {
+        guard.checkOpen(stream);
+        operands.checkTransfer(false, buffer, count, type, peer);
         transfer(false, buffer, count, type, peer, stream);
     }
 
@@ -266,9 +257,9 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
             DeviceStream stream) {
         boolean isOutermost = callers.enter();
         try {
-            guard.checkOpen(stream);
-            operands.checkTransfer(sends, buffer, count, type, peer);
-            launch(transferPlanner.transfer(sends, buffer, count, type, peer), stream);
+            if (!launchAlone(sends, buffer, count, type, peer, stream)) {
+                issue(() -> add(sends, buffer, count, type, peer, stream));
+            }
         } catch (RuntimeException thrown) {
             throw UserTrace.from(thrown);
         } finally {
@@ -276,9 +267,31 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
         }
     }
 
+    /**
+     * Launches a transfer directly. Returns false inside a group, a plan or a capture. Also returns false for a
+     * transfer of this rank to itself, because such a transfer must wait for its other half.
+     */
+    private synchronized boolean launchAlone(boolean sends, MemorySegment buffer, long count, DataType type, int peer,
+            DeviceStream stream) {
+        if (peer == rank() || !isAlone(stream)) {
+            return false;
+        }
+        guard.checkOpen();
+        SendOrReceive asked = transferPlanner.transfer(sends, buffer, count, type, peer);
+        routes.direct(asked.read());
+        launches.launchNow(asked, stream);
+        return true;
+    }
+
     private TransferPattern transfers(DeviceStream stream) {
-        return new TransferPattern(rank(), size(), (sends, buffer, count, type,
-                peer) -> add(transferPlanner.transfer(sends, buffer, count, type, peer), stream));
+        return new TransferPattern(rank(), size(),
+                (sends, buffer, count, type, peer) -> add(sends, buffer, count, type, peer, stream));
+    }
+
+    private void add(boolean sends, MemorySegment buffer, long count, DataType type, int peer, DeviceStream stream) {
+        SendOrReceive transfer = transferPlanner.transfer(sends, buffer, count, type, peer);
+        routes.direct(transfer.read());
+        launches.add(transfer, stream);
     }
 
     @Override

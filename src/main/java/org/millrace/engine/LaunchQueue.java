@@ -38,7 +38,6 @@ final class LaunchQueue implements OperationGroup.Part {
     private final String who;
     private final EmulatedDevice device;
     private final DeviceCommunicator communicator;
-    private final CollectivePlanner planner;
     private final TransferPlanner transfers;
     private final PlanLauncher launcher;
     private final Runnable check;
@@ -62,14 +61,12 @@ final class LaunchQueue implements OperationGroup.Part {
      * @param registrations registered memory; a plan is valid only for the memory registered when it was made
      */
     public LaunchQueue(String who, EmulatedDevice device, DeviceCommunicator communicator, int argumentBytes,
-            CollectivePlanner planner, TransferPlanner transfers, PlanLauncher launcher, Runnable check,
-            Registrations registrations) {
+            TransferPlanner transfers, PlanLauncher launcher, Runnable check, Registrations registrations) {
         this.check = check;
         this.recent = new RecentKernels(registrations);
         this.who = who;
         this.device = device;
         this.communicator = communicator;
-        this.planner = planner;
         this.transfers = transfers;
         this.ownTransfers = new SelfTransfers(who);
         this.launcher = launcher;
@@ -92,27 +89,25 @@ final class LaunchQueue implements OperationGroup.Part {
         return depth > 0;
     }
 
+    public void add(PlannedCollective collective, DeviceStream stream) {
+        collectives.add(collective);
+        uses(stream);
+    }
+
     /**
-     * Adds an operation. A send from this rank to this rank waits in this queue until the matching receive is added,
-     * and vice versa.
+     * Adds a transfer. A send from this rank to this rank waits in this queue until the matching receive is added, and
+     * vice versa.
      */
-    public void add(Request asked, DeviceStream stream) {
-        if (asked instanceof SendOrReceive transfer && transfer.peer() == communicator.rank()) {
+    public void add(SendOrReceive transfer, DeviceStream stream) {
+        if (transfer.peer() == communicator.rank()) {
             SendOrReceive other = ownTransfers.other(transfer, stream);
             if (other == null) {
                 return;
             }
             schedule.add(other);
         }
-        add(asked);
+        schedule.add(transfer);
         uses(stream);
-    }
-
-    private void add(Request asked) {
-        switch (asked) {
-            case Collective collective -> collectives.add(planner.plan(collective));
-            case SendOrReceive transfer -> schedule.add(transfer);
-        }
     }
 
     private void uses(DeviceStream stream) {
@@ -127,26 +122,41 @@ final class LaunchQueue implements OperationGroup.Part {
     }
 
     /**
-     * Launches a single collective, or a single send or receive with another rank. Most programs repeat their
-     * operations, so the plans of recent operations are kept and launched again for equal operations. Must not be
-     * called in a group of operations.
+     * Launches a single collective. Most programs repeat their collectives, so the plans of recent collectives are kept
+     * and launched again for equal collectives. Must not be called in a group of operations.
      *
      * @param stream stream that is not being captured
      */
-    public void launchNow(Request asked, DeviceStream stream) {
+    public void launchNow(Collective asked, CollectivePlanner planner, DeviceStream stream) {
         PlannedKernel kernel = recent.find(asked);
         if (kernel == null) {
-            add(asked);
-            kernel = plans(once, false).getFirst();
-            boolean isOnHeap = switch (asked) {
-                case Collective operation ->
-                    HeapAddress.isOf(operation.send()) || HeapAddress.isOf(operation.receive());
-                case SendOrReceive transfer -> HeapAddress.isOf(transfer.buffer());
-            };
-            if (!isOnHeap) {
+            PlannedCollective planned = planner.plan(asked);
+            once.collective(planned.work(), planned.function(), planned, asked.send(), asked.receive());
+            kernel = new PlannedKernel(who, once.finish(communicator.address(), false), List.of(planned));
+            if (!HeapAddress.isOf(asked.send()) && !HeapAddress.isOf(asked.receive())) {
                 // A kernel with an operand on the heap is not kept, for two reasons. Each operation has new addresses
                 // for such an operand, so no later operation would equal this operation. The kept kernel would also
                 // keep the program's array reachable.
+                recent.keep(asked, kernel);
+            }
+        }
+        launcher.launch(kernel, stream);
+    }
+
+    /**
+     * Launches a single send or receive with another rank. As for a single collective, the kernel is kept, and the call
+     * must not be in a group of operations.
+     */
+    public void launchNow(SendOrReceive asked, DeviceStream stream) {
+        PlannedKernel kernel = recent.find(asked);
+        if (kernel == null) {
+            SendOrReceive send = asked.sends() ? asked : null;
+            SendOrReceive receive = asked.sends() ? null : asked;
+            PointToPointWork work = transfers.work(send, receive);
+            PlannedTransfer planned = new PlannedTransfer(work, send, receive);
+            once.pointToPoint(work, TransferPlanner.FUNCTION, 0, planned, asked.buffer());
+            kernel = new PlannedKernel(who, once.finish(communicator.address(), false), List.of(planned));
+            if (!HeapAddress.isOf(asked.buffer())) {
                 recent.keep(asked, kernel);
             }
         }

@@ -3,6 +3,7 @@ package org.millrace.engine;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.millrace.DataType;
 import org.millrace.Operation;
@@ -74,17 +75,55 @@ sealed interface PlannedOperation {
         }
     }
 
-    /**
-     * Collective of a plan.
-     *
-     * @param signature properties that must be equal on all ranks
-     * @param shares    shares of the connections; the first run adds them
-     */
-    record PlannedCollective(Collective asked, int function, CollectiveWork work, long signature, UserRegions regions,
-            List<Share> shares) implements PlannedOperation {
+    /** Collective of a plan. */
+    final class PlannedCollective implements PlannedOperation {
 
+        private final Collective asked;
+        private final int function;
+        private final CollectiveWork work;
+        private final long signature;
+        private final UserRegions regions;
+        private @Nullable List<Share> shares;
+
+        /** @param signature properties that must be equal on all ranks */
         PlannedCollective(Collective asked, int function, CollectiveWork work, long signature, UserRegions regions) {
-            this(asked, function, work, signature, regions, new ArrayList<>());
+            this.asked = asked;
+            this.function = function;
+            this.work = work;
+            this.signature = signature;
+            this.regions = regions;
+        }
+
+        Collective asked() {
+            return asked;
+        }
+
+        int function() {
+            return function;
+        }
+
+        CollectiveWork work() {
+            return work;
+        }
+
+        long signature() {
+            return signature;
+        }
+
+        UserRegions regions() {
+            return regions;
+        }
+
+        /**
+         * Returns the operation's shares, one for each connection. Later runs use the shares of the first run.
+         *
+         * @param find computes the shares in the first run; called by one thread at a time
+         */
+        List<Share> shares(Function<PlannedCollective, List<Share>> find) {
+            if (shares == null) {
+                shares = find.apply(this);
+            }
+            return shares;
         }
 
         @Override
