@@ -31,6 +31,39 @@ final class Blocking {
 
     private Blocking() {}
 
+    /** A stream for the operations of one call, whose caller waits for them. */
+    private static final class OwnStream implements AutoCloseable {
+
+        final DeviceStream stream;
+        private boolean isLeft;
+
+        OwnStream(Communicator communicator) {
+            stream = communicator.device().newStream();
+        }
+
+        /**
+         * Leaves the operations to the device and does not wait for them. The returned stage completes after the
+         * operations and the deferred work.
+         */
+        CompletionStage<Void> leave(List<Runnable> behind) {
+            isLeft = true;
+            return stream.completion().whenComplete((_, thrown) -> {
+                try (stream) {
+                    if (thrown == null) {
+                        behind.forEach(Runnable::run);
+                    }
+                }
+            });
+        }
+
+        @Override
+        public void close() {
+            if (!isLeft) {
+                stream.close();
+            }
+        }
+    }
+
     /**
      * Enqueues operations, waits for them, and runs the deferred work. If the wait exceeds its deadline, this method
      * aborts the communicator: a rank that abandons an operation no longer agrees with the other ranks about the order
@@ -51,38 +84,27 @@ final class Blocking {
 
     private static void enqueueAndWait(Communicator communicator, Consumer<DeviceStream> operations) {
         List<Runnable> behind = new ArrayList<>();
-        DeviceStream stream = communicator.device().newStream();
-        boolean isLeft = false;
-        try {
-            BEHIND.set(behind);
+        try (OwnStream own = new OwnStream(communicator)) {
             try {
-                operations.accept(stream);
-            } finally {
-                BEHIND.remove();
-            }
-            stream.synchronize(communicator.patience());
-            behind.forEach(Runnable::run);
-        } catch (DeadlineException late) {
-            communicator.abort(late);
-            throw late;
-        } catch (OperationInterruptedException waiting) {
-            if (COMPOSED.get()) {
-                throw aborted(communicator);
-            }
-            isLeft = true;
-            CompletionStage<Void> rest = stream.completion().whenComplete((_, thrown) -> {
-                try (stream) {
-                    if (thrown == null) {
-                        behind.forEach(Runnable::run);
-                    }
+                BEHIND.set(behind);
+                try {
+                    operations.accept(own.stream);
+                } finally {
+                    BEHIND.remove();
                 }
-            });
-            throw new OperationInterruptedException("rank " + communicator.rank() + ": the thread was interrupted"
-                    + " while it waited for an operation, which continues and uses its operands until completion()"
-                    + " of this exception is complete", communicator.rank(), null, () -> rest);
-        } finally {
-            if (!isLeft) {
-                stream.close();
+                own.stream.synchronize(communicator.patience());
+                behind.forEach(Runnable::run);
+            } catch (DeadlineException late) {
+                communicator.abort(late);
+                throw late;
+            } catch (OperationInterruptedException waiting) {
+                if (COMPOSED.get()) {
+                    throw aborted(communicator);
+                }
+                CompletionStage<Void> rest = own.leave(behind);
+                throw new OperationInterruptedException("rank " + communicator.rank() + ": the thread was interrupted"
+                        + " while it waited for an operation, which continues and uses its operands until completion()"
+                        + " of this exception is complete", communicator.rank(), null, () -> rest);
             }
         }
     }

@@ -56,7 +56,6 @@ public final class ControlPlane implements AutoCloseable {
     private String where = "";
     /** Origin of this group if a {@link Recovery} has made the group; null for any other group. */
     private Recovery.@Nullable Descent descent;
-    private boolean isComplete;
     private final AtomicBoolean inCollective = new AtomicBoolean();
     /**
      * This rank's part of a barrier whose wait was interrupted; null if there is none. {@link #inCollective} guards it.
@@ -289,13 +288,14 @@ public final class ControlPlane implements AutoCloseable {
             barrier();
         } else {
             descent.completion().run();
+            descent = descent.completed();
         }
-        isComplete = true;
     }
 
     private Deadline deadline() {
-        return descent == null || isComplete ? Deadline.in(options.deadline()).of("MILLRACE_CONNECT_DEADLINE")
-                : descent.deadline().orIn(options.deadline());
+        Deadline ofCompletion = descent == null ? null : descent.deadline();
+        return ofCompletion == null ? Deadline.in(options.deadline()).of("MILLRACE_CONNECT_DEADLINE")
+                : ofCompletion.orIn(options.deadline());
     }
 
     /** Returns the time that ranks have to connect to each other in the set-up of their communicator. */

@@ -70,10 +70,16 @@ public final class Recovery implements AutoCloseable {
      * @param number     number of the next decision
      * @param origins    number of each rank in the first group
      * @param place      key of the place of the decisions; empty if a majority decides
-     * @param deadline   deadline of all collective calls before the completion
+     * @param deadline   deadline of all collective calls before the completion; null after the completion
      * @param completion decides with all members that the group is complete; throws if it is not
      */
-    record Descent(String id, int number, int[] origins, String place, Deadline deadline, Runnable completion) {
+    record Descent(String id, int number, int[] origins, String place, @Nullable Deadline deadline,
+            Runnable completion) {
+
+        /** Returns the origin of the complete group. This origin does not refer to the earlier group. */
+        Descent completed() {
+            return new Descent(id, number, origins, place, null, () -> {});
+        }
     }
 
     /**

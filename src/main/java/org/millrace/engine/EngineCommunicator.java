@@ -2,6 +2,7 @@ package org.millrace.engine;
 
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.EnumSet;
 import java.util.List;
@@ -71,8 +72,6 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
     private final Routes routes;
     private final CallGuard guard;
     private final CallerCheck callers;
-    /** Completes when the call that ends this communicator has released the resources. */
-    private final CompletableFuture<Void> tornDown = new CompletableFuture<>();
     private @Nullable EmulatedStream stream;
 
     EngineCommunicator(CommunicatorParts parts) {
@@ -393,22 +392,20 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
         return callers.call(() -> {
             parts.threads.device.checkCaller();
             requireRecoverable();
+            List<CompletableFuture<Void>> releases = new ArrayList<>();
             // Other threads release resources, so that a release does not delay the agreement.
-            Executor release = task -> Thread.ofPlatform()
-                    .daemon()
-                    .name("release-" + rank())
-                    .uncaughtExceptionHandler(
-                            (_, thrown) -> LOG.warn("rank {}: shrink: a release failed", rank(), thrown))
-                    .start(task);
+            Executor release = task -> releases.add(CompletableFuture.runAsync(task,
+                    work -> Thread.ofPlatform().daemon().name("release-" + rank()).start(work)));
             if (guard.close()) {
                 failure.fail(new AbortedException("rank " + rank() + " shrinks the communicator", rank(),
                         CommunicatorException.NO_RANK, null, null));
                 abortChildren(failure.get());
                 release.execute(this::tearDown);
             }
+            CompletableFuture<Void> released = allOf(releases);
             try (Recovery recovery = parts.recovery) {
                 return recovery.shrink(deadline, begun, control -> {
-                    Throwable thrown = tornDown.copy()
+                    Throwable thrown = released.copy()
                             .orTimeout(control.setUpTime().toNanos(), TimeUnit.NANOSECONDS)
                             .handle((done, why) -> why)
                             .join();
@@ -416,20 +413,24 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
                         control.close();
                         throw new MillraceException(guard.label("shrink: the release failed: " + thrown), thrown);
                     }
-                    // The argument null requests new threads for the new communicator. If the new communicator had the
-                    // old threads, it would also use the old memory, which excluded ranks can still read.
+                    // The argument null requests new threads for the new communicator. With the old threads, it would
+                    // also use the old memory, which excluded ranks can still read.
                     return EngineProvider.assemble(control, parts.configuration, null, release);
                 });
             } finally {
-                // Each failed group has its own resources. The other ranks might not wait until these are released, so
-                // this call does not wait for the release either.
-                awaitTornDown();
+                // Failed groups have resources of their own. Their release may take longer than the other ranks wait.
+                released.exceptionally(thrown -> null).join();
+                allOf(releases).whenComplete((done, thrown) -> {
+                    if (thrown != null) {
+                        LOG.warn("rank {}: shrink: a release failed", rank(), thrown);
+                    }
+                });
             }
         });
     }
 
-    private void awaitTornDown() {
-        tornDown.exceptionally(thrown -> null).join();
+    private static CompletableFuture<Void> allOf(List<CompletableFuture<Void>> futures) {
+        return CompletableFuture.allOf(futures.toArray(new CompletableFuture<?>[0]));
     }
 
     @Override
@@ -443,9 +444,6 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
 
     private void requireRecoverable() {
         if (parts.recovery.isClosed()) {
-            if (guard.isClosed()) {
-                awaitTornDown(); // another thread may still abort the communicator
-            }
             throw new AbortedException(
                     guard.label("the communicator was closed, aborted or shrunk before, so this rank"
                             + " counts as dead and cannot continue with the others; it can join another group"),
@@ -515,19 +513,15 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
         // An operation that fails aborts the communicator before its call returns. The recovery then stays open,
         // because the program may shrink the communicator. An abort by the program closes the recovery.
         boolean isRecoverable = reason instanceof CommunicatorException && callers.isInCall();
-        if (!isRecoverable) {
-            parts.recovery.close(); // also ends a shrink of another thread
-        }
-        if (guard.close()) {
-            try {
+        try (Recovery _ = isRecoverable ? null : parts.recovery) {
+            if (guard.close()) {
                 abortChildren(reason);
                 parts.failure.fail(new AbortedException(rank(), reason));
-            } finally {
                 tearDown();
             }
-        }
-        if (!isRecoverable) {
-            parts.control.close();
+            if (!isRecoverable) {
+                parts.control.close();
+            }
         }
     }
 
@@ -538,19 +532,18 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
                 try {
                     leave();
                 } finally {
-                    tornDown.complete(null);
                     parts.control.close();
                 }
             } else if (parts.failure.get() != null) {
-                // An abort for a recovery left the control plane open. If there was no failure, another thread may
-                // still wait in close, and that thread needs the control plane.
+                // An abort for a recovery left the control plane open. Without a failure, another thread may still wait
+                // in close, and that thread needs the control plane.
                 parts.control.close();
             }
         }
     }
 
     /**
-     * Waits until the operations in progress are complete and the other ranks leave. Then releases all resources.
+     * Waits for the operations in progress, and for the other ranks to leave. Then releases all resources.
      *
      * @throws DeadlineException if operations were given up or another rank did not close in time; thrown after all
      *                           resources are released
@@ -602,19 +595,13 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
     }
 
     private void tearDown() {
-        try {
-            if (stream != null) {
-                stream.closeWhenDone();
-            }
-            if (launcher.drain()) {
-                parts.tearDown();
-            } else {
-                parts.leaveOpen("a kernel did not leave the device");
-            }
-            tornDown.complete(null);
-        } catch (RuntimeException | Error thrown) {
-            tornDown.completeExceptionally(thrown);
-            throw thrown;
+        if (stream != null) {
+            stream.closeWhenDone();
+        }
+        if (launcher.drain()) {
+            parts.tearDown();
+        } else {
+            parts.leaveOpen("a kernel did not leave the device");
         }
     }
 }

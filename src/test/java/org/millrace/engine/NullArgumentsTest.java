@@ -133,7 +133,7 @@ class NullArgumentsTest extends EngineFixture {
             return "accepted";
         } catch (InvocationTargetException e) {
             String message = String.valueOf(e.getCause().getMessage());
-            boolean isNamed = message.contains(" null") && !message.contains("because \"");
+            boolean isNamed = message.contains(" null") && !message.contains("because ");
             return isNamed ? null : e.getCause().toString();
         }
     }

@@ -1,6 +1,5 @@
 package org.millrace.engine;
 
-import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -11,7 +10,6 @@ import java.net.URLClassLoader;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.Arrays;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.CyclicBarrier;
@@ -194,41 +192,6 @@ class ShrinkTest extends EngineFixture {
             try (Communicator alone = communicator.shrink(LONG)) {
                 assertEquals(1, alone.size());
             }
-        });
-    }
-
-    /** The abort waits in the call of the reason's {@code toString()}, before it releases the communicator. */
-    @Test
-    void aShrinkBesideAnAbortEndsAfterTheRelease() throws Exception {
-        run(1, communicator -> {
-            CountDownLatch aborts = new CountDownLatch(1);
-            CountDownLatch resume = new CountDownLatch(1);
-            Thread abort = Thread.ofPlatform().start(() -> communicator.abort(new RuntimeException() {
-
-                @Override
-                public String toString() {
-                    aborts.countDown();
-                    assertDoesNotThrow(() -> resume.await());
-                    return "given up";
-                }
-            }));
-            aborts.await();
-            Thread shrink = Thread.ofPlatform().start(() -> {
-                try (Communicator _ = communicator.shrink(LONG)) {
-                    // The abort came too late to end this shrink.
-                } catch (AbortedException aborted) {
-                    // The abort has ended this shrink.
-                }
-            });
-            while (shrink.isAlive() && Arrays.stream(shrink.getStackTrace())
-                    .noneMatch(frame -> frame.getMethodName().equals("awaitTornDown"))) {
-                Thread.onSpinWait();
-            }
-            boolean waits = shrink.isAlive();
-            resume.countDown();
-            abort.join();
-            shrink.join();
-            assertTrue(waits, "shrink ended before the abort released the communicator");
         });
     }
 
