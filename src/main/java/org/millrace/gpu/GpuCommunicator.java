@@ -268,9 +268,10 @@ final class GpuCommunicator implements Communicator, CallerCheck.Checked {
     /** Records the operations as a CUDA graph. */
     @Override
     public Plan plan(DeviceStream stream, Runnable operations) {
+        CudaStream on = begin(stream);
         Required.argument("plan", "function", operations);
         counts = false;
-        return plans.capture(begin(stream), () -> group(operations));
+        return plans.capture(on, () -> group(operations));
     }
 
     @Override
