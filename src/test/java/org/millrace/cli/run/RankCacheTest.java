@@ -17,6 +17,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardWatchEventKinds;
 import java.nio.file.WatchService;
 import java.nio.file.attribute.FileTime;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -55,6 +56,8 @@ class RankCacheTest {
 
     @TempDir
     private Path home;
+    @TempDir
+    private Path programs;
 
     @BeforeAll
     static void jars() throws Exception {
@@ -160,12 +163,23 @@ class RankCacheTest {
         assertNotNull(file(Map.of("XDG_CACHE_HOME", home + "/no/such"), JAVA, "-cp", classPath(), "Main"));
     }
 
+    /**
+     * Returns a directory with a program {@code nice} that leaves the priority unchanged. With a low priority, other
+     * programs of the host could delay the creation of a cache without limit.
+     */
+    private Path withoutNiceness() throws IOException {
+        Path nice = Files.writeString(programs.resolve("nice"), "#!/bin/sh\nshift 2\nexec \"$@\"\n");
+        Files.setPosixFilePermissions(nice, PosixFilePermissions.fromString("rwx------"));
+        return programs;
+    }
+
     private Process run(Map<String, String> environment, String... words) throws IOException {
         List<String> all = new ArrayList<>(List.of("run", "-n", "2", "-D", "MILLRACE_DEVICE=host"));
         all.addAll(List.of(words));
         ProcessBuilder builder = ChildMain.builder(Main.class, all.toArray(String[]::new)).redirectErrorStream(true);
         builder.environment().keySet().removeAll(Set.of("XDG_CACHE_HOME", "HOME"));
         builder.environment().putAll(environment);
+        builder.environment().merge("PATH", withoutNiceness().toString(), (path, first) -> first + ":" + path);
         return builder.start();
     }
 
