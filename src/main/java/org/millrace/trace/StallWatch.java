@@ -25,7 +25,9 @@ import org.millrace.trace.TraceLayout.ConnectionFields;
 public final class StallWatch {
 
     private static final Logger LOG = LogManager.getLogger(StallWatch.class);
-    private static final int LOOKS_PER_STALL = 4;
+    private static final int CHECKS_PER_STALL = 4;
+    /** Number of checks between two examinations while no rank seems to be in an operation. */
+    private static final int CHECKS_PER_IDLE_LOOK = 3 * CHECKS_PER_STALL;
     /**
      * Prefix of messages about stalls. A message with this prefix does not mean that the reporting process has failed.
      */
@@ -43,6 +45,8 @@ public final class StallWatch {
      * the start, because no stall can have lasted for {@link #quiet} at an earlier time.
      */
     private long next;
+    /** Number of successive checks that found no rank in an operation. */
+    private int idleChecks;
     private int silencesSeen;
     private final AtomicBoolean looking = new AtomicBoolean();
     /** Whether any rank was in an operation when the traces were last read. Written by the thread that reads them. */
@@ -93,6 +97,7 @@ public final class StallWatch {
         if (silences != silencesSeen) {
             silencesSeen = silences;
             next = System.nanoTime();
+            idleChecks = CHECKS_PER_IDLE_LOOK - 1;
         }
         if (isDue(System.nanoTime()) && still.getAsBoolean() && looking.compareAndSet(false, true)) {
             Thread.ofPlatform().daemon().name("look for stalls").start(this::lookAndEnd);
@@ -101,14 +106,17 @@ public final class StallWatch {
 
     /**
      * Returns whether the traces must be examined now. While no rank seems to be in an operation, the traces are
-     * examined less often. Each examination costs an idle process milliseconds, mostly for the JIT compiler.
+     * examined less often. Each examination costs an idle process milliseconds, and the first one a tenth of a second,
+     * mostly for the JIT compiler.
      */
     boolean isDue(long now) {
-        boolean due = now - next >= 0;
-        if (due) {
-            next = now + quiet.toNanos() / (anyInside || inOperation.getAsBoolean() ? LOOKS_PER_STALL : 1);
+        if (now - next < 0) {
+            return false;
         }
-        return due;
+        next = now + quiet.toNanos() / CHECKS_PER_STALL;
+        boolean isIdle = !anyInside && !inOperation.getAsBoolean();
+        idleChecks = isIdle ? (idleChecks + 1) % CHECKS_PER_IDLE_LOOK : 0;
+        return !isIdle || idleChecks == 0;
     }
 
     private void lookAndEnd() {

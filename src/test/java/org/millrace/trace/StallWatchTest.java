@@ -41,20 +41,24 @@ class StallWatchTest {
     }
 
     @Test
-    void aProcessLooksOnceInTheTimeOfAStallUntilAnyRankIsInAnOperation(@TempDir Path directory) throws IOException {
+    void anIdleProcessLooksRarelyUntilAnyRankIsInAnOperation(@TempDir Path directory) throws IOException {
         ProcessTrace other = new ProcessTrace(TraceFile.create(directory), true);
         CommunicatorTrace communicator = other.communicator(1, 0, 2, "");
         Duration quiet = Duration.ofSeconds(10);
         StallWatch watch = new StallWatch(() -> true, () -> false, () -> List.of(TraceReader.read(other.path())), quiet,
                 sentence -> {});
         long later = System.nanoTime() + quiet.toNanos();
-        assertTrue(watch.isDue(later));
+        long quarter = quiet.toNanos() / 4;
+        for (int check = 0; check < 11; check++) {
+            assertFalse(watch.isDue(later + check * quarter));
+        }
+        assertTrue(watch.isDue(later + 11 * quarter));
         watch.look(later);
-        assertFalse(watch.isDue(later + quiet.toNanos() - 1));
+        assertFalse(watch.isDue(later + 12 * quarter));
         communicator.started(communicator.enqueued(TraceName.of("all_reduce"), 0, 8, 2, 7, 1, -1, -1));
         watch.look(later);
-        assertTrue(watch.isDue(later + quiet.toNanos()));
-        assertTrue(watch.isDue(later + quiet.toNanos() * 5 / 4));
+        assertTrue(watch.isDue(later + 13 * quarter));
+        assertTrue(watch.isDue(later + 14 * quarter));
     }
 
     @Test
