@@ -81,9 +81,10 @@ public final class CopyQueue implements AutoCloseable {
     /**
      * Maximum number of copies in flight in the engine while the kernel is starting. A copy that must follow the
      * engine's copies reaches the kernel only after these are complete. With more copies in the engine, the kernel
-     * would have no work during this time and would leave again.
+     * would have no work during this time and would leave again. A copy takes the engine almost 2 µs, and the kernel
+     * makes many copies in this time.
      */
-    private static final int MAX_BEFORE_KERNEL = 32;
+    static final int MAX_BEFORE_KERNEL = 8;
 
     private final Engine engine;
     private final @Nullable CopyCommands kernel;

@@ -42,7 +42,7 @@ class CopyQueueTest {
      * complete.
      */
     private final int[] filled = new int[SEQUENCES];
-    private final PlayedEngine engine = new PlayedEngine();
+    private final PlayedEngine engine = new PlayedEngine(8);
 
     /**
      * A copy engine that delays its copies. It makes the next copy when the test calls {@link #make}, and sometimes
@@ -50,9 +50,15 @@ class CopyQueueTest {
      */
     private static final class PlayedEngine implements CopyQueue.Engine {
         private final Deque<Runnable> copies = new ArrayDeque<>();
+        private final int room;
         private Random random;
         private long begun;
         private long done;
+
+        /** @param room maximum number of copies in flight */
+        PlayedEngine(int room) {
+            this.room = room;
+        }
 
         void make() {
             if (!copies.isEmpty()) {
@@ -68,7 +74,7 @@ class CopyQueueTest {
 
         @Override
         public boolean hasRoom() {
-            return copies.size() < 8 || isDone(begun);
+            return copies.size() < room || isDone(begun);
         }
 
         @Override
@@ -144,6 +150,21 @@ class CopyQueueTest {
         assertTrue(queue.isDone(last));
     }
 
+    @Test
+    void theEngineHasFewCopiesWhileTheKernelStarts() {
+        long[] now = {1};
+        CopyCommands commands = new CopyCommands(CopyMailbox.of(mailbox), 1, 0, () -> {}, () -> now[0]);
+        CopyQueue queue = new CopyQueue(new PlayedEngine(64), commands);
+        long at = memory.address();
+        long first = queue.copy(at, at + 8, 8);
+        while (queue.hasRoom()) {
+            queue.copy(at, at + 8, 8);
+        }
+        assertEquals(CopyQueue.MAX_BEFORE_KERNEL, queue.last() - first + 1);
+        now[0] += CopyCommands.START_NANOS;
+        assertTrue(queue.hasRoom(), "the kernel finds no room on the GPU");
+    }
+
     /**
      * If the kernel leaves before it has seen the copies that one queue has posted, this queue's engine makes the
      * copies. It does so even if the other queue has started the kernel again.
@@ -155,7 +176,7 @@ class CopyQueueTest {
         int[] launches = new int[1];
         CopyCommands commands = new CopyCommands(CopyMailbox.of(mailbox), 1, 0, () -> launches[0]++);
         CopyQueue one = new CopyQueue(engine, commands);
-        CopyQueue other = new CopyQueue(new PlayedEngine(), commands);
+        CopyQueue other = new CopyQueue(new PlayedEngine(8), commands);
         long at = memory.address();
         memory.set(ValueLayout.JAVA_LONG, 0, 7);
         commands.invite();
