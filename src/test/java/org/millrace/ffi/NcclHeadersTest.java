@@ -2,6 +2,7 @@ package org.millrace.ffi;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.nio.file.Files;
@@ -13,6 +14,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.regex.MatchResult;
+import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Assumptions;
@@ -20,6 +22,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.millrace.CCompiler;
+import org.millrace.abi.KernelLayout;
 
 /**
  * Compares the declarations in {@code headers/} with NCCL's and CUDA's own headers, if a property names NCCL's headers.
@@ -74,6 +77,9 @@ class NcclHeadersTest {
      */
     private static final Pattern CHANGED = Pattern.compile("(\\w+ )?(ncclDevWorkColl|ncclDevWorkCollReg|ncclRing"
             + "|ncclDevChannel|ncclKernelComm\\.isAllNvlink)(\\W.*)?");
+    /** Structs that changed in 2.31. Millrace's headers also have the earlier ones, with {@code _v28} in their names. */
+    private static final Set<String> FIFO = Set.of("ncclConnFifo", "ncclRecvMem");
+    private static final Pattern CODE = Pattern.compile("(?m)^#define NCCL_VERSION_CODE (\\d+)");
     /**
      * Functions with a v4 struct as the last argument. Millrace's struct is the same, but its name differs from NCCL's
      * name.
@@ -129,9 +135,13 @@ class NcclHeadersTest {
         read(headers);
         Set<String> unknown = new TreeSet<>();
         AbiProbe probe = new AbiProbe(field -> theirSpelling(field, unknown));
-        AbiProofTest.layouts().forEach((name, layout) -> {
+        Matcher code = CODE.matcher(Files.readString(source.find("nccl.h")));
+        assertTrue(code.find(), "no version in nccl.h");
+        boolean earlier = KernelLayout.ofRelease(Integer.parseInt(code.group(1))) == KernelLayout.V28;
+        Map<String, Layout> layouts = AbiProofTest.layouts();
+        layouts.forEach((name, layout) -> {
             if (known.contains(name)) {
-                probe.group(name, layout);
+                probe.group(name, earlier && FIFO.contains(name) ? layouts.get(name + "_v28") : layout);
             } else {
                 unknown.add(name);
             }
