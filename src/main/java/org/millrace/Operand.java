@@ -58,7 +58,7 @@ public final class Operand {
     }
 
     private Operand(MemorySegment memory, DataType type, boolean ofHost) {
-        this(List.of(present(memory)), Required.argument("Operand", "type", type), ofHost, type.bytes(), null);
+        this(List.of(present("memory", memory)), present("type", type), ofHost, type.bytes(), null);
     }
 
     private Operand(List<MemorySegment> memories, DataType type, boolean ofHost, int width,
@@ -76,13 +76,13 @@ public final class Operand {
         this.booleans = booleans;
     }
 
-    private static <T> T present(T elements) {
-        return Required.argument("Operand", "argument", elements);
+    private static <T> T present(String name, T value) {
+        return Required.argument("Operand", name, value);
     }
 
     /** {@return all elements of an array, as {@link DataType#FLOAT32}} */
     public static Operand of(float[] array) {
-        return new Operand(MemorySegment.ofArray(present(array)), DataType.FLOAT32, true);
+        return new Operand(MemorySegment.ofArray(present("array", array)), DataType.FLOAT32, true);
     }
 
     /**
@@ -95,7 +95,7 @@ public final class Operand {
 
     /** {@return all elements of an array, as {@link DataType#FLOAT64}} */
     public static Operand of(double[] array) {
-        return new Operand(MemorySegment.ofArray(present(array)), DataType.FLOAT64, true);
+        return new Operand(MemorySegment.ofArray(present("array", array)), DataType.FLOAT64, true);
     }
 
     /**
@@ -108,7 +108,7 @@ public final class Operand {
 
     /** {@return all elements of an array, as {@link DataType#INT32}} */
     public static Operand of(int[] array) {
-        return new Operand(MemorySegment.ofArray(present(array)), DataType.INT32, true);
+        return new Operand(MemorySegment.ofArray(present("array", array)), DataType.INT32, true);
     }
 
     /**
@@ -120,7 +120,7 @@ public final class Operand {
 
     /** {@return all elements of an array, as {@link DataType#INT64}} */
     public static Operand of(long[] array) {
-        return new Operand(MemorySegment.ofArray(present(array)), DataType.INT64, true);
+        return new Operand(MemorySegment.ofArray(present("array", array)), DataType.INT64, true);
     }
 
     /**
@@ -132,7 +132,7 @@ public final class Operand {
 
     /** {@return all elements of an array, as {@link DataType#INT8}} */
     public static Operand of(byte[] array) {
-        return new Operand(MemorySegment.ofArray(present(array)), DataType.INT8, true);
+        return new Operand(MemorySegment.ofArray(present("array", array)), DataType.INT8, true);
     }
 
     /**
@@ -147,7 +147,8 @@ public final class Operand {
      * type.
      */
     public static Operand of(short[] array) {
-        return new Operand(List.of(MemorySegment.ofArray(present(array))), DataType.INT8, true, Short.BYTES, null);
+        return new Operand(List.of(MemorySegment.ofArray(present("array", array))), DataType.INT8, true, Short.BYTES,
+                null);
     }
 
     /**
@@ -163,7 +164,8 @@ public final class Operand {
      * type.
      */
     public static Operand of(char[] array) {
-        return new Operand(List.of(MemorySegment.ofArray(present(array))), DataType.UINT8, true, Character.BYTES, null);
+        return new Operand(List.of(MemorySegment.ofArray(present("array", array))), DataType.UINT8, true,
+                Character.BYTES, null);
     }
 
     /**
@@ -179,7 +181,7 @@ public final class Operand {
      * {@link ReduceOp#MAX} is a logical OR.
      */
     public static Operand of(boolean[] array) {
-        return of(array, 0, present(array).length);
+        return of(array, 0, present("array", array).length);
     }
 
     /**
@@ -187,7 +189,7 @@ public final class Operand {
      * {@link #of(boolean[])}}
      */
     public static Operand of(boolean[] array, int from, int to) {
-        byte[] copy = new byte[to - Objects.checkFromToIndex(from, to, present(array).length)];
+        byte[] copy = new byte[to - Objects.checkFromToIndex(from, to, present("array", array).length)];
         return new Operand(List.of(MemorySegment.ofArray(copy)), DataType.UINT8, true, 1,
                 new Booleans(array, from, copy));
     }
@@ -201,12 +203,12 @@ public final class Operand {
      *                                  consists of booleans
      */
     public static Operand bucket(Operand... parts) {
-        if (present(parts).length == 0) {
+        if (present("array of parts", parts).length == 0) {
             throw new IllegalArgumentException("a bucket without operands: pass one operand or more");
         }
         List<MemorySegment> all = new ArrayList<>();
         for (Operand part : parts) {
-            if (present(part).type != parts[0].type || part.width != parts[0].width || !part.ofHost
+            if (present("part", part).type != parts[0].type || part.width != parts[0].width || !part.ofHost
                     || part.booleans != null) {
                 throw new IllegalArgumentException("a bucket of " + parts[0] + " and " + part
                         + ": its parts are of one type, in memory of the host, and no booleans");
@@ -226,7 +228,7 @@ public final class Operand {
      *                                  size
      */
     public static Operand of(ByteBuffer buffer, DataType type) {
-        return of(buffer, present(buffer).order(), type);
+        return of(buffer, present("buffer", buffer).order(), type);
     }
 
     /**
@@ -234,7 +236,7 @@ public final class Operand {
      * native.
      */
     public static Operand of(FloatBuffer buffer) {
-        return of(buffer, present(buffer).order(), DataType.FLOAT32);
+        return of(buffer, present("buffer", buffer).order(), DataType.FLOAT32);
     }
 
     /**
@@ -242,7 +244,7 @@ public final class Operand {
      * native.
      */
     public static Operand of(DoubleBuffer buffer) {
-        return of(buffer, present(buffer).order(), DataType.FLOAT64);
+        return of(buffer, present("buffer", buffer).order(), DataType.FLOAT64);
     }
 
     /**
@@ -250,7 +252,7 @@ public final class Operand {
      * native.
      */
     public static Operand of(IntBuffer buffer) {
-        return of(buffer, present(buffer).order(), DataType.INT32);
+        return of(buffer, present("buffer", buffer).order(), DataType.INT32);
     }
 
     /**
@@ -258,12 +260,12 @@ public final class Operand {
      * native.
      */
     public static Operand of(LongBuffer buffer) {
-        return of(buffer, present(buffer).order(), DataType.INT64);
+        return of(buffer, present("buffer", buffer).order(), DataType.INT64);
     }
 
     /** Returns a buffer's elements from position to limit, with the given type and byte order. */
     private static Operand of(Buffer buffer, ByteOrder order, DataType type) {
-        if (Required.argument("Operand", "type", type).bytes() > 1 && order != ByteOrder.nativeOrder()) {
+        if (present("type", type).bytes() > 1 && order != ByteOrder.nativeOrder()) {
             throw new IllegalArgumentException("the buffer's elements of " + type.bytes() + " bytes are " + order
                     + ", and devices compute with " + ByteOrder.nativeOrder()
                     + ": call order(ByteOrder.nativeOrder()) of its ByteBuffer before it is filled");
@@ -280,7 +282,7 @@ public final class Operand {
      * @throws IllegalArgumentException if the size of the memory is not a multiple of the element size
      */
     public static Operand of(MemorySegment memory, DataType type) {
-        return new Operand(memory, type, !present(memory).isNative());
+        return new Operand(memory, type, !present("memory", memory).isNative());
     }
 
     /**

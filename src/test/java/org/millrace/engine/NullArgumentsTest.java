@@ -133,7 +133,8 @@ class NullArgumentsTest extends EngineFixture {
             return "accepted";
         } catch (InvocationTargetException e) {
             String message = String.valueOf(e.getCause().getMessage());
-            boolean isNamed = message.contains(" null") && !message.contains("because ");
+            boolean isNamed = message.contains(" null") && !message.contains("because ")
+                    && !message.contains("the argument is null");
             return isNamed ? null : e.getCause().toString();
         }
     }

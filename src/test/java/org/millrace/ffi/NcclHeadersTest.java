@@ -77,7 +77,9 @@ class NcclHeadersTest {
      */
     private static final Pattern CHANGED = Pattern.compile("(\\w+ )?(ncclDevWorkColl|ncclDevWorkCollReg|ncclRing"
             + "|ncclDevChannel|ncclKernelComm\\.isAllNvlink)(\\W.*)?");
-    /** Structs that changed in 2.31. Millrace's headers also have the earlier ones, with {@code _v28} in their names. */
+    /**
+     * Structs that changed in 2.31. Millrace's headers also have the earlier ones, with {@code _v28} in their names.
+     */
     private static final Set<String> FIFO = Set.of("ncclConnFifo", "ncclRecvMem");
     private static final Pattern CODE = Pattern.compile("(?m)^#define NCCL_VERSION_CODE (\\d+)");
     /**
