@@ -218,19 +218,20 @@ public final class StallWatch {
         }
 
         /**
-         * Returns whether a rank of this process possibly waits for others in an operation. The result is false only if
-         * all communicators report their kernels, and all their operations have ended.
+         * Returns whether a rank of this process possibly waits for others in an operation, joins or connects. The
+         * result is false only if no rank joins or connects, all communicators report their kernels, and all their
+         * operations have ended.
          */
         static boolean inOperation(ProcessTrace trace) {
             boolean known = false;
             for (long at : trace.blocks()) {
                 int type = TraceMemory.getInt(at + TraceLayout.TYPE_OFFSET);
                 if (TraceMemory.getInt(at + TraceLayout.STATE_OFFSET) != TraceLayout.OPEN
-                        || type != TraceLayout.COMMUNICATOR && type != TraceLayout.GIN) {
+                        || type != TraceLayout.COMMUNICATOR && type != TraceLayout.GIN && type != TraceLayout.JOIN) {
                     continue;
                 }
                 known = true;
-                if (type == TraceLayout.GIN || TraceMemory.getInt(at + CommunicatorFields.KERNELS_OFFSET) == 0
+                if (type != TraceLayout.COMMUNICATOR || TraceMemory.getInt(at + CommunicatorFields.KERNELS_OFFSET) == 0
                         || TraceMemory.get(at + CommunicatorFields.ENQUEUED_OFFSET) != TraceMemory
                                 .get(at + CommunicatorFields.ENDED_COUNT_OFFSET)) {
                     return true;

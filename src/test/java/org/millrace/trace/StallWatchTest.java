@@ -77,6 +77,10 @@ class StallWatchTest {
         assertTrue(StallWatch.Stillness.inOperation(own));
         second.ended(operation);
         assertFalse(StallWatch.Stillness.inOperation(own));
+        JoinTrace join = own.join(0, 0, 2, System.nanoTime(), "tcp:10.0.0.1:29500", "");
+        assertTrue(StallWatch.Stillness.inOperation(own), "a rank joins another group");
+        join.close();
+        assertFalse(StallWatch.Stillness.inOperation(own));
         own.gin(1, 0, 2, 0, 1, "");
         assertTrue(StallWatch.Stillness.inOperation(own), "kernels put over GIN without an operation");
     }
