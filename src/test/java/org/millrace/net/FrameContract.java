@@ -227,7 +227,10 @@ abstract class FrameContract extends NetworkFixture {
                     Thread.onSpinWait();
                 }
             });
-            while (!receiving.step()) {
+            boolean received = false;
+            // Later steps send the acknowledgement of the last frames.
+            while (!received || !sender.isDone()) {
+                received = receiving.step();
                 if (sender.isCompletedExceptionally()) {
                     sender.join();
                 }
