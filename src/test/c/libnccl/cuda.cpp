@@ -5,6 +5,7 @@
 #include "launch.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,7 +170,6 @@ struct Memory {
 };
 
 std::mutex memoryLock;
-
 std::map<uintptr_t, Memory> &memories = *new std::map<uintptr_t, Memory>;
 
 uintptr_t number(const void *pointer) { return reinterpret_cast<uintptr_t>(pointer); }
@@ -240,9 +240,7 @@ API cudaSetDevice(int device) {
 }
 
 API cudaGetDeviceCount(int *count) { return store(count, DEVICES); }
-
 API cudaDriverGetVersion(int *version) { return store(version, VERSION); }
-
 API cudaRuntimeGetVersion(int *version) { return cudaDriverGetVersion(version); }
 API cudaDeviceGetAttribute(int *value, int name, int) { return attribute(value, name); }
 
@@ -263,12 +261,18 @@ API cudaGetDeviceProperties(void *properties, int) {
 }
 
 API cudaDeviceCanAccessPeer(int *can, int, int) { return store(can, 0); }
-
 API cudaDeviceSetLimit(int, size_t) { return SUCCESS; }
 
 API cudaDeviceSynchronize() {
   Stream::synchronizeAll();
   return SUCCESS;
+}
+
+/** Shortens a wait. A thread of each communicator polls every 500 ms whether the communicator ends; the end waits. */
+API poll(pollfd *files, nfds_t count, int milliseconds) {
+  if (count == 1 && milliseconds == 500) milliseconds = 20;
+  timespec time = {milliseconds / 1000, milliseconds % 1000 * 1000000L};
+  return ppoll(files, count, milliseconds < 0 ? nullptr : &time, nullptr);
 }
 
 // ---- Errors ----
@@ -290,7 +294,6 @@ API cudaMalloc(void **pointer, size_t size) { return allocate(pointer, size, fal
 API cudaHostAlloc(void **pointer, size_t size, unsigned) { return allocate(pointer, size, true); }
 API cudaFree(void *pointer) { return release(pointer); }
 API cudaFreeHost(void *pointer) { return release(pointer); }
-
 API cudaHostRegister(void *pointer, size_t size, unsigned) { return add(pointer, size, true); }
 API cudaHostUnregister(void *pointer) { return remove(pointer); }
 API cudaHostGetDevicePointer(void **device, void *host, unsigned) { return store(device, host); }
@@ -342,7 +345,6 @@ API cudaMemPoolCreate(void **pool, const void *) { return store(pool, &currentDe
 API cudaMemPoolDestroy(void *) { return SUCCESS; }
 API cudaMemPoolSetAttribute(void *, int, void *) { return SUCCESS; }
 API cudaMallocFromPoolAsync(void **pointer, size_t size, void *, Stream *) { return allocate(pointer, size, false); }
-
 API cudaFreeAsync(void *pointer, Stream *on) { return stream(on).add([=] { release(pointer); }); }
 
 // ---- Streams and events ----
@@ -356,9 +358,7 @@ API cudaStreamDestroy(Stream *handle) {
 }
 
 API cudaStreamSynchronize(Stream *handle) { return stream(handle).synchronize(); }
-
 API cudaStreamQuery(Stream *handle) { return stream(handle).complete() ? SUCCESS : NOT_READY; }
-
 API cudaStreamGetId(Stream *handle, unsigned long long *id) { return store(id, number(&stream(handle))); }
 
 /** A captured event brings the stream into the capture. */
@@ -377,12 +377,16 @@ API cudaLaunchHostFunc(Stream *handle, void (*function)(void *), void *argument)
 }
 
 API cudaEventCreateWithFlags(Event **created, unsigned) { return store(created, new Event); }
-
 API cudaEventCreate(Event **created) { return cudaEventCreateWithFlags(created, 0); }
+
+API cudaEventSynchronize(Event *event) {
+  event->await(event->requested);
+  return SUCCESS;
+}
 
 /** Ends after the event's records. CUDA returns at once instead. */
 API cudaEventDestroy(Event *event) {
-  event->await(event->requested);
+  cudaEventSynchronize(event);
   delete event;
   return SUCCESS;
 }
@@ -437,7 +441,6 @@ API cudaStreamGetCaptureInfo(Stream *handle, int *status, uint64_t *id, void *gr
 }
 
 API cudaStreamIsCapturing(Stream *handle, int *status) { return store(status, stream(handle).capture() != nullptr); }
-
 API cudaStreamUpdateCaptureDependencies(Stream *, void *, const void *, size_t, unsigned) { return SUCCESS; }
 API cudaGraphAddDependencies(Graph *, const void *, const void *, const void *, size_t) { return SUCCESS; }
 
@@ -503,9 +506,7 @@ API cuLaunchKernelEx(const void *configuration, const void *function, void **par
   return stream(config->stream).add([=] { runKernel(functionName(function), copy->data(), size); });
 }
 
-struct Dimensions {
-  unsigned x, y, z;
-};
+struct Dimensions { unsigned x, y, z; };
 
 /** NCCL launches only its kernel for one rank by this function. */
 API cudaLaunchKernel(const void *stub, Dimensions, Dimensions, void **arguments, size_t, Stream *on) {
@@ -518,7 +519,6 @@ API cudaLaunchKernel(const void *stub, Dimensions, Dimensions, void **arguments,
 // ---- The driver's other functions ----
 
 API cuDeviceGet(int *device, int ordinal) { return store(device, ordinal); }
-
 API cuDeviceGetAttribute(int *value, int name, int) { return attribute(value, name); }
 
 API cuDeviceGetUuid(char *uuid, int device) {
@@ -529,7 +529,6 @@ API cuDeviceGetUuid(char *uuid, int device) {
 }
 
 API cuGetErrorString(int error, const char **text) { return store(text, cudaGetErrorString(error)); }
-
 API cuGetErrorName(int error, const char **text) { return cuGetErrorString(error, text); }
 
 API cuMemGetAddressRange(uintptr_t *base, size_t *size, const void *pointer) {
@@ -617,7 +616,6 @@ API cuMemRetainAllocationHandle(uint64_t *handle, void *address) {
 }
 
 API cuCtxGetCurrent(void **context) { return store(context, &currentDevice); }
-
 API cuCtxGetDevice(int *device) { return cudaGetDevice(device); }
 
 /** Finds the function of the driver in this library. An absent one fails with its name when it is called. */

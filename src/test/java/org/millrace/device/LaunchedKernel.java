@@ -41,6 +41,7 @@ import org.millrace.ffi.device.ncclConnInfo;
 import org.millrace.ffi.device.ncclDevChannel;
 import org.millrace.ffi.device.ncclDevChannelPeer;
 import org.millrace.ffi.device.ncclKernelComm;
+import org.millrace.ffi.device.ncclRecvMem_v28;
 import org.millrace.proxy.spi.ConnectionName;
 
 /**
@@ -73,12 +74,16 @@ public final class LaunchedKernel {
     private static final long TAIL = offset(ncclConnInfo.layout(), "tail");
     private static final long HEAD = offset(ncclConnInfo.layout(), "head");
     private static final long SLOT_BYTES = offset(ncclConnInfo.layout(), "stepSize");
+    private static final long SHARED = offset(ncclConnInfo.layout(), "shared");
+    private static final long FIFO = offset(ncclConnInfo.layout(), "connFifo");
     private static final long STEP = offset(ncclConnInfo.layout(), "step");
     private static final long ABORT_FLAG = offset(ncclKernelComm.layout(), "abortFlag");
     /** Minimum size of an operand. The real size is unknown, because the work contains only the operand's address. */
     private static final long OPERAND_BYTES = 1L << 40;
     private static final int YIELDS = 1000;
     private static final long PAUSE_NANOS = 20_000;
+    /** Number of idle passes after which a kernel prints the peers that it waits for. They take 20 s or more. */
+    private static final int HANG_PASSES = 300_000;
 
     private static final TwoSlices TWO_SLICES = new TwoSlices();
     /** Functions that this process has run. */
@@ -134,10 +139,13 @@ public final class LaunchedKernel {
         }
     }
 
-    /** Returns whether Java can run all work of the launch. Also sets the fill level of the work FIFO. */
+    /**
+     * Returns whether Java can run all work of the launch. If so, prints its kind and sets the work FIFO's fill level.
+     */
     private boolean canRun() throws Throwable {
         MemorySegment memory = arguments.segment();
         Integer produced = null;
+        boolean several = false;
         for (int block = 0; block < Long.bitCount(arguments.channelMask()); block++) {
             int bytes = 0;
             for (int batch = block, jump = 1; jump != 0; batch += jump) {
@@ -156,9 +164,14 @@ public final class LaunchedKernel {
                 produced = produced == null || end - produced > 0 ? end : produced;
                 bytes = WorkBatch.nextExtends(memory, at) ? bytes : 0;
                 jump = WorkBatch.nextJump(memory, at);
+                several |= jump != 0;
             }
         }
         communicator.fifoCounters().producedRelease(produced);
+        print("work in " + arguments.storage());
+        if (several) {
+            print("several batches of a channel");
+        }
         return true;
     }
 
@@ -260,13 +273,15 @@ public final class LaunchedKernel {
             return;
         }
         ConnectionLayout layout = communicator.layout();
-        boolean whole = end.get(JAVA_INT, SLOT_BYTES) == layout.slotBytes(Protocol.SIMPLE);
+        boolean whole =
+                end.get(JAVA_INT, SLOT_BYTES) == layout.slotBytes(Protocol.SIMPLE) && end.get(JAVA_INT, SHARED) == 0
+                        && end.get(JAVA_LONG, FIFO) == end.get(JAVA_LONG, TAIL) + ncclRecvMem_v28.connFifo$offset();
         for (Protocol protocol : Protocol.values()) {
             long buffer = end.get(JAVA_LONG, BUFFERS + (long) protocol.id() * Long.BYTES);
             whole &= buffer == buffers + layout.bufferOffset(protocol);
         }
         if (!whole) {
-            throw new IllegalStateException("the buffers of a connection with rank " + peer + " are not adjacent");
+            throw new IllegalStateException("the memory of a connection with rank " + peer + " is not in one piece");
         }
         long step = end.get(JAVA_LONG, STEP);
         ConnectionInfo info = new ConnectionInfo(layout, at(buffers, layout.sendMemOffset()),
@@ -301,6 +316,9 @@ public final class LaunchedKernel {
             blocks.removeIf(Block::done);
             if (aborted.raisedAcquire()) {
                 return;
+            }
+            if (idle == HANG_PASSES) {
+                blocks.forEach(block -> System.out.println("rank " + real.rank() + " in Java: " + block.waitingFor()));
             }
             if (idle > YIELDS) {
                 LockSupport.parkNanos(PAUSE_NANOS);

@@ -60,6 +60,11 @@ class LibncclTest {
     /** Small buffers, so that few elements fill many slots. */
     private static final String SMALL = "NCCL_BUFFSIZE=262144 NCCL_LL128_BUFFSIZE=614400";
     /**
+     * A small limit of a kernel's arguments, in bytes, so that most work is in NCCL's FIFO or in persistent memory. The
+     * arguments have space for eight batches. If an operation has more channels, NCCL creates plans without end.
+     */
+    private static final String FEW_ARGUMENTS = "NCCL_WORK_ARGS_BYTES=160 NCCL_MAX_NCHANNELS=4";
+    /**
      * Seed of the first case of random operations, and number of rounds of random operations. Failures print the seed.
      */
     private static final long SEED = Long.getLong("millrace.nccl.seed", 1);
@@ -319,47 +324,66 @@ class LibncclTest {
     }
 
     /**
-     * Kernels of the emulated device in Java run the launches of libnccl: on all ranks, or on all but one rank. The
-     * interpreter runs the launches of that rank. Java and the interpreter arrange lines of LL128 differently.
+     * Kernels of the emulated device in Java run the launches of libnccl on all ranks but one. The interpreter runs the
+     * launches of that rank. It arranges lines of LL128 differently, so LL128 runs in the random operations only.
      */
     @ParameterizedTest
-    @CsvSource({"socket, LL, Tree, 1, 300001", "socket, Simple, Ring, 0, 600011", "shm, LL128, Ring, -1, 300001"})
-    void kernelsOfTheEmulatedDevice(String network, String protocol, String algorithm, int interpreted, String largest)
+    @CsvSource({"LL, Tree, 1, 300001", "Simple, Ring, 0, 600011"})
+    void kernelsOfTheEmulatedDevice(String protocol, String algorithm, int interpreted, String largest)
             throws Exception {
-        Map<String, String> environment = plugin("MILLRACE_TAKEOVER=1", "MILLRACE_NET=" + network,
-                "NCCL_PROTO=" + protocol, "NCCL_ALGO=allreduce:" + algorithm, SMALL);
+        Map<String, String> environment = plugin("MILLRACE_TAKEOVER=1", "MILLRACE_NET=socket", "NCCL_PROTO=" + protocol,
+                "NCCL_ALGO=allreduce:" + algorithm, SMALL, FEW_ARGUMENTS);
         environment.merge("MILLRACE_JAVA_OPTS", " -javaagent:" + agent() + "=" + interpreted, String::concat);
-        Outcome outcome = run(environment, 2, 2, ("1,1000," + largest + " 2,7 0,2 " + IN_JAVA).split(" "));
-        outcome.assertRight(2, (3 * 2 + 6) * 3 * 2);
-        outcome.assertPlugin(2, environment);
-        Set<String> expected = Stream.of(IN_JAVA.split(" "))
-                .map(name -> name.equals("allReduce") ? name + "/" + algorithm + "/" + protocol
-                        : POINT_TO_POINT.contains(name) ? "sendRecv" : name + "/Ring/" + protocol)
-                .map(String::toLowerCase)
-                .collect(Collectors.toSet());
-        for (int rank = 0; rank < 2; rank++) {
-            assertEquals(rank == interpreted ? Set.of() : expected, outcome.inJava(rank), outcome.output());
+        Outcome outcome = run(environment, 3, 3, ("1,1000," + largest + " 2,7 0,2 " + IN_JAVA).split(" "));
+        outcome.assertRight(3, (3 * 2 + 6) * 3 * 2);
+        outcome.assertPlugin(3, environment);
+        Set<String> expected = inJava(algorithm + "/" + protocol, protocol);
+        for (int rank = 0; rank < 3; rank++) {
+            Set<String> found = outcome.inJava(rank);
+            found.removeIf(line -> line.contains(" batches "));
+            assertEquals(rank == interpreted ? Set.of() : expected, found, outcome.output());
         }
-        assertEquals(interpreted < 0 ? 2 : 1, outcome.kernels().stream().filter(Set.of("Java")::equals).count(),
-                outcome.output());
+        assertEquals(2, outcome.kernels().stream().filter(Set.of("Java")::equals).count(), outcome.output());
     }
 
-    /** Random operations of which Java runs most launches. The interpreter runs the other launches. */
+    /**
+     * Random operations of which Java runs most launches. The interpreter runs the other launches, on all ranks. Graphs
+     * have persistent plans.
+     */
     @ParameterizedTest
-    @EnabledIf("isThorough")
-    @CsvSource({"11, 3, -1", "12, 4, 0"})
-    void randomOperationsOfTheEmulatedDevice(int number, int ranks, int interpreted) throws Exception {
-        Map<String, String> environment = plugin("MILLRACE_TAKEOVER=1", SMALL);
-        if (interpreted >= 0) {
-            environment.put("NCCL_PROTO", "^LL128");
-        }
+    @CsvSource({"13, LL128, -1", "14, Simple, 0"})
+    void randomOperationsOfTheEmulatedDevice(int number, String protocol, int interpreted) throws Exception {
+        assumeTrue(interpreted < 0 || isThorough(), "runs with more than 25 rounds");
+        Map<String, String> environment =
+                plugin("MILLRACE_TAKEOVER=1", "MILLRACE_NET=shm", "NCCL_PROTO=" + protocol, SMALL, FEW_ARGUMENTS);
         environment.merge("MILLRACE_JAVA_OPTS", " -javaagent:" + agent() + "=" + interpreted, String::concat);
-        Outcome outcome =
-                run(environment, ranks, ranks, "random", Long.toString(SEED + number), Integer.toString(ROUNDS));
-        outcome.assertRight(ranks);
+        Outcome outcome = run(environment, 3, 3, "random", Long.toString(SEED + number), Integer.toString(ROUNDS));
+        outcome.assertRight(3);
         outcome.assertNoWarning();
-        outcome.assertPlugin(ranks, environment);
+        outcome.assertPlugin(3, environment);
         outcome.assertHappened(Set.of("Java", "graph", "split", "shrink"));
+        for (int rank = 0; rank < 3; rank++) {
+            Set<String> missing = new TreeSet<>();
+            if (rank != interpreted) {
+                missing.addAll(inJava("Ring", protocol));
+                missing.addAll(List.of("work in persistent", "several batches of a channel"));
+            }
+            Set<String> found =
+                    outcome.inJava(rank).stream().map(line -> line.split("/")[0]).collect(Collectors.toSet());
+            missing.removeIf(line -> found.contains(line.split("/")[0]));
+            assertEquals(Set.of(), missing, outcome.output());
+        }
+    }
+
+    /** Returns the lines that a rank prints if Java runs the collectives of {@code IN_JAVA}, in lower case. */
+    private static Set<String> inJava(String allReduce, String protocol) {
+        return Stream
+                .concat(Stream.of("work in arguments", "work in fifo"),
+                        Stream.of(IN_JAVA.split(" "))
+                                .map(name -> name.equals("allReduce") ? name + "/" + allReduce
+                                        : POINT_TO_POINT.contains(name) ? "sendRecv" : name + "/Ring/" + protocol))
+                .map(String::toLowerCase)
+                .collect(Collectors.toSet());
     }
 
     /** Returns a Java agent with {@link LaunchedKernel}. */
