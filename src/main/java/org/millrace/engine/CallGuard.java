@@ -60,8 +60,8 @@ final class CallGuard {
         }
     }
 
-    void requireNoGroup(String what, LaunchQueue launches) {
-        if (OperationGroup.isOpen() || launches.isInGroup()) {
+    void requireNoGroup(String what, boolean isRecording) {
+        if (OperationGroup.isOpen() || isRecording) {
             throw new IllegalStateException(label(what + " outside of groups"));
         }
     }

@@ -12,6 +12,7 @@ import java.util.WeakHashMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
@@ -69,6 +70,8 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
      */
     private final Set<EngineCommunicator> children = Collections.newSetFromMap(new WeakHashMap<>());
     private final LaunchQueue launches;
+    /** Operations of the plan that a thread makes, under this communicator's lock; null if none is being made. */
+    private LaunchQueue.@Nullable Group recording;
     private final Routes routes;
     private final CallGuard guard;
     private final CallerCheck callers;
@@ -188,7 +191,7 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
                     new Collective(operation, count, type, op, reads ? send : null, writes ? receive : null, root);
             if (!launchAlone(asked, stream)) {
                 PlannedCollective planned = collectivePlanner.plan(asked);
-                issue(() -> launches.add(planned, stream));
+                issue(group -> group.add(planned, stream));
             }
             parts.threads.device.catchUp(stream);
         } catch (RuntimeException thrown) {
@@ -212,14 +215,14 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
     }
 
     private boolean isAlone(DeviceStream stream) {
-        return !OperationGroup.isOpen() && !launches.isInGroup() && !stream.isCapturing();
+        return !OperationGroup.isOpen() && recording == null && !stream.isCapturing();
     }
 
     @Override
     public void allToAll(MemorySegment send, MemorySegment receive, long count, DataType type, DeviceStream stream) {
         guard.checkOpen(stream);
         operands.check(Operation.ALL_TO_ALL, send, receive, count, type);
-        issue(() -> transfers(stream).allToAll(send, receive, count, type));
+        issue(group -> transfers(group, stream).allToAll(send, receive, count, type));
     }
 
     @Override
@@ -227,7 +230,7 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
             DeviceStream stream) {
         guard.checkOpen(stream);
         operands.check(Operation.GATHER, send, receive, count, type, root);
-        issue(() -> transfers(stream).gather(send, receive, count, type, root));
+        issue(group -> transfers(group, stream).gather(send, receive, count, type, root));
     }
 
     @Override
@@ -235,7 +238,7 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
             DeviceStream stream) {
         guard.checkOpen(stream);
         operands.check(Operation.SCATTER, send, receive, count, type, root);
-        issue(() -> transfers(stream).scatter(send, receive, count, type, root));
+        issue(group -> transfers(group, stream).scatter(send, receive, count, type, root));
     }
 
     @Override
@@ -257,7 +260,7 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
         boolean isOutermost = callers.enter();
         try {
             if (!launchAlone(sends, buffer, count, type, peer, stream)) {
-                issue(() -> add(sends, buffer, count, type, peer, stream));
+                issue(group -> add(group, sends, buffer, count, type, peer, stream));
             }
         } catch (RuntimeException thrown) {
             throw UserTrace.from(thrown);
@@ -282,15 +285,16 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
         return true;
     }
 
-    private TransferPattern transfers(DeviceStream stream) {
+    private TransferPattern transfers(LaunchQueue.Group group, DeviceStream stream) {
         return new TransferPattern(rank(), size(),
-                (sends, buffer, count, type, peer) -> add(sends, buffer, count, type, peer, stream));
+                (sends, buffer, count, type, peer) -> add(group, sends, buffer, count, type, peer, stream));
     }
 
-    private void add(boolean sends, MemorySegment buffer, long count, DataType type, int peer, DeviceStream stream) {
+    private void add(LaunchQueue.Group group, boolean sends, MemorySegment buffer, long count, DataType type, int peer,
+            DeviceStream stream) {
         SendOrReceive transfer = transferPlanner.transfer(sends, buffer, count, type, peer);
         routes.direct(transfer.read());
-        launches.add(transfer, stream);
+        group.add(transfer, stream);
     }
 
     @Override
@@ -304,17 +308,16 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
         guard.checkOpen(stream);
         Required.argument("plan", "function", operations);
         synchronized (this) {
-            guard.requireNoGroup("a plan is made", launches);
+            guard.requireNoGroup("a plan is made", recording != null);
             guard.requireNoCapture("a plan is made", stream, List.of());
-            launches.begin();
+            recording = launches.new Group();
             try {
                 OperationGroup.record(operations);
-                Recorded recorded = launches.record(stream);
+                Recorded recorded = recording.record(stream);
                 recorded.kernels().forEach(kernel -> launcher.keep(kernel.kernel()));
                 return new EnginePlan(recorded);
             } finally {
-                launches.endsGroup();
-                launches.forget();
+                recording = null;
             }
         }
     }
@@ -335,7 +338,7 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
         public void launch(DeviceStream stream) {
             guard.checkOpen(stream);
             synchronized (EngineCommunicator.this) {
-                guard.requireNoGroup("a plan is launched", launches);
+                guard.requireNoGroup("a plan is launched", recording != null);
                 guard.checkOpen();
                 recorded.others().forEach(parts.threads.device::check);
                 guard.requireNoCapture("a plan is launched", stream, recorded.others());
@@ -492,18 +495,26 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
      * them instead. If an operation throws, the operations issued before it are launched nevertheless, because the
      * other ranks rely on them.
      */
-    private void issue(Runnable operations) {
+    private void issue(Consumer<LaunchQueue.Group> operations) {
         callers.run(() -> issueOne(operations));
     }
 
-    private synchronized void issueOne(Runnable operations) {
+    private synchronized void issueOne(Consumer<LaunchQueue.Group> operations) {
         guard.checkOpen();
-        launches.begin();
+        if (recording != null) {
+            operations.accept(recording);
+            return;
+        }
+        boolean isOpen = OperationGroup.isOpen();
+        LaunchQueue.Group group =
+                isOpen ? (LaunchQueue.Group) OperationGroup.join(this, () -> launches.new Group()).orElseThrow()
+                        : launches.new Group();
         try {
-            operations.run();
+            operations.accept(group);
         } finally {
-            if (launches.endsGroup() && OperationGroup.join(this, () -> launches).isEmpty()) {
-                launches.launchNow();
+            if (!isOpen) {
+                group.prepare(true);
+                group.launch();
             }
         }
     }

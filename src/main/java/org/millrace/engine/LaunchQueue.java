@@ -2,7 +2,7 @@ package org.millrace.engine;
 
 import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Deque;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Queue;
 import org.jspecify.annotations.Nullable;
@@ -26,11 +26,10 @@ import org.millrace.operation.HeapAddress;
 import org.millrace.operation.OperationGroup;
 
 /**
- * Queue of the operations that are launched when the outermost group of operations ends. Collectives run first, in the
- * order of their calls. Transfers (sends and receives) follow, in the order of {@link TransferSchedule}. Without a
- * group, each operation is launched immediately.
+ * Launches a communicator's operations: single operations immediately, and the operations of a {@link Group} when the
+ * outermost group of the calling thread ends. Several threads may have open groups at the same time.
  */
-final class LaunchQueue implements OperationGroup.Part {
+final class LaunchQueue {
 
     /** Maximum size of the work items of a replayed kernel, in bytes. These items are not in the work FIFO. */
     private static final int REPLAYED_BYTES = 1 << 20;
@@ -41,18 +40,14 @@ final class LaunchQueue implements OperationGroup.Part {
     private final TransferPlanner transfers;
     private final PlanLauncher launcher;
     private final Runnable check;
+    /** Builder of the kernels of single operations. Used under the communicator's lock, like {@link #recent}. */
+    private final PlanBuilder single;
+    /** Builder of a group's kernels. Used under this object's lock, like {@link #replayed} and {@link #operations}. */
     private final PlanBuilder once;
     private final PlanBuilder replayed;
-    private final List<PlannedCollective> collectives = new ArrayList<>();
-    /** Operations of the plan that is being made. */
+    /** Operations of the group's kernel that is being planned. */
     private List<PlannedOperation> operations = new ArrayList<>(1);
-    private final TransferSchedule schedule;
-    /** Streams that the operations name, without duplicates. A list is enough for few streams. */
-    private final List<DeviceStream> streams = new ArrayList<>();
-    private final SelfTransfers ownTransfers;
     private final RecentKernels recent;
-    private int depth;
-    private @Nullable GroupLaunch prepared;
 
     /**
      * @param argumentBytes maximum size of a kernel's arguments in bytes; ignored if it is too small for one batch of
@@ -68,57 +63,12 @@ final class LaunchQueue implements OperationGroup.Part {
         this.device = device;
         this.communicator = communicator;
         this.transfers = transfers;
-        this.ownTransfers = new SelfTransfers(who);
         this.launcher = launcher;
-        this.schedule = new TransferSchedule(communicator.rank(), communicator.ranks());
         int leastBytes = KernelArguments.BYTES + communicator.channels() * WorkBatch.BYTES;
         int mostBytes = Math.max(leastBytes, argumentBytes);
+        this.single = new PlanBuilder(who, mostBytes, communicator.fifo().bytes() / 2);
         this.once = new PlanBuilder(who, mostBytes, communicator.fifo().bytes() / 2);
         this.replayed = new PlanBuilder(who, mostBytes, REPLAYED_BYTES);
-    }
-
-    public void begin() {
-        depth++;
-    }
-
-    public boolean endsGroup() {
-        return --depth == 0;
-    }
-
-    public boolean isInGroup() {
-        return depth > 0;
-    }
-
-    public void add(PlannedCollective collective, DeviceStream stream) {
-        collectives.add(collective);
-        uses(stream);
-    }
-
-    /**
-     * Adds a transfer. A send from this rank to this rank waits in this queue until the matching receive is added, and
-     * vice versa.
-     */
-    public void add(SendOrReceive transfer, DeviceStream stream) {
-        if (transfer.peer() == communicator.rank()) {
-            SendOrReceive other = ownTransfers.other(transfer, stream);
-            if (other == null) {
-                return;
-            }
-            schedule.add(other);
-        }
-        schedule.add(transfer);
-        uses(stream);
-    }
-
-    private void uses(DeviceStream stream) {
-        if (!streams.contains(stream)) {
-            streams.add(stream);
-        }
-    }
-
-    public void launchNow() {
-        prepare(true);
-        launch();
     }
 
     /**
@@ -131,8 +81,8 @@ final class LaunchQueue implements OperationGroup.Part {
         PlannedKernel kernel = recent.find(asked);
         if (kernel == null) {
             PlannedCollective planned = planner.plan(asked);
-            once.collective(planned.work(), planned.function(), planned, asked.send(), asked.receive());
-            kernel = new PlannedKernel(who, once.finish(communicator.address(), false), List.of(planned));
+            single.collective(planned.work(), planned.function(), planned, asked.send(), asked.receive());
+            kernel = new PlannedKernel(who, single.finish(communicator.address(), false), List.of(planned));
             if (!HeapAddress.isOf(asked.send()) && !HeapAddress.isOf(asked.receive())) {
                 // A kernel with an operand on the heap is not kept, for two reasons. Each operation has new addresses
                 // for such an operand, so no later operation would equal this operation. The kept kernel would also
@@ -154,44 +104,13 @@ final class LaunchQueue implements OperationGroup.Part {
             SendOrReceive receive = asked.sends() ? null : asked;
             PointToPointWork work = transfers.work(send, receive);
             PlannedTransfer planned = new PlannedTransfer(work, send, receive);
-            once.pointToPoint(work, TransferPlanner.FUNCTION, 0, planned, asked.buffer());
-            kernel = new PlannedKernel(who, once.finish(communicator.address(), false), List.of(planned));
+            single.pointToPoint(work, TransferPlanner.FUNCTION, 0, planned, asked.buffer());
+            kernel = new PlannedKernel(who, single.finish(communicator.address(), false), List.of(planned));
             if (!HeapAddress.isOf(asked.buffer())) {
                 recent.keep(asked, kernel);
             }
         }
         launcher.launch(kernel, stream);
-    }
-
-    @Override
-    public void prepare(boolean alone) {
-        try {
-            boolean captured = !streams.isEmpty() && device.isCapturing(streams);
-            prepared = streams.isEmpty() ? null
-                    : new GroupLaunch(device, launcher, plans(captured ? replayed : once, captured), streams, alone,
-                            captured ? check : null);
-            streams.clear();
-        } catch (RuntimeException | Error thrown) {
-            forget();
-            throw thrown;
-        }
-    }
-
-    @Override
-    public boolean launch() {
-        if (prepared != null && !prepared.launch()) {
-            return false;
-        }
-        prepared = null;
-        ownTransfers.requireNone();
-        return true;
-    }
-
-    /** Creates kernels from the added operations. The kernels can be launched more than once. */
-    public Recorded record(DeviceStream stream) {
-        ownTransfers.requireNone();
-        List<DeviceStream> others = streams.stream().filter(used -> used != stream).toList();
-        return new Recorded(plans(replayed, true), others);
     }
 
     /**
@@ -213,20 +132,81 @@ final class LaunchQueue implements OperationGroup.Part {
         new GroupLaunch(device, launcher, recorded.kernels, used, true, null).launch();
     }
 
-    public void forget() {
-        collectives.clear();
-        schedule.clear();
-        streams.clear();
+    /**
+     * Operations that are launched together: those of a thread's open group, of a plan, or of one call. Collectives run
+     * first, in the order of their calls. Transfers (sends and receives) follow, in the order of
+     * {@link TransferSchedule}. Used by one thread.
+     */
+    final class Group implements OperationGroup.Part {
+
+        private final List<PlannedCollective> collectives = new ArrayList<>();
+        private final TransferSchedule schedule = new TransferSchedule(communicator.rank(), communicator.ranks());
+        /** Streams that the operations name, without duplicates. A list is enough for few streams. */
+        private final List<DeviceStream> streams = new ArrayList<>(1);
+        private final SelfTransfers ownTransfers = new SelfTransfers(who);
+        private @Nullable GroupLaunch prepared;
+
+        public void add(PlannedCollective collective, DeviceStream stream) {
+            collectives.add(collective);
+            uses(stream);
+        }
+
+        /**
+         * Adds a transfer. A send from this rank to this rank waits in this group until the matching receive is added,
+         * and vice versa.
+         */
+        public void add(SendOrReceive transfer, DeviceStream stream) {
+            if (transfer.peer() == communicator.rank()) {
+                SendOrReceive other = ownTransfers.other(transfer, stream);
+                if (other == null) {
+                    return;
+                }
+                schedule.add(other);
+            }
+            schedule.add(transfer);
+            uses(stream);
+        }
+
+        private void uses(DeviceStream stream) {
+            if (!streams.contains(stream)) {
+                streams.add(stream);
+            }
+        }
+
+        @Override
+        public void prepare(boolean alone) {
+            if (!streams.isEmpty()) {
+                boolean captured = device.isCapturing(streams);
+                prepared = new GroupLaunch(device, launcher, plans(this, captured ? replayed : once, captured), streams,
+                        alone, captured ? check : null);
+            }
+        }
+
+        @Override
+        public boolean launch() {
+            if (prepared != null && !prepared.launch()) {
+                return false;
+            }
+            ownTransfers.requireNone();
+            return true;
+        }
+
+        /** Creates kernels from the added operations. The kernels can be launched more than once. */
+        public Recorded record(DeviceStream stream) {
+            ownTransfers.requireNone();
+            List<DeviceStream> others = streams.stream().filter(used -> used != stream).toList();
+            return new Recorded(plans(this, replayed, true), others);
+        }
     }
 
-    private List<PlannedKernel> plans(PlanBuilder builder, boolean replay) {
+    private synchronized List<PlannedKernel> plans(Group group, PlanBuilder builder, boolean replay) {
         List<PlannedKernel> plans = new ArrayList<>(1);
-        for (PlannedCollective each : collectives) {
+        for (PlannedCollective each : group.collectives) {
             finishIfFull(builder, WorkType.COLLECTIVE, each.work().channelHigh() + 1, replay, plans);
             builder.collective(each.work(), each.function(), each, each.asked().send(), each.asked().receive());
             operations.add(each);
         }
-        schedule.drain((round, send, receive) -> {
+        group.schedule.drain((round, send, receive) -> {
             PointToPointWork work = transfers.work(send, receive);
             PlannedTransfer each = new PlannedTransfer(work, send, receive);
             finishIfFull(builder, WorkType.POINT_TO_POINT, Math.max(work.sendChannels(), work.receiveChannels()),
@@ -238,7 +218,6 @@ final class LaunchQueue implements OperationGroup.Part {
         if (!builder.isEmpty()) {
             plans.add(finish(builder, replay));
         }
-        collectives.clear();
         return plans;
     }
 
@@ -271,55 +250,44 @@ final class LaunchQueue implements OperationGroup.Part {
             void add(int round, @Nullable SendOrReceive send, @Nullable SendOrReceive receive);
         }
 
+        /** @param number the transfer's round, plus the number of ranks for each earlier transfer of the same kind */
+        private record Turn(long number, SendOrReceive transfer) {
+        }
+
         private final int rank;
-        private final List<Queue<SendOrReceive>> sends;
-        private final List<Queue<SendOrReceive>> receives;
-        private int waiting;
+        private final int ranks;
+        private final List<Turn> turns = new ArrayList<>();
+        /** Number of sends of each round, and then of receives of each round. */
+        private final int[] counts;
 
         TransferSchedule(int rank, int ranks) {
             this.rank = rank;
-            this.sends = queues(ranks);
-            this.receives = queues(ranks);
-        }
-
-        private static List<Queue<SendOrReceive>> queues(int ranks) {
-            List<Queue<SendOrReceive>> queues = new ArrayList<>(ranks);
-            for (int peer = 0; peer < ranks; peer++) {
-                queues.add(new ArrayDeque<>());
-            }
-            return queues;
+            this.ranks = ranks;
+            this.counts = new int[2 * ranks];
         }
 
         void add(SendOrReceive transfer) {
-            (transfer.sends() ? sends : receives).get(transfer.peer()).add(transfer);
-            waiting++;
+            int distance = transfer.sends() ? transfer.peer() - rank : rank - transfer.peer();
+            int round = (distance + ranks) % ranks;
+            long earlier = counts[transfer.sends() ? round : ranks + round]++;
+            turns.add(new Turn(earlier * ranks + round, transfer));
         }
 
-        /** Passes all transfers to the sink and removes them. */
+        /** Passes all transfers to the sink, in their order. */
         void drain(Sink sink) {
-            int ranks = sends.size();
-            for (int round = 0; waiting > 0; round = (round + 1) % ranks) {
-                SendOrReceive send = poll(sends.get((rank + round) % ranks));
-                SendOrReceive receive = poll(receives.get((rank - round + ranks) % ranks));
-                if (send != null || receive != null) {
-                    sink.add(round, send, receive);
-                }
+            turns.sort(Comparator.comparingLong(Turn::number));
+            for (int i = 0; i < turns.size(); i++) {
+                long number = turns.get(i).number;
+                SendOrReceive first = turns.get(i).transfer;
+                boolean isPair = i + 1 < turns.size() && turns.get(i + 1).number == number;
+                SendOrReceive second = isPair ? turns.get(++i).transfer : null;
+                sink.add((int) (number % ranks), first.sends() ? first : second, first.sends() ? second : first);
             }
-        }
-
-        private SendOrReceive poll(Queue<SendOrReceive> queue) {
-            SendOrReceive transfer = queue.poll();
-            waiting -= transfer == null ? 0 : 1;
-            return transfer;
-        }
-
-        void clear() {
-            drain((_, _, _) -> {});
         }
     }
 
     /**
-     * Halves of transfers from a rank to itself: sends that wait for their receives, and receives that wait for their
+     * Halves of transfers from a rank to itself: sends that wait for their receives, or receives that wait for their
      * sends.
      */
     private static final class SelfTransfers {
@@ -334,8 +302,7 @@ final class LaunchQueue implements OperationGroup.Part {
         }
 
         private final String who;
-        private final Deque<Half> sends = new ArrayDeque<>();
-        private final Deque<Half> receives = new ArrayDeque<>();
+        private final Queue<Half> halves = new ArrayDeque<>(1);
 
         SelfTransfers(String who) {
             this.who = who;
@@ -344,12 +311,13 @@ final class LaunchQueue implements OperationGroup.Part {
         /** Returns the other half of a transfer if it was added before. Otherwise keeps this half and returns null. */
         @Nullable
         SendOrReceive other(SendOrReceive transfer, DeviceStream stream) {
-            Half here = (transfer.sends() ? receives : sends).poll();
-            if (here == null) {
-                (transfer.sends() ? sends : receives).add(new Half(transfer, stream));
+            Half here = halves.peek();
+            Half mine = new Half(transfer, stream);
+            if (here == null || here.transfer.sends() == transfer.sends()) {
+                halves.add(mine);
                 return null;
             }
-            Half mine = new Half(transfer, stream);
+            halves.remove();
             requireSame(transfer.sends() ? mine : here, transfer.sends() ? here : mine);
             return here.transfer;
         }
@@ -364,12 +332,10 @@ final class LaunchQueue implements OperationGroup.Part {
 
         /** Throws if a half is left at the end of a group, because no later call can add the other half. */
         void requireNone() {
-            if (!sends.isEmpty() || !receives.isEmpty()) {
-                String left =
-                        sends.isEmpty() ? "it receives " + receives.peek() + " from itself, without a matching send"
-                                : "it sends " + sends.peek() + " to itself, without a matching receive";
-                sends.clear();
-                receives.clear();
+            Half half = halves.peek();
+            if (half != null) {
+                String left = half.transfer.sends() ? "it sends " + half + " to itself, without a matching receive"
+                        : "it receives " + half + " from itself, without a matching send";
                 throw new IllegalArgumentException(
                         who + left + ": call send and receive in one group (Millrace.group), or sendReceive");
             }

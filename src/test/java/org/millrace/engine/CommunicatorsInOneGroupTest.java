@@ -10,6 +10,8 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -247,5 +249,59 @@ class CommunicatorsInOneGroupTest extends EngineFixture {
                 assertEquals(42, word.get(ValueLayout.JAVA_LONG, 0));
             }
         });
+    }
+
+    /**
+     * Two threads take turns on one communicator. While the group of one thread is open, the other thread's operation
+     * runs, and the group's operation does not run yet.
+     */
+    @ParameterizedTest
+    @ValueSource(strings = {"allReduce", "allToAll", "self", "group", "captured", "plan"})
+    void anotherThreadLaunchesOnlyItsOwnOperations(String operation) throws Exception {
+        pairs(EngineGroup.settings("MILLRACE_LATE_DEADLINE", "20s"), false, pair -> {
+            MemorySegment grouped = pair.sent.asSlice(0, 8);
+            MemorySegment other = pair.sent.asSlice(8, 16);
+            MemorySegment result = pair.received.asSlice(0, 16);
+            grouped.set(ValueLayout.JAVA_LONG, 0, 1);
+            other.setAtIndex(ValueLayout.JAVA_LONG, 0, 1);
+            other.setAtIndex(ValueLayout.JAVA_LONG, 1, 1);
+            Communicator communicator = pair.there;
+            DeviceStream stream = pair.backOn;
+            Runnable sum = () -> communicator.allReduce(other, result, 1, DataType.INT64, ReduceOp.SUM, stream);
+            Runnable turn = () -> {
+                switch (operation) {
+                    case "allReduce" -> sum.run();
+                    case "allToAll" -> communicator.allToAll(other, result, 1, DataType.INT64, stream);
+                    case "self" -> Millrace.group(() -> {
+                        communicator.send(other, 1, DataType.INT64, pair.rank(), stream);
+                        communicator.receive(result, 1, DataType.INT64, pair.rank(), stream);
+                    });
+                    case "group" -> Millrace.group(sum);
+                    case "captured" -> {
+                        stream.beginCapture();
+                        sum.run();
+                        launch(stream.endCapture(), stream);
+                    }
+                    default -> launch(communicator.plan(stream, sum), stream);
+                }
+                stream.synchronize(TIMEOUT);
+            };
+            Millrace.group(() -> {
+                communicator.allReduce(grouped, grouped, 1, DataType.INT64, ReduceOp.SUM, pair.thereOn);
+                CompletableFuture.runAsync(turn, task -> Thread.ofPlatform().start(task)).join();
+                pair.thereOn.synchronize(TIMEOUT);
+                assertEquals(1, grouped.get(ValueLayout.JAVA_LONG, 0), "the other thread launched this operation");
+            });
+            pair.thereOn.synchronize(TIMEOUT);
+            assertEquals(2, grouped.get(ValueLayout.JAVA_LONG, 0));
+            assertEquals(Set.of("allToAll", "self").contains(operation) ? 1 : 2, result.get(ValueLayout.JAVA_LONG, 0));
+        });
+    }
+
+    private static void launch(Plan recorded, DeviceStream stream) {
+        try (Plan plan = recorded) {
+            plan.launch(stream);
+            stream.synchronize(TIMEOUT);
+        }
     }
 }
