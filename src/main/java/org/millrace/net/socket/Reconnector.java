@@ -57,10 +57,10 @@ public final class Reconnector implements Runnable {
     private static final long FIRST_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
     private static final long LAST_PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
     /**
-     * Maximum time for which the close of a sender waits for a restored stream, if the sender has no stream. The time
-     * begins with the first close. All closes within the next {@link #CLOSING_ROW_NANOS} share this time.
+     * Maximum time for which the close of a sender waits until the data of lost streams is sent again. The time begins
+     * with the first close. All closes within the next {@link #CLOSING_ROW_NANOS} share this time.
      */
-    private static final long CLOSING_NANOS = TimeUnit.SECONDS.toNanos(1);
+    static final long CLOSING_NANOS = TimeUnit.SECONDS.toNanos(1);
     private static final long CLOSING_ROW_NANOS = TimeUnit.SECONDS.toNanos(10);
     private static final int MAX_CLOSED = 4096;
     static final int OFFER_BYTES = StreamHello.RESUME_BYTES + AddressFormat.LIST_BYTES;
@@ -168,7 +168,7 @@ public final class Reconnector implements Runnable {
         }
     }
 
-    /** Returns whether a sender that is closed without a stream may wait for a restored stream. */
+    /** Returns whether a sender that is being closed may still wait until the data of lost streams is sent again. */
     synchronized boolean mayWait() {
         long now = System.nanoTime();
         if (closingSince == 0 || now - closingSince > CLOSING_ROW_NANOS) {

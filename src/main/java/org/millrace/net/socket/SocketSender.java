@@ -65,6 +65,8 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
     private long leftAt;
     /** The lost process that the peer's shutdown message names; null if the message names none. */
     private @Nullable String lostPeer;
+    /** Whether a stream was lost. Released frames may then be unsent again. */
+    private boolean resends;
     /** Exception that ended the last stream; null if the stream ended without an exception. */
     private @Nullable IOException lostCause;
     private @Nullable Rail lastRail;
@@ -371,6 +373,7 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
 
     private int giveUp(SendStream lost, long now) {
         int owed = lost.owed();
+        resends = true;
         lost.giveUp(again, now);
         lost.reset();
         return owed;
@@ -456,16 +459,14 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
         tell();
         try {
             progress();
-            while (recovery != null && !isAnyOpen() && frames.released() > frames.completed() && recovery.mayWait()) {
-                // The owner has already been told that these frames were sent. Either a restored stream delivers them,
-                // or the connection is lost.
+            long start = System.nanoTime();
+            while (resends && frames.released() > frames.completed() && !isFlushed() && mayWait(start)) {
+                // The owner has already been told that these frames were sent. Either a stream delivers them again, or
+                // the connection is lost.
                 Waiting.pause(CLOSE_STEP_NANOS);
                 progress();
             }
-            boolean flushed = frames.isGiven() && again.isEmpty();
-            for (SendStream stream : streams) {
-                flushed &= !stream.isOpen() || stream.isFlushed();
-            }
+            boolean flushed = isFlushed();
             for (int stream = 0; flushed && stream < streams.length; stream++) {
                 if (streams[stream].isOpen()) {
                     ByteBuffer shutdown = ByteBuffer.allocate(PieceFormat.BYTES).order(ByteOrder.LITTLE_ENDIAN);
@@ -481,5 +482,18 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
         } catch (ConnectionException lost) {
             // The peer was closed first. The owner makes no more calls that could throw this exception.
         }
+    }
+
+    private boolean mayWait(long start) {
+        return recovery == null ? System.nanoTime() - start < Reconnector.CLOSING_NANOS : recovery.mayWait();
+    }
+
+    /** Returns whether a stream is open, and all pieces have been passed to the operating system. */
+    private boolean isFlushed() {
+        boolean flushed = isAnyOpen() && frames.isGiven() && again.isEmpty();
+        for (SendStream stream : streams) {
+            flushed &= !stream.isOpen() || stream.isFlushed();
+        }
+        return flushed;
     }
 }
