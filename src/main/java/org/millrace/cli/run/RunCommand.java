@@ -96,7 +96,7 @@ public final class RunCommand extends Subcommand {
             names = "--deadline",
             paramLabel = "TIME",
             converter = Converters.Time.class,
-            description = "End everything after that time, as a failure (default: never).")
+            description = "End everything after that time, with status 1 (default: never).")
     private @Nullable Duration deadline;
 
     @Option(
@@ -141,7 +141,11 @@ public final class RunCommand extends Subcommand {
         if (started.ending() != null) {
             err.println("millrace: SIG" + started.ending() + " was passed on, and the ranks have ended");
         }
-        int status = Math.max(started.status(), failures.isEmpty() ? ExitCode.OK : ExitCode.SOFTWARE);
+        // With --keep-going, only the deadline ends a run early. The status of an earlier failed rank does not count
+        // then.
+        boolean isOverdue = keepGoing && !failures.isEmpty() && started.ending() == null;
+        int status = isOverdue ? ExitCode.SOFTWARE
+                : Math.max(started.status(), failures.isEmpty() ? ExitCode.OK : ExitCode.SOFTWARE);
         if (cache != null && status == ExitCode.OK) {
             cache.makeInBackground();
         }

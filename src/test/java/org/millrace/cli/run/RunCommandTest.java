@@ -159,6 +159,19 @@ class RunCommandTest {
         assertTrue(Set.of(7, 137).contains(run.waitFor()), "the status of the first failed rank: " + lines);
     }
 
+    /** The end of rank 1 does not matter: the deadline ends the run, which is a failure. */
+    @ParameterizedTest
+    @ValueSource(ints = {0, 5})
+    void aRunThatContinuesHasTheStatusOfItsDeadline(int end) throws Exception {
+        Process run = run("-n", "3", "--keep-going", "--deadline", "4s", "--", "sh", "-c",
+                "case $RANK in 0) exit 7;; 1) exit " + end + ";; esac; sleep 300");
+        Set<String> lines = lines(run);
+        assertEquals(1, run.waitFor(), lines.toString());
+        assertTrue(lines.contains("millrace: not finished after 4s (--deadline)"), lines.toString());
+        assertTrue(lines.stream().anyMatch(line -> line.endsWith("exit status 7; the other ranks continue")),
+                lines.toString());
+    }
+
     /**
      * The reader of the output may end first, as in {@code millrace run --keep-going … | head -1}. SIGPIPE must then
      * end no rank.
