@@ -75,6 +75,8 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
     private final Routes routes;
     private final CallGuard guard;
     private final CallerCheck callers;
+    /** Completes when the thread that closed {@link #guard} has released the resources, or has failed to do so. */
+    private final CompletableFuture<Void> released = new CompletableFuture<>();
     private @Nullable EmulatedStream stream;
 
     EngineCommunicator(CommunicatorParts parts) {
@@ -397,15 +399,16 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
             requireRecoverable();
             List<CompletableFuture<Void>> releases = new ArrayList<>();
             // Other threads release resources, so that a release does not delay the agreement.
-            Executor release = task -> releases.add(CompletableFuture.runAsync(task,
-                    work -> Thread.ofPlatform().daemon().name("release-" + rank()).start(work)));
+            Executor release = task -> releases.add(CompletableFuture.runAsync(task, this::startRelease));
             if (guard.close()) {
-                failure.fail(new AbortedException("rank " + rank() + " shrinks the communicator", rank(),
-                        CommunicatorException.NO_RANK, null, null));
-                abortChildren(failure.get());
-                release.execute(this::tearDown);
+                try {
+                    failure.fail(new AbortedException("rank " + rank() + " shrinks the communicator", rank(),
+                            CommunicatorException.NO_RANK, null, null));
+                    abortChildren(failure.get());
+                } finally {
+                    release.execute(this::tearDown);
+                }
             }
-            CompletableFuture<Void> released = allOf(releases);
             try (Recovery recovery = parts.recovery) {
                 return recovery.shrink(deadline, begun, control -> {
                     Throwable thrown = released.copy()
@@ -422,8 +425,8 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
                 });
             } finally {
                 // Failed groups have resources of their own. Their release may take longer than the other ranks wait.
-                released.exceptionally(thrown -> null).join();
-                allOf(releases).whenComplete((done, thrown) -> {
+                awaitRelease();
+                CompletableFuture.allOf(releases.toArray(new CompletableFuture<?>[0])).whenComplete((done, thrown) -> {
                     if (thrown != null) {
                         LOG.warn("rank {}: shrink: a release failed", rank(), thrown);
                     }
@@ -432,8 +435,16 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
         });
     }
 
-    private static CompletableFuture<Void> allOf(List<CompletableFuture<Void>> futures) {
-        return CompletableFuture.allOf(futures.toArray(new CompletableFuture<?>[0]));
+    private void startRelease(Runnable task) {
+        try {
+            Thread.ofPlatform().daemon().name("release-" + rank()).start(task);
+        } catch (OutOfMemoryError noThread) {
+            task.run(); // The agreement is then late, but a later call does not wait for the release forever.
+        }
+    }
+
+    private void awaitRelease() {
+        released.exceptionally(thrown -> null).join();
     }
 
     @Override
@@ -447,6 +458,9 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
 
     private void requireRecoverable() {
         if (parts.recovery.isClosed()) {
+            if (guard.isClosed()) {
+                awaitRelease(); // Another thread may still abort the communicator.
+            }
             throw new AbortedException(
                     guard.label("the communicator was closed, aborted or shrunk before, so this rank"
                             + " counts as dead and cannot continue with the others; it can join another group"),
@@ -524,14 +538,19 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
         // An operation that fails aborts the communicator before its call returns. The recovery then stays open,
         // because the program may shrink the communicator. An abort by the program closes the recovery.
         boolean isRecoverable = reason instanceof CommunicatorException && callers.isInCall();
-        try (Recovery _ = isRecoverable ? null : parts.recovery) {
-            if (guard.close()) {
-                abortChildren(reason);
-                parts.failure.fail(new AbortedException(rank(), reason));
-                tearDown();
-            }
-            if (!isRecoverable) {
-                parts.control.close();
+        boolean isFirst = guard.close();
+        try (ControlPlane _ = isRecoverable ? null : parts.control) {
+            // This close also ends a shrink of another thread. It may take two seconds, so the ranks learn of the
+            // failure before it.
+            try (Recovery _ = isRecoverable ? null : parts.recovery) {
+                if (isFirst) {
+                    abortChildren(reason);
+                    parts.failure.fail(new AbortedException(rank(), reason));
+                }
+            } finally {
+                if (isFirst) {
+                    tearDown();
+                }
             }
         }
     }
@@ -543,6 +562,7 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
                 try {
                     leave();
                 } finally {
+                    released.complete(null);
                     parts.control.close();
                 }
             } else if (parts.failure.get() != null) {
@@ -606,13 +626,19 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
     }
 
     private void tearDown() {
-        if (stream != null) {
-            stream.closeWhenDone();
-        }
-        if (launcher.drain()) {
-            parts.tearDown();
-        } else {
-            parts.leaveOpen("a kernel did not leave the device");
+        try {
+            if (stream != null) {
+                stream.closeWhenDone();
+            }
+            if (launcher.drain()) {
+                parts.tearDown();
+            } else {
+                parts.leaveOpen("a kernel did not leave the device");
+            }
+            released.complete(null);
+        } catch (RuntimeException | Error thrown) {
+            released.completeExceptionally(thrown);
+            throw thrown;
         }
     }
 }

@@ -1,6 +1,8 @@
 package org.millrace.engine;
 
+import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -11,8 +13,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -195,6 +199,65 @@ class ShrinkTest extends EngineFixture {
         });
     }
 
+    /** The abort waits in the call of the reason's {@code toString()}, before it releases the communicator. */
+    @Test
+    void aShrinkBesideAnAbortEndsAfterTheRelease() throws Exception {
+        run(1, communicator -> {
+            CountDownLatch aborts = new CountDownLatch(1);
+            CountDownLatch resume = new CountDownLatch(1);
+            Thread abort = Thread.ofPlatform().start(() -> communicator.abort(new RuntimeException() {
+
+                @Override
+                public String toString() {
+                    aborts.countDown();
+                    assertDoesNotThrow(() -> resume.await());
+                    return "given up";
+                }
+            }));
+            aborts.await();
+            AtomicBoolean isEarly = new AtomicBoolean();
+            Thread shrink = Thread.ofPlatform().start(() -> {
+                try (Communicator _ = communicator.shrink(LONG)) {
+                    // The abort came too late to end this shrink.
+                } catch (AbortedException aborted) {
+                    // The abort has ended this shrink.
+                } finally {
+                    isEarly.set(resume.getCount() > 0);
+                }
+            });
+            while (shrink.isAlive() && !isWaiting(shrink)) {
+                Thread.onSpinWait();
+            }
+            resume.countDown();
+            abort.join();
+            shrink.join();
+            assertFalse(isEarly.get(), "shrink ended before the abort released the communicator");
+        });
+        joinReleases();
+    }
+
+    /** The fixture checks that the abort has ended the threads. */
+    @Test
+    void anAbortReleasesTheCommunicatorIfItsReasonHasNoText() throws Exception {
+        run(1, communicator -> {
+            RuntimeException reason = new RuntimeException() {
+
+                @Override
+                public String toString() {
+                    throw new IllegalCallerException("no text");
+                }
+            };
+            assertThrows(IllegalCallerException.class, () -> communicator.abort(reason));
+            assertThrows(AbortedException.class, communicator::shrink);
+        });
+    }
+
+    private static boolean isWaiting(Thread shrink) {
+        return shrink.getState() == Thread.State.WAITING && Stream.of(shrink.getStackTrace())
+                .anyMatch(frame -> frame.getClassName().equals(CompletableFuture.class.getName())
+                        && frame.getMethodName().equals("join"));
+    }
+
     @Test
     void aFailedCommunicatorAgrees() throws Exception {
         run(3, communicator -> {
@@ -233,7 +296,11 @@ class ShrinkTest extends EngineFixture {
             });
             Thread.currentThread().setContextClassLoader(before);
         }
-        // The release of the failed group continues after shrink.
+        joinReleases();
+    }
+
+    /** Waits for releases of failed groups, which continue after shrink. */
+    private static void joinReleases() throws InterruptedException {
         for (Thread thread : Thread.getAllStackTraces().keySet()) {
             if (thread.getName().startsWith("release-")) {
                 thread.join();
