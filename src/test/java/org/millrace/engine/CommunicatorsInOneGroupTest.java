@@ -12,6 +12,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.locks.Lock;
+import java.util.concurrent.locks.ReentrantLock;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -295,6 +297,37 @@ class CommunicatorsInOneGroupTest extends EngineFixture {
             pair.thereOn.synchronize(TIMEOUT);
             assertEquals(2, grouped.get(ValueLayout.JAVA_LONG, 0));
             assertEquals(Set.of("allToAll", "self").contains(operation) ? 1 : 2, result.get(ValueLayout.JAVA_LONG, 0));
+        });
+    }
+
+    /** Two threads take turns at their operations, but not at the ends of their groups. */
+    @Test
+    void groupsOfTwoThreadsEndAtTheSameTime() throws Exception {
+        EngineGroup.ranks(directory, 1, EngineGroup.settings(), communicator -> {
+            Lock turn = new ReentrantLock();
+            Runnable groups = () -> {
+                try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
+                    MemorySegment sent = communicator.device().allocate(8, arena);
+                    MemorySegment received = communicator.device().allocate(8, arena);
+                    for (long i = 1; i <= 1000; i++) {
+                        sent.set(ValueLayout.JAVA_LONG, 0, i);
+                        Millrace.group(() -> {
+                            turn.lock();
+                            try {
+                                communicator.send(sent, 1, DataType.INT64, 0, stream);
+                                communicator.receive(received, 1, DataType.INT64, 0, stream);
+                            } finally {
+                                turn.unlock();
+                            }
+                        });
+                        stream.synchronize(TIMEOUT);
+                        assertEquals(i, received.get(ValueLayout.JAVA_LONG, 0));
+                    }
+                }
+            };
+            CompletableFuture<Void> other = CompletableFuture.runAsync(groups, task -> Thread.ofPlatform().start(task));
+            groups.run();
+            other.join();
         });
     }
 
