@@ -177,11 +177,14 @@ public final class Doorbell implements AutoCloseable {
 
     private static void wake(MemorySegment word) {
         int now;
-        while (((now = (int) WORD.getOpaque(word, 0L)) & SLEEPERS) != 0) {
-            if (WORD.compareAndSet(word, 0L, now, (now & ~SLEEPERS) + WAKE)) {
-                SystemCall.ENTRY.call(FUTEX, word.address(), FUTEX_WAKE, Integer.MAX_VALUE);
+        do {
+            now = (int) WORD.getOpaque(word, 0L);
+            if ((now & SLEEPERS) == 0) {
+                return;
             }
-        }
+        } while (!WORD.compareAndSet(word, 0L, now, (now & ~SLEEPERS) + WAKE));
+        // A thread that announces a sleep from now on has seen the store. A further wake would only cost switches.
+        SystemCall.ENTRY.call(FUTEX, word.address(), FUTEX_WAKE, Integer.MAX_VALUE);
     }
 
     /** Unmaps the words of the other ranks. Must be called only after all threads of this rank have ended. */

@@ -16,6 +16,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.millrace.agent.IdleStrategy;
+import org.millrace.agent.Sleeper;
 
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD) // an interrupt does not end a sleep
 class DoorbellTest {
@@ -95,6 +96,28 @@ class DoorbellTest {
                 heap.doorbell().wakeOwner();
             }
             sleeper.join();
+        }
+    }
+
+    /** A thread may announce its next sleep before the call that woke it has returned. */
+    @Test
+    void aCallWakesASleepingThreadOnlyOnce() throws InterruptedException {
+        int rounds = 20_000;
+        try (SharedHeap heap = SharedHeap.create()) {
+            Sleeper sleeper = heap.doorbell().sleeper(FOR_EVER);
+            AtomicInteger asked = new AtomicInteger();
+            Thread sleeping = Thread.ofPlatform().daemon().start(() -> {
+                while (asked.getAcquire() < rounds) {
+                    sleeper.sleep(FOR_EVER);
+                }
+            });
+            while (asked.getPlain() < rounds) {
+                awaitAnnouncement(heap);
+                asked.setRelease(asked.getPlain() + 1);
+                heap.doorbell().wakeOwner();
+            }
+            sleeping.join();
+            assertEquals(rounds, (int) WORD.getVolatile(heap.segment(), 0L) >>> 8);
         }
     }
 
