@@ -268,7 +268,7 @@ API cudaDeviceSynchronize() {
   return SUCCESS;
 }
 
-/** Shortens a wait. A thread of each communicator polls every 500 ms whether the communicator ends; the end waits. */
+/** Shortens a wait: a thread of libnccl polls for 500 ms at a time, and the end of a communicator waits for it. */
 API poll(pollfd *files, nfds_t count, int milliseconds) {
   if (count == 1 && milliseconds == 500) milliseconds = 20;
   timespec time = {milliseconds / 1000, milliseconds % 1000 * 1000000L};

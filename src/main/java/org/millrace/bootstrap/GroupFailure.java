@@ -7,6 +7,7 @@ import java.util.function.Supplier;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
+import org.millrace.CommunicatorException;
 import org.millrace.MillraceException;
 import org.millrace.OperationInterruptedException;
 import org.millrace.PeerLostException;
@@ -93,9 +94,9 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
     }
 
     /**
-     * Adopts a failure that another rank has reported, or a suspected failure after its waiting time. Returns true if
-     * the failure became known during this call. To be called after each event, and after the time that
-     * {@link #nanosToWatch} returns.
+     * Adopts a failure that another rank has reported, or a suspected failure after its waiting time. If each of two
+     * ranks has lost the other, this rank keeps its own reason. Returns true if the failure became known during this
+     * call. To be called after each event, and after the time that {@link #nanosToWatch} returns.
      */
     public final boolean watch() {
         if (first.get() != null) {
@@ -104,11 +105,18 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
         RemoteFailure remote = control.failure();
         Suspicion pending = suspicion;
         if (remote != null) {
-            fail(remote.exception(control.rank()));
+            fail(pending != null && isMutual(pending.thrown, remote) ? pending.thrown
+                    : remote.exception(control.rank()));
         } else if (pending != null && System.nanoTime() - pending.until > 0) {
             fail(pending.thrown);
         }
         return first.get() != null;
+    }
+
+    private boolean isMutual(Throwable thrown, RemoteFailure remote) {
+        return thrown instanceof PeerLostException lost
+                && lost.peer().orElse(CommunicatorException.NO_RANK) == remote.rank()
+                && remote.kind() == RemoteFailure.Kind.LOST && remote.peer() == control.rank();
     }
 
     /**

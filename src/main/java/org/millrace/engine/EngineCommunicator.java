@@ -452,7 +452,14 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
         return callers.call(() -> {
             parts.threads.device.checkCaller();
             requireRecoverable();
-            return parts.recovery.agree(value);
+            try {
+                return parts.recovery.agree(value);
+            } catch (AbortedException aborted) {
+                if (guard.isClosed()) {
+                    awaitRelease(); // Another thread may still abort the communicator.
+                }
+                throw aborted;
+            }
         });
     }
 
@@ -540,8 +547,8 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
         boolean isRecoverable = reason instanceof CommunicatorException && callers.isInCall();
         boolean isFirst = guard.close();
         try (ControlPlane _ = isRecoverable ? null : parts.control) {
-            // This close also ends a shrink of another thread. It may take two seconds, so the ranks learn of the
-            // failure before it.
+            // The close of the recovery also ends a shrink of another thread. The close may take two seconds, so the
+            // ranks learn of the failure first, and the release follows.
             try (Recovery _ = isRecoverable ? null : parts.recovery) {
                 if (isFirst) {
                     abortChildren(reason);

@@ -27,7 +27,8 @@ import org.millrace.operation.OperationGroup;
 
 /**
  * Launches a communicator's operations: single operations immediately, and the operations of a {@link Group} when the
- * outermost group of the calling thread ends. Several threads may have open groups at the same time.
+ * outermost group of the calling thread ends. Several threads may have open groups at the same time. On all ranks,
+ * their groups must end in the same order.
  */
 final class LaunchQueue {
 
@@ -133,8 +134,8 @@ final class LaunchQueue {
     }
 
     /**
-     * Operations that are launched together: those of a thread's open group, of a plan, or of one call. Collectives run
-     * first, in the order of their calls. Transfers (sends and receives) follow, in the order of
+     * Operations that are launched together: a thread's open group, a plan, or the transfers of one call. Collectives
+     * run first, in the order of their calls. Transfers (sends and receives) follow, in the order of
      * {@link TransferSchedule}. Used by one thread.
      */
     final class Group implements OperationGroup.Part {

@@ -18,6 +18,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.MillraceException;
+import org.millrace.PeerLostException;
 import org.millrace.bootstrap.Message.Call;
 import org.millrace.bootstrap.Message.Contribution;
 import org.millrace.bootstrap.Message.Departed;
@@ -66,6 +67,23 @@ class FailureTest {
             }
             assertThrows(MillraceException.class, plane::barrier, "a failed group makes no more calls");
         }
+        Ranks.closeAll(planes);
+    }
+
+    /** Each of the ranks 0 and 1 has lost its connection with the other. Rank 1 knows why, and rank 0 is faster. */
+    @Test
+    void aRankKeepsItsOwnReasonIfTheOtherEndReportsTheSameConnection() throws Exception {
+        List<ControlPlane> planes = Ranks.join(file(), 3);
+        List<GroupFailure> failures = planes.stream().map(GroupFailure::new).toList();
+        failures.get(1).suspect(new PeerLostException("a card failed", 1, 0, null, null));
+        failures.get(2).suspect(new PeerLostException("a consequence", 2, 1, null, null));
+        failures.get(0).fail(new PeerLostException("rank 1 is silent", 0, 1, null, null));
+        for (int rank = 1; rank < 3; rank++) {
+            Ranks.awaitFailure(planes.get(rank));
+            assertTrue(failures.get(rank).watch());
+        }
+        assertEquals("a card failed", failures.get(1).get().getMessage());
+        assertTrue(failures.get(2).get().getMessage().endsWith("rank 1 is silent"));
         Ranks.closeAll(planes);
     }
 

@@ -82,7 +82,7 @@ public final class LaunchedKernel {
     private static final long OPERAND_BYTES = 1L << 40;
     private static final int YIELDS = 1000;
     private static final long PAUSE_NANOS = 20_000;
-    /** Number of idle passes after which a kernel prints the peers that it waits for. They take 20 s or more. */
+    /** Number of idle passes after which a kernel prints the peers that it waits for. They take six seconds or more. */
     private static final int HANG_PASSES = 300_000;
 
     private static final TwoSlices TWO_SLICES = new TwoSlices();

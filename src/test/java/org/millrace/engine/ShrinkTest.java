@@ -16,7 +16,7 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.CyclicBarrier;
-import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.FutureTask;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -205,7 +205,7 @@ class ShrinkTest extends EngineFixture {
         run(1, communicator -> {
             CountDownLatch aborts = new CountDownLatch(1);
             CountDownLatch resume = new CountDownLatch(1);
-            Thread abort = Thread.ofPlatform().start(() -> communicator.abort(new RuntimeException() {
+            FutureTask<Void> abort = new FutureTask<>(() -> communicator.abort(new RuntimeException() {
 
                 @Override
                 public String toString() {
@@ -213,24 +213,23 @@ class ShrinkTest extends EngineFixture {
                     assertDoesNotThrow(() -> resume.await());
                     return "given up";
                 }
-            }));
+            }), null);
+            Thread.ofPlatform().start(abort);
             aborts.await();
-            AtomicBoolean isEarly = new AtomicBoolean();
-            Thread shrink = Thread.ofPlatform().start(() -> {
+            FutureTask<Boolean> isEarly = new FutureTask<>(() -> {
                 try (Communicator _ = communicator.shrink(LONG)) {
                     // The abort came too late to end this shrink.
                 } catch (AbortedException aborted) {
                     // The abort has ended this shrink.
-                } finally {
-                    isEarly.set(resume.getCount() > 0);
                 }
+                return resume.getCount() > 0;
             });
+            Thread shrink = Thread.ofPlatform().start(isEarly);
             while (shrink.isAlive() && !isWaiting(shrink)) {
                 Thread.onSpinWait();
             }
             resume.countDown();
-            abort.join();
-            shrink.join();
+            abort.get();
             assertFalse(isEarly.get(), "shrink ended before the abort released the communicator");
         });
         joinReleases();

@@ -61,7 +61,7 @@ class LibncclTest {
     private static final String SMALL = "NCCL_BUFFSIZE=262144 NCCL_LL128_BUFFSIZE=614400";
     /**
      * A small limit of a kernel's arguments, in bytes, so that most work is in NCCL's FIFO or in persistent memory. The
-     * arguments have space for eight batches. If an operation has more channels, NCCL creates plans without end.
+     * arguments have space for eight batches. If an operation has more channels, NCCL never finishes its planning.
      */
     private static final String FEW_ARGUMENTS = "NCCL_WORK_ARGS_BYTES=160 NCCL_MAX_NCHANNELS=4";
     /**

@@ -102,8 +102,8 @@ public final class RunCommand extends Subcommand {
     @Option(
             names = "--keep-going",
             description = "Let the other ranks continue when a rank fails, for programs that recover with"
-                    + " Communicator.shrink. The run ends with its last rank. The status is 0 if any rank ended with 0,"
-                    + " and otherwise that of the first failed rank.")
+                    + " Communicator.shrink. The run ends with its last rank. The status is 1 after --deadline, 0 if any"
+                    + " rank ended with 0, and otherwise that of the first failed rank.")
     private boolean keepGoing;
 
     @Option(
@@ -128,6 +128,7 @@ public final class RunCommand extends Subcommand {
         RankCache cache = cache(common);
         AtomicReference<CommandRanks> made = new AtomicReference<>();
         PrintWriter err = spec.commandLine().getErr();
+        RunDeadline limit = RunDeadline.after(deadline == null ? NO_LIMIT : deadline);
         List<RankRun.Failure> failures = RankRun.run(ranks, (rendezvous, events) -> {
             common.putIfAbsent(Settings.RUN_DIRECTORY.name(), runDirectory(rendezvous));
             CommandRanks.Command command = new CommandRanks.Command(cache == null ? words : cache.words(),
@@ -135,15 +136,14 @@ public final class RunCommand extends Subcommand {
             made.set(new CommandRanks(ranks, command, new FileOutputStream(FileDescriptor.out),
                     new FileOutputStream(FileDescriptor.err), keepGoing ? err : null, events));
             return made.get();
-        }, RunDeadline.after(deadline == null ? NO_LIMIT : deadline), RankEvent.class, event -> {});
+        }, limit, RankEvent.class, event -> {});
         RankRun.print(failures, err, parent.stackTraces());
         CommandRanks started = made.get();
         if (started.ending() != null) {
             err.println("millrace: SIG" + started.ending() + " was passed on, and the ranks have ended");
         }
-        // With --keep-going, only the deadline ends a run early. The status of an earlier failed rank does not count
-        // then.
-        boolean isOverdue = keepGoing && !failures.isEmpty() && started.ending() == null;
+        // With --keep-going, the status of an earlier failed rank does not count after the deadline.
+        boolean isOverdue = keepGoing && !failures.isEmpty() && limit.passed();
         int status = isOverdue ? ExitCode.SOFTWARE
                 : Math.max(started.status(), failures.isEmpty() ? ExitCode.OK : ExitCode.SOFTWARE);
         if (cache != null && status == ExitCode.OK) {

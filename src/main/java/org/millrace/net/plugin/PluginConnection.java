@@ -153,8 +153,7 @@ final class PluginConnection extends ConnectionState {
         if (broken != null) {
             if (gone && !hasShutDown || now - brokenNanos > LAST_WORD_NANOS) {
                 throw fail(new ConnectionException(
-                        broken.getMessage() + " " + progress + (gone ? "; the peer's process is gone too" : ""),
-                        broken));
+                        broken.getMessage() + " " + progress + (gone ? "; the peer's end is gone, too" : ""), broken));
             }
         } else if (hasShutDown && now - shutdownNanos > ARRIVAL_NANOS) {
             throw lost("the peer has sent " + received.getLong(FRAMES_OFFSET)

@@ -183,7 +183,8 @@ public final class Doorbell implements AutoCloseable {
                 return;
             }
         } while (!WORD.compareAndSet(word, 0L, now, (now & ~SLEEPERS) + WAKE));
-        // A thread that announces a sleep from now on has seen the store. A further wake would only cost switches.
+        // A thread that announces a sleep from now on finds the store in its last pass. A further wake would only cost
+        // switches of threads.
         SystemCall.ENTRY.call(FUTEX, word.address(), FUTEX_WAKE, Integer.MAX_VALUE);
     }
 

@@ -57,8 +57,8 @@ public final class Reconnector implements Runnable {
     private static final long FIRST_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
     private static final long LAST_PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
     /**
-     * Maximum time for which the close of a sender waits until the data of lost streams is sent again. The time begins
-     * with the first close. All closes within the next {@link #CLOSING_ROW_NANOS} share this time.
+     * Maximum time for which the close of a sender waits until the frames of lost streams are sent again. The time
+     * begins with the first close. All closes within the next {@link #CLOSING_ROW_NANOS} share this time.
      */
     static final long CLOSING_NANOS = TimeUnit.SECONDS.toNanos(1);
     private static final long CLOSING_ROW_NANOS = TimeUnit.SECONDS.toNanos(10);
@@ -168,7 +168,7 @@ public final class Reconnector implements Runnable {
         }
     }
 
-    /** Returns whether a sender that is being closed may still wait until the data of lost streams is sent again. */
+    /** Returns whether a sender that is being closed may still wait until the frames of lost streams are sent again. */
     synchronized boolean mayWait() {
         long now = System.nanoTime();
         if (closingSince == 0 || now - closingSince > CLOSING_ROW_NANOS) {

@@ -37,7 +37,7 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
      * Time to wait for acknowledgements on other streams, after the peer's shutdown message has arrived on one stream.
      */
     private static final long LAST_WORDS_NANOS = 1_000_000_000;
-    /** Pause between two checks for a restored stream, when a sender is closed without a stream. */
+    /** Pause between two checks whether the frames of lost streams were sent again, when the sender is closed. */
     private static final long CLOSE_STEP_NANOS = 1_000_000;
 
     /** With one stream: number of calls between two reads of acknowledgements; a power of two. */
@@ -65,8 +65,8 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
     private long leftAt;
     /** The lost process that the peer's shutdown message names; null if the message names none. */
     private @Nullable String lostPeer;
-    /** Whether a stream was lost. Released frames may then be unsent again. */
-    private boolean resends;
+    /** Number of frames that were released when a stream was last lost. A close waits until they are sent again. */
+    private long owedFrames;
     /** Exception that ended the last stream; null if the stream ended without an exception. */
     private @Nullable IOException lostCause;
     private @Nullable Rail lastRail;
@@ -373,7 +373,7 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
 
     private int giveUp(SendStream lost, long now) {
         int owed = lost.owed();
-        resends = true;
+        owedFrames = frames.released();
         lost.giveUp(again, now);
         lost.reset();
         return owed;
@@ -460,7 +460,7 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
         try {
             progress();
             long start = System.nanoTime();
-            while (resends && frames.released() > frames.completed() && !isFlushed() && mayWait(start)) {
+            while (frames.completed() < owedFrames && !isFlushed() && mayWait(start)) {
                 // The owner has already been told that these frames were sent. Either a stream delivers them again, or
                 // the connection is lost.
                 Waiting.pause(CLOSE_STEP_NANOS);

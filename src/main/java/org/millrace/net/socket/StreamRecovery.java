@@ -184,7 +184,7 @@ public final class StreamRecovery {
         return streams;
     }
 
-    /** Returns whether a sender that is being closed may still wait until the data of lost streams is sent again. */
+    /** Returns whether a sender that is being closed may still wait until the frames of lost streams are sent again. */
     boolean mayWait() {
         return reconnector.mayWait();
     }

