@@ -66,7 +66,8 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
 
     /**
      * Reports a lost connection as a suspected failure. The suspicion becomes the failure, unless another rank reports
-     * the reason within {@code REASON_NANOS}.
+     * a failure within {@code REASON_NANOS}. Such a report replaces the suspicion, or is added to it if each of the two
+     * ranks has lost the other.
      */
     public final void suspect(Throwable thrown) {
         if (suspicion == null) {
@@ -94,9 +95,9 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
     }
 
     /**
-     * Adopts a failure that another rank has reported, or a suspected failure after its waiting time. If each of two
-     * ranks has lost the other, this rank keeps its own reason. Returns true if the failure became known during this
-     * call. To be called after each event, and after the time that {@link #nanosToWatch} returns.
+     * Adopts a failure that another rank has reported, or a suspected failure after its waiting time. Returns true if
+     * the failure became known during this call. To be called after each event, and after the time that
+     * {@link #nanosToWatch} returns.
      */
     public final boolean watch() {
         if (first.get() != null) {
@@ -105,18 +106,22 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
         RemoteFailure remote = control.failure();
         Suspicion pending = suspicion;
         if (remote != null) {
-            fail(pending != null && isMutual(pending.thrown, remote) ? pending.thrown
-                    : remote.exception(control.rank()));
+            fail(pending == null ? remote.exception(control.rank()) : withSuspicion(remote, pending.thrown));
         } else if (pending != null && System.nanoTime() - pending.until > 0) {
             fail(pending.thrown);
         }
         return first.get() != null;
     }
 
-    private boolean isMutual(Throwable thrown, RemoteFailure remote) {
-        return thrown instanceof PeerLostException lost
-                && lost.peer().orElse(CommunicatorException.NO_RANK) == remote.rank()
-                && remote.kind() == RemoteFailure.Kind.LOST && remote.peer() == control.rank();
+    /** Adds this rank's reason if each of two ranks has lost the other, because either reason may be the cause. */
+    private Throwable withSuspicion(RemoteFailure remote, Throwable thrown) {
+        if (remote.kind() == RemoteFailure.Kind.LOST && remote.peer() == control.rank()
+                && thrown instanceof PeerLostException lost
+                && lost.peer().orElse(CommunicatorException.NO_RANK) == remote.rank()) {
+            return remote.exception(control.rank(),
+                    remote.message() + "; this rank had lost that rank before: " + lost.getMessage());
+        }
+        return remote.exception(control.rank());
     }
 
     /**

@@ -454,11 +454,10 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
             requireRecoverable();
             try {
                 return parts.recovery.agree(value);
-            } catch (AbortedException aborted) {
-                if (guard.isClosed()) {
+            } finally {
+                if (parts.recovery.isClosed() && guard.isClosed()) {
                     awaitRelease(); // Another thread may still abort the communicator.
                 }
-                throw aborted;
             }
         });
     }

@@ -143,7 +143,7 @@ public final class RunCommand extends Subcommand {
             err.println("millrace: SIG" + started.ending() + " was passed on, and the ranks have ended");
         }
         // With --keep-going, the status of an earlier failed rank does not count after the deadline.
-        boolean isOverdue = keepGoing && !failures.isEmpty() && limit.passed();
+        boolean isOverdue = keepGoing && !failures.isEmpty() && limit.passed() && started.ending() == null;
         int status = isOverdue ? ExitCode.SOFTWARE
                 : Math.max(started.status(), failures.isEmpty() ? ExitCode.OK : ExitCode.SOFTWARE);
         if (cache != null && status == ExitCode.OK) {

@@ -65,7 +65,10 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
     private long leftAt;
     /** The lost process that the peer's shutdown message names; null if the message names none. */
     private @Nullable String lostPeer;
-    /** Number of frames that were released when a stream was last lost. A close waits until they are sent again. */
+    /**
+     * Number of frames that had been offered when a stream was last lost. The frames below this number that are
+     * released must be sent again before a close.
+     */
     private long owedFrames;
     /** Exception that ended the last stream; null if the stream ended without an exception. */
     private @Nullable IOException lostCause;
@@ -373,7 +376,7 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
 
     private int giveUp(SendStream lost, long now) {
         int owed = lost.owed();
-        owedFrames = frames.released();
+        owedFrames = frames.added();
         lost.giveUp(again, now);
         lost.reset();
         return owed;
@@ -460,7 +463,7 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
         try {
             progress();
             long start = System.nanoTime();
-            while (frames.completed() < owedFrames && !isFlushed() && mayWait(start)) {
+            while (frames.completed() < Math.min(owedFrames, frames.released()) && !isFlushed() && mayWait(start)) {
                 // The owner has already been told that these frames were sent. Either a stream delivers them again, or
                 // the connection is lost.
                 Waiting.pause(CLOSE_STEP_NANOS);
