@@ -35,7 +35,7 @@ native=${built%/*}/classes/META-INF/native
 export NCCL_NET_PLUGIN="${NCCL_NET_PLUGIN:-$native/linux-$(uname -m)/libnccl-net-millrace.so}"
 # NCCL fails without this network. Otherwise it would use its own if the plugin cannot start.
 [ "$NCCL_NET_PLUGIN" = none ] || export NCCL_NET=Millrace MILLRACE_TAKEOVER="${MILLRACE_TAKEOVER:-1}"
-export MILLRACE_JAR="${MILLRACE_JAR:-$built/classes.jar}"
+export MILLRACE_JAR="${MILLRACE_JAR:-${built%/*}/plugin-host/classes.jar}"
 ranks=$2 hosts=$3
 shift 3
 directory=$(mktemp -d)

@@ -312,6 +312,16 @@ class LibncclTest {
         assertEquals(List.of(kernels, kernels), outcome.kernels(), outcome.output());
     }
 
+    /**
+     * The script requires the plugin's network, so right elements show that it has found the plugin and its classes.
+     */
+    @Test
+    void theScriptFindsThePluginWithoutVariables() throws Exception {
+        HostProgram.jar();
+        Map<String, String> environment = new TreeMap<>(Map.of("MILLRACE_JAVA_HOME", System.getProperty("java.home")));
+        run(environment, 2, 2, "1,1000", "7", "0,2").assertRight(2);
+    }
+
     @ParameterizedTest
     @CsvSource({"shm, LL", "shm, LL128", "shm, Simple", "socket, LL128"})
     void takeover(String network, String protocol) throws Exception {
