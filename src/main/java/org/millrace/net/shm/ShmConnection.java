@@ -7,6 +7,7 @@ import java.util.concurrent.TimeUnit;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.millrace.file.ProcessIdentity;
+import org.millrace.file.WatchedProcess;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.connection.ConnectionState;
 import org.millrace.net.connection.OpenResources;
@@ -32,15 +33,13 @@ final class ShmConnection extends ConnectionState {
      */
     private static final int LATE = 4;
     /**
-     * Minimum time between two checks of the socket. The next constant is the minimum time between two checks of the
-     * peer's process. A check of the socket costs one system call, and a check of the process costs several. An idle
-     * rank has dozens of connections, so frequent checks would take most of the rank's processor time.
+     * Minimum time between two checks of the socket. A check costs one system call. An idle rank has dozens of
+     * connections, so frequent checks would take most of the rank's processor time.
      */
     private static final long SOCKET_INTERVAL_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
-    private static final long PROCESS_INTERVAL_NANOS = 10 * SOCKET_INTERVAL_NANOS;
 
     private final SocketChannel socket;
-    private final ProcessIdentity peer;
+    private final WatchedProcess peer;
     private final RingMemory ring;
     private final ByteBuffer buffer = ByteBuffer.allocateDirect(1);
     private Runnable lastAct = () -> {};
@@ -48,14 +47,13 @@ final class ShmConnection extends ConnectionState {
     private int clockInterval = CLOCK_INTERVAL;
     private long lastClockNanos = System.nanoTime();
     private long lastLookNanos = lastClockNanos;
-    private long lastProcessLookNanos = lastClockNanos;
 
     /** Takes ownership of an established connection. The socket is non-blocking, and no more data is sent over it. */
     public ShmConnection(OpenResources network, String name, SocketChannel socket, ProcessIdentity peer,
             RingMemory ring) {
         super(network, name, peer + " on " + ProcessIdentity.HOST);
         this.socket = socket;
-        this.peer = peer;
+        this.peer = WatchedProcess.of(peer);
         this.ring = ring;
     }
 
@@ -65,7 +63,7 @@ final class ShmConnection extends ConnectionState {
 
     /** Returns the ID of the peer's process. */
     long peerProcess() {
-        return peer.pid();
+        return peer.identity().pid();
     }
 
     /**
@@ -103,11 +101,7 @@ final class ShmConnection extends ConnectionState {
             if (read > 0) {
                 throw corrupt("the peer sent data over a socket that only shows the peer's end");
             }
-            if (read < 0 || now - lastProcessLookNanos < PROCESS_INTERVAL_NANOS) {
-                return read < 0;
-            }
-            lastProcessLookNanos = now;
-            return peer.isProvablyDead();
+            return read < 0 || peer.isProvablyDead();
         } catch (IOException e) {
             LOG.debug("{}: the socket failed, so the peer is gone", this, e);
             return true;
@@ -116,7 +110,7 @@ final class ShmConnection extends ConnectionState {
 
     ConnectionException lost(String progress) {
         network().peerWasLost();
-        return lost("the peer's process, " + peer + ", is gone without a shutdown message", progress,
+        return lost("the peer's process, " + peer.identity() + ", is gone without a shutdown message", progress,
                 "; it was killed, or it aborted the connection: see the peer's last log lines", null);
     }
 
@@ -139,7 +133,7 @@ final class ShmConnection extends ConnectionState {
     /** Closes the connection because a payload in the peer's memory cannot be read. Returns the exception. */
     ConnectionException unreadable(long address, long bytes, String why, String progress) {
         return failAndClose(": cannot read " + bytes + " bytes of a payload at 0x" + Long.toHexString(address)
-                + " in the memory of " + peer + ": " + why + "; the connection is closed " + progress + ". "
+                + " in the memory of " + peer.identity() + ": " + why + "; the connection is closed " + progress + ". "
                 + SingleCopy.SETTING + "=0 has payloads copied through the ring");
     }
 
@@ -175,6 +169,7 @@ final class ShmConnection extends ConnectionState {
     protected void release() {
         ifThere(lastAct);
         closeQuietly(socket);
+        peer.close();
         ring.close();
     }
 }
