@@ -14,7 +14,7 @@ import org.millrace.foreign.CFunction;
  *
  * <pre>
  *   profile         spins             yields            parks
- *   takeoverProxy   2 ms, or none     2 or 4 ms         50 µs to 5 ms
+ *   takeoverProxy   2 ms, or none     2 or 4 ms         50 µs to 100 ms
  *   ginProxy        50,000 times      20,000 times      20 to 100 µs
  *     on the host   100 times         1,000 times       20 to 100 µs
  *   ginSender       500 µs            none              50 µs to 100 ms
@@ -66,10 +66,11 @@ public enum IdleProfile {
             long longest = maxParkNanos.orElse(100_000L);
             return new Backoff(ownCore ? passes : 0, ownCore ? 0 : passes, Math.min(20_000, longest), longest);
         }
-        long longest = maxParkNanos.orElse(5_000_000L);
+        long longest = maxParkNanos.orElse(100_000_000L);
+        long longestQuick = maxParkNanos.orElse(5_000_000L);
         long shortest = Math.min(50_000, longest);
-        return ownCore ? new TimedIdleStrategy(2_000_000, 2_000_000, shortest, longest)
-                : new TimedIdleStrategy(0, 4_000_000, shortest, longest);
+        return new TimedIdleStrategy(TimedIdleStrategy.Scheduler.SYSTEM, ownCore ? 2_000_000 : 0,
+                ownCore ? 2_000_000 : 4_000_000, shortest, longestQuick, longest);
     }
 
     /**
@@ -121,7 +122,7 @@ public enum IdleProfile {
             public void park(long nanos) {
                 sleeper.sleep(nanos);
             }
-        }, 0, 4_000_000, Math.min(50_000, longestNanos), longestNanos);
+        }, 0, 4_000_000, Math.min(50_000, longestNanos), longestNanos, longestNanos);
     }
 
     /**
@@ -309,7 +310,10 @@ public enum IdleProfile {
      *
      * <p>
      * The duration of a park increases with the idle time. A park thus delays the first operation after a pause by at
-     * most a twentieth of the pause. {@link #wake} wakes the thread earlier.
+     * most a twentieth of the pause. {@link #wake} wakes the thread earlier. A proxy thread is woken when an operation
+     * is enqueued. Nothing wakes it when the kernel begins, or when data of a peer arrives. In a ring of many hosts,
+     * the delays of all proxy threads add up. A proxy thread's parks of more than 5 ms are therefore at most a
+     * two-hundredth of the idle time.
      */
     public static final class TimedIdleStrategy implements IdleStrategy {
 
@@ -359,6 +363,8 @@ public enum IdleProfile {
          * the timer and for the pass with cold caches.
          */
         private static final int PARK_DIVISOR = 20;
+        /** Ratio of the idle time to the duration of a park that is longer than {@link #maxQuickParkNanos}. */
+        private static final int LONG_PARK_DIVISOR = 200;
 
         private static final long PR_SET_TIMERSLACK = 29;
 
@@ -398,6 +404,7 @@ public enum IdleProfile {
         private final long spinNanos;
         private final long yieldNanos;
         private final long minParkNanos;
+        private final long maxQuickParkNanos;
         private final long maxParkNanos;
 
         private Stage stage;
@@ -444,10 +451,15 @@ public enum IdleProfile {
          *                   its core to another thread after every pass
          */
         public TimedIdleStrategy(long spinNanos, long yieldNanos, long minParkNanos, long maxParkNanos) {
-            this(Scheduler.SYSTEM, spinNanos, yieldNanos, minParkNanos, maxParkNanos);
+            this(Scheduler.SYSTEM, spinNanos, yieldNanos, minParkNanos, maxParkNanos, maxParkNanos);
         }
 
-        TimedIdleStrategy(Scheduler scheduler, long spinNanos, long yieldNanos, long minParkNanos, long maxParkNanos) {
+        /**
+         * @param maxQuickParkNanos longest park that may be a twentieth of the idle time. Longer parks are at most a
+         *                          two-hundredth
+         */
+        TimedIdleStrategy(Scheduler scheduler, long spinNanos, long yieldNanos, long minParkNanos,
+                long maxQuickParkNanos, long maxParkNanos) {
             if (spinNanos < 0 || yieldNanos < 0 || minParkNanos < 1 || maxParkNanos < minParkNanos) {
                 throw new IllegalArgumentException(
                         "idle strategy: spin " + spinNanos + ", yield " + yieldNanos + ", park " + minParkNanos + " to "
@@ -457,6 +469,7 @@ public enum IdleProfile {
             this.spinNanos = spinNanos;
             this.yieldNanos = yieldNanos;
             this.minParkNanos = minParkNanos;
+            this.maxQuickParkNanos = maxQuickParkNanos;
             this.maxParkNanos = maxParkNanos;
             this.stage = firstStage();
         }
@@ -587,7 +600,8 @@ public enum IdleProfile {
             }
             long idle = scheduler.nanoTime() - idleSince;
             slept = true;
-            scheduler.park(Math.clamp(idle / PARK_DIVISOR, minParkNanos, maxParkNanos));
+            long park = Math.min(idle / PARK_DIVISOR, Math.max(maxQuickParkNanos, idle / LONG_PARK_DIVISOR));
+            scheduler.park(Math.clamp(park, minParkNanos, maxParkNanos));
             if (woken) {
                 begin();
             }

@@ -53,7 +53,7 @@ class TimedIdleStrategyTest {
     private final TestScheduler scheduler = new TestScheduler();
 
     private IdleProfile.TimedIdleStrategy strategy(long spinNanos) {
-        return new IdleProfile.TimedIdleStrategy(scheduler, spinNanos, YIELD, 1_000, LONGEST_PARK);
+        return new IdleProfile.TimedIdleStrategy(scheduler, spinNanos, YIELD, 1_000, LONGEST_PARK, LONGEST_PARK);
     }
 
     private static Stage idleUntilTheNextLook(IdleProfile.TimedIdleStrategy strategy) {
@@ -315,6 +315,20 @@ class TimedIdleStrategyTest {
         scheduler.now += 1_000_000_000L;
         strategy.idle(0);
         assertEquals(List.of((SPIN + YIELD) / 20, (SPIN + YIELD + 10_000_000) / 20, LONGEST_PARK), scheduler.parks);
+    }
+
+    @Test
+    void longParksAreATwoHundredthOfTheTimeThatWasIdle() {
+        IdleProfile.TimedIdleStrategy strategy =
+                new IdleProfile.TimedIdleStrategy(scheduler, SPIN, YIELD, 1_000, 5_000_000, 100_000_000);
+        idleUntilTheNextLook(strategy);
+        long start = scheduler.now;
+        idleFor(strategy, SPIN + YIELD);
+        for (long idle : List.of(40_000_000L, 1_000_000_000L, 4_000_000_000L, 60_000_000_000L)) {
+            scheduler.now = start + idle;
+            strategy.idle(0);
+        }
+        assertEquals(List.of(2_000_000L, 5_000_000L, 20_000_000L, 100_000_000L), scheduler.parks);
     }
 
     @Test
