@@ -14,7 +14,7 @@ import org.millrace.foreign.CFunction;
  *
  * <pre>
  *   profile         spins             yields            parks
- *   takeoverProxy   2 ms, or none     2 or 4 ms         50 µs to 100 ms
+ *   takeoverProxy   2 ms, or none     2 or 4 ms         50 µs to 50 ms
  *   ginProxy        50,000 times      20,000 times      20 to 100 µs
  *     on the host   100 times         1,000 times       20 to 100 µs
  *   ginSender       500 µs            none              50 µs to 100 ms
@@ -66,7 +66,7 @@ public enum IdleProfile {
             long longest = maxParkNanos.orElse(100_000L);
             return new Backoff(ownCore ? passes : 0, ownCore ? 0 : passes, Math.min(20_000, longest), longest);
         }
-        long longest = maxParkNanos.orElse(100_000_000L);
+        long longest = maxParkNanos.orElse(50_000_000L);
         long longestQuick = maxParkNanos.orElse(5_000_000L);
         long shortest = Math.min(50_000, longest);
         return new TimedIdleStrategy(TimedIdleStrategy.Scheduler.SYSTEM, ownCore ? 2_000_000 : 0,
@@ -311,9 +311,10 @@ public enum IdleProfile {
      * <p>
      * The duration of a park increases with the idle time. A park thus delays the first operation after a pause by at
      * most a twentieth of the pause. {@link #wake} wakes the thread earlier. A proxy thread is woken when an operation
-     * is enqueued. Nothing wakes it when the kernel begins, or when data of a peer arrives. In a ring of many hosts,
-     * the delays of all proxy threads add up. A proxy thread's parks of more than 5 ms are therefore at most a
-     * two-hundredth of the idle time.
+     * is enqueued. Nothing wakes it when the kernel begins, when a CUDA graph is launched again, or when data of a peer
+     * arrives. In a ring, the delays of all hosts add up. A proxy thread's parks of more than 5 ms are therefore at
+     * most a two-hundredth of the idle time. After such a park, the thread makes as many passes as it would have made
+     * with parks of 5 ms. Connections count these passes, and check their peers after some of them.
      */
     public static final class TimedIdleStrategy implements IdleStrategy {
 
@@ -363,7 +364,7 @@ public enum IdleProfile {
          * the timer and for the pass with cold caches.
          */
         private static final int PARK_DIVISOR = 20;
-        /** Ratio of the idle time to the duration of a park that is longer than {@link #maxQuickParkNanos}. */
+        /** Ratio of the idle time to the duration of a park of more than {@link #maxQuickParkNanos}. */
         private static final int LONG_PARK_DIVISOR = 200;
 
         private static final long PR_SET_TIMERSLACK = 29;
@@ -425,6 +426,8 @@ public enum IdleProfile {
         private boolean sharpTimers;
         private int shortParks;
         private long firstShortPark;
+        /** Number of passes to make without a park, after a park of more than {@link #maxQuickParkNanos}. */
+        private int owedPasses;
         private long avoidsSince;
         private long avoidanceNanos;
 
@@ -511,6 +514,7 @@ public enum IdleProfile {
             passes = 0;
             hints = 1;
             shortParks = 0;
+            owedPasses = 0;
             stage = avoidsSpins ? Stage.YIELD : firstStage();
         }
 
@@ -595,13 +599,19 @@ public enum IdleProfile {
                 forgetNow();
                 return;
             }
+            if (owedPasses > 0) {
+                owedPasses--;
+                return;
+            }
             if (!parks) {
                 parks = true;
             }
             long idle = scheduler.nanoTime() - idleSince;
             slept = true;
             long park = Math.min(idle / PARK_DIVISOR, Math.max(maxQuickParkNanos, idle / LONG_PARK_DIVISOR));
-            scheduler.park(Math.clamp(park, minParkNanos, maxParkNanos));
+            park = Math.clamp(park, minParkNanos, maxParkNanos);
+            owedPasses = (int) ((park - 1) / maxQuickParkNanos);
+            scheduler.park(park);
             if (woken) {
                 begin();
             }

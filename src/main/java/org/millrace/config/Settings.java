@@ -319,7 +319,7 @@ public final class Settings {
             optional(Part.THREADS, "NCCL_PROXY_IDLE_SLEEP_US", integers(1, 1_000_000),
                     "maximum sleep of an idle polling thread between two passes, in microseconds; unset:"
                             + " 200000 if each event wakes the thread, 1000 if a network does not; in a takeover a"
-                            + " twentieth of its idle time up to 5000, then a two-hundredth up to 100000");
+                            + " twentieth of its idle time up to 5000, then a two-hundredth up to 50000");
 
     public static final Setting<Duration> CONNECT_DEADLINE =
             setting(Part.FAILURES, "MILLRACE_CONNECT_DEADLINE", DEADLINES, Duration.ofSeconds(30),

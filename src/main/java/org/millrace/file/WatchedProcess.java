@@ -55,7 +55,9 @@ public final class WatchedProcess implements AutoCloseable {
         long last = lastRead.get();
         long now = nanoClock.getAsLong();
         if (!dead && now - last >= INTERVAL_NANOS && lastRead.compareAndSet(last, now)) {
-            dead = reader.getAsBoolean();
+            if (reader.getAsBoolean()) {
+                dead = true;
+            }
         }
         return dead;
     }

@@ -70,7 +70,7 @@ final class ProfilerPlugin {
     /**
      * Records that NCCL launches an operation on a communicator after a pause between operations. Wakes the threads
      * that serve connections. For a collective, the tuner has already woken these threads. NCCL does not call the tuner
-     * for sends, receives and repeated launches of a graph.
+     * for sends and receives. It calls neither of them when a graph is launched again.
      */
     public void profilerPauseEnded(long operations) {
         Open communicator = open.get(operations);

@@ -320,15 +320,43 @@ class TimedIdleStrategyTest {
     @Test
     void longParksAreATwoHundredthOfTheTimeThatWasIdle() {
         IdleProfile.TimedIdleStrategy strategy =
-                new IdleProfile.TimedIdleStrategy(scheduler, SPIN, YIELD, 1_000, 5_000_000, 100_000_000);
+                new IdleProfile.TimedIdleStrategy(scheduler, SPIN, YIELD, 1_000, 5_000_000, 50_000_000);
         idleUntilTheNextLook(strategy);
         long start = scheduler.now;
         idleFor(strategy, SPIN + YIELD);
+        List<Integer> passes = new ArrayList<>();
         for (long idle : List.of(40_000_000L, 1_000_000_000L, 4_000_000_000L, 60_000_000_000L)) {
             scheduler.now = start + idle;
-            strategy.idle(0);
+            passes.add(passesUntilTheNextPark(strategy));
         }
-        assertEquals(List.of(2_000_000L, 5_000_000L, 20_000_000L, 100_000_000L), scheduler.parks);
+        assertEquals(List.of(2_000_000L, 5_000_000L, 20_000_000L, 50_000_000L), scheduler.parks);
+        assertEquals(List.of(1, 1, 1, 4), passes, "there are as many passes as with parks of 5 ms");
+        assertEquals(10, passesUntilTheNextPark(strategy));
+    }
+
+    private int passesUntilTheNextPark(IdleProfile.TimedIdleStrategy strategy) {
+        int before = scheduler.parks.size();
+        int passes = 0;
+        while (scheduler.parks.size() == before) {
+            strategy.idle(0);
+            passes++;
+        }
+        return passes;
+    }
+
+    @Test
+    void workEndsThePassesAfterALongPark() {
+        IdleProfile.TimedIdleStrategy strategy =
+                new IdleProfile.TimedIdleStrategy(scheduler, SPIN, YIELD, 1_000, 5_000_000, 50_000_000);
+        idleUntilTheNextLook(strategy);
+        idleFor(strategy, SPIN + YIELD);
+        scheduler.now += 60_000_000_000L;
+        strategy.idle(0);
+        strategy.idle(1);
+        idleUntilTheNextLook(strategy);
+        idleFor(strategy, SPIN + YIELD);
+        strategy.idle(0);
+        assertEquals(List.of(50_000_000L, (SPIN + YIELD) / 20), scheduler.parks);
     }
 
     @Test

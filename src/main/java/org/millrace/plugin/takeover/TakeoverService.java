@@ -41,6 +41,7 @@ public final class TakeoverService {
         Server(ProxyAgent agent, IdleStrategy idle) {
             this.agent = agent;
             runner = AgentRunner.start(agent, idle);
+            agent.wakeBy(runner::wake);
         }
 
         void count(boolean receives, int more) {
