@@ -65,9 +65,10 @@ final class EngineTrace implements AutoCloseable {
 
     /**
      * Opens this process's trace, if it is enabled. Called before the join, so that the trace shows a join that hangs.
-     * The settings of the process's first communicator apply.
+     * The settings of the process's first communicator apply. Ranks of one process may call this method at the same
+     * time.
      */
-    static void open(Configuration configuration, int rank, int size) {
+    static synchronized void open(Configuration configuration, int rank, int size) {
         boolean first = ProcessTrace.current() == null;
         Settings.TraceDetail detail = configuration.traceDetail();
         if (detail != Settings.TraceDetail.OFF) {

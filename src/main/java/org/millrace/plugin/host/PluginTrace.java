@@ -42,7 +42,7 @@ public final class PluginTrace {
      *
      * @param serves name of the plugin table (network, GIN, …) that NCCL uses
      */
-    public static void open(Configuration settings, String serves) {
+    public static synchronized void open(Configuration settings, String serves) {
         Settings.TraceDetail detail = settings.traceDetail();
         boolean first = ProcessTrace.current() == null;
         if (detail != Settings.TraceDetail.OFF) {
