@@ -725,15 +725,16 @@ int main(int count, char **arguments) {
   CHECK(cudaSetDevice(rank));
   std::string mode = arguments[4], scenario = arguments[5];
   if (mode == "random") {
-    if (count < 7) return 2;
+    if (count < 7) return fprintf(stderr, "random SEED ROUNDS: give the number of rounds\n"), 2;
     RandomRun(stoull(scenario)).run(atoi(arguments[6]));
   } else if (mode == "life") {
     state = scenario;
     if (scenario == "abort") abortInFlight();
     else if (scenario == "kill") killOne();
     else if (scenario == "order") endInEveryOrder();
-    else return 2;
+    else return fprintf(stderr, "life SCENARIO: give abort, kill or order instead of %s\n", scenario.c_str()), 2;
   } else {
+    if (count < 7) return fprintf(stderr, "give COUNTS, TYPES and OPERATORS\n"), 2;
     std::vector<std::string> names(arguments + 7, arguments + count);
     Communicator all = create(allRanks());
     runAll(all, arguments + 4, names.empty() ? NAMES : names);
