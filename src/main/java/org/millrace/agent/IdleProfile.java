@@ -405,6 +405,7 @@ public enum IdleProfile {
         private final long spinNanos;
         private final long yieldNanos;
         private final long minParkNanos;
+        /** Longest park that may be {@link #PARK_DIVISOR}th of the idle time, in nanoseconds. */
         private final long maxQuickParkNanos;
         private final long maxParkNanos;
 
@@ -458,12 +459,15 @@ public enum IdleProfile {
         }
 
         /**
-         * @param maxQuickParkNanos longest park that may be a twentieth of the idle time. Longer parks are at most a
-         *                          two-hundredth
+         * Creates a strategy whose long parks grow more slowly.
+         *
+         * @param maxQuickParkNanos longest park that may be a twentieth of the idle time, in nanoseconds. Longer parks
+         *                          are at most a two-hundredth
          */
         TimedIdleStrategy(Scheduler scheduler, long spinNanos, long yieldNanos, long minParkNanos,
                 long maxQuickParkNanos, long maxParkNanos) {
-            if (spinNanos < 0 || yieldNanos < 0 || minParkNanos < 1 || maxParkNanos < minParkNanos) {
+            if (spinNanos < 0 || yieldNanos < 0 || minParkNanos < 1 || maxParkNanos < minParkNanos
+                    || maxQuickParkNanos < 1) {
                 throw new IllegalArgumentException(
                         "idle strategy: spin " + spinNanos + ", yield " + yieldNanos + ", park " + minParkNanos + " to "
                                 + maxParkNanos + " ns; none may be negative, and the park times begin at 1");
@@ -597,6 +601,10 @@ public enum IdleProfile {
         private void park() {
             if (forgetful) {
                 forgetNow();
+                return;
+            }
+            if (woken) {
+                begin();
                 return;
             }
             if (owedPasses > 0) {

@@ -391,6 +391,21 @@ class TimedIdleStrategyTest {
     }
 
     @Test
+    void aWakeIsNoticedAtTheNextPassAfterALongPark() {
+        IdleProfile.TimedIdleStrategy strategy =
+                new IdleProfile.TimedIdleStrategy(scheduler, SPIN, YIELD, 1_000, 5_000_000, 50_000_000);
+        idleUntilTheNextLook(strategy);
+        idleFor(strategy, SPIN + YIELD);
+        scheduler.now += 60_000_000_000L;
+        strategy.idle(0);
+        strategy.wake(Thread.currentThread());
+        strategy.idle(0);
+        assertEquals(Stage.SPIN, strategy.stage());
+        assertEquals(List.of(50_000_000L), scheduler.parks);
+        LockSupport.park();
+    }
+
+    @Test
     void workBetweenAWakeAndTheNextParkIsWhatTheWakeWasFor() {
         IdleProfile.TimedIdleStrategy strategy = parking();
         strategy.idle(0);
