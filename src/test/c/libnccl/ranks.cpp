@@ -716,7 +716,8 @@ void endInEveryOrder() {
 } // namespace
 
 int main(int count, char **arguments) {
-  if (count < 6) return 2;
+  if (count < 6 || (count < 7 && arguments[4] != std::string("life")))
+    return fprintf(stderr, "give COUNTS TYPES OPERATORS, random SEED ROUNDS, or life SCENARIO\n"), 2;
   setlinebuf(stdout); // The ranks write to one file.
   idFile = arguments[1];
   rank = atoi(arguments[2]);
@@ -725,7 +726,6 @@ int main(int count, char **arguments) {
   CHECK(cudaSetDevice(rank));
   std::string mode = arguments[4], scenario = arguments[5];
   if (mode == "random") {
-    if (count < 7) return fprintf(stderr, "random SEED ROUNDS: give the number of rounds\n"), 2;
     RandomRun(stoull(scenario)).run(atoi(arguments[6]));
   } else if (mode == "life") {
     state = scenario;
@@ -734,7 +734,6 @@ int main(int count, char **arguments) {
     else if (scenario == "order") endInEveryOrder();
     else return fprintf(stderr, "life SCENARIO: give abort, kill or order instead of %s\n", scenario.c_str()), 2;
   } else {
-    if (count < 7) return fprintf(stderr, "give COUNTS, TYPES and OPERATORS\n"), 2;
     std::vector<std::string> names(arguments + 7, arguments + count);
     Communicator all = create(allRanks());
     runAll(all, arguments + 4, names.empty() ? NAMES : names);

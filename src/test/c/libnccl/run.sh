@@ -11,7 +11,8 @@
 # connections over; NCCL_NET_PLUGIN=none selects NCCL's own network. All variables of NCCL and of the plugin apply. The
 # exit status is 0 if all elements are right. The last form runs a script of bench/gpu whose program has no kernels.
 # CUDA_HOME (default: /usr/local/cuda) has CUDA's headers.
-if [ $# -lt 4 ] || { [ "$2" != bench ] && ! [ "$2" -ge 1 -a "$3" -ge 1 ]; }; then sed -n '2,/^if/s/^# \{0,1\}//p' "$0"; exit 2; fi
+case "$2:$3" in bench:* | [1-9]*:[1-9]*) ;; *) set -- ;; esac
+if [ $# -lt 4 ]; then sed -n '2,/^case/s/^# \{0,1\}//p' "$0"; exit 2; fi
 built=$(cd "$(dirname "$0")/../../../.." && pwd)/target/libnccl
 [ -x "$built/ranks" ] || { echo "$built has no programs: run mvn test -Pnccl -Dmillrace.nccl=$1 first" >&2; exit 2; }
 export MILLRACE_NCCL="$1"

@@ -12,6 +12,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 /** Reports of stalls on standard error, from a separate process. */
 @Tag("slow")
@@ -21,7 +22,7 @@ class StallReportsTest {
     static final class Program {
 
         public static void main(String[] args) {
-            Millrace.builder().set("MILLRACE_STALL_REPORT", "500ms").runLocally(2, communicator -> {
+            Millrace.builder().set("MILLRACE_STALL_REPORT", "1s").runLocally(2, communicator -> {
                 for (int operation = 0; operation < 3; operation++) {
                     if (communicator.rank() == 1) {
                         read();
@@ -41,15 +42,18 @@ class StallReportsTest {
     }
 
     @Test
+    @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
     void ranksOfOneProcessReportAStallOnce() throws Exception {
         Process process = new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "--enable-native-access=ALL-UNNAMED", "-cp",
                 System.getProperty("java.class.path"), Program.class.getName()).start();
         List<String> reports = new ArrayList<>();
+        List<String> all = new ArrayList<>();
         // If two watches observe the process, both report the second stall before the third one can be reported.
         try (BufferedReader lines =
                 new BufferedReader(new InputStreamReader(process.getErrorStream(), StandardCharsets.UTF_8))) {
             for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+                all.add(line);
                 if (line.contains("nothing moves") && line.contains("all_reduce #")) {
                     reports.add(line);
                     if (operations(reports) > operations(reports.subList(0, reports.size() - 1))) {
@@ -61,8 +65,8 @@ class StallReportsTest {
         } finally {
             process.destroyForcibly();
         }
-        assertEquals(0, process.waitFor(), () -> String.join("\n", reports));
-        assertEquals(3, reports.size(), () -> String.join("\n", reports));
+        assertEquals(0, process.waitFor(), () -> String.join("\n", all));
+        assertEquals(3, reports.size(), () -> String.join("\n", all));
     }
 
     private static long operations(List<String> reports) {

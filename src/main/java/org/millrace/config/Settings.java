@@ -380,8 +380,8 @@ public final class Settings {
     public static final Setting<Duration> STALL_REPORT = setting(Part.TRACE, "MILLRACE_STALL_REPORT",
             new ValueTypes.DurationType(Duration.ZERO, Duration.ofHours(24)), Duration.ofSeconds(10),
             "time without progress after which a connection with posted data is reported on standard"
-                    + " error, with the rank and the cause, in the words of millrace why; 0s: never. The process's"
-                    + " first communicator sets it");
+                    + " error, with the rank and the cause, in the words of millrace why; 0s: never. The value of"
+                    + " the process's first communicator applies");
 
     public static final Setting<LogLevel> LOG_LEVEL = setting(Part.LOG, "NCCL_DEBUG", choices(LogLevel.class),
             LogLevel.WARN, "level of log messages of the command line and of NCCL");

@@ -65,8 +65,7 @@ final class EngineTrace implements AutoCloseable {
 
     /**
      * Opens this process's trace, if it is enabled. Called before the join, so that the trace shows a join that hangs.
-     * The settings of the process's first communicator apply. Ranks of one process may call this method at the same
-     * time.
+     * The settings of the process's first communicator apply. Callable from any thread.
      */
     static synchronized void open(Configuration configuration, int rank, int size) {
         boolean first = ProcessTrace.current() == null;

@@ -9,7 +9,7 @@ import java.util.function.LongSupplier;
 
 /**
  * Process of a peer. All connections to the process share one object. However many connections ask, {@code /proc} is
- * read at most twice a second, because each read costs more than a hundred microseconds. Any thread.
+ * read at most twice a second, because each read costs more than a hundred microseconds. Callable from any thread.
  */
 public final class WatchedProcess implements AutoCloseable {
 

@@ -70,7 +70,7 @@ final class ProfilerPlugin {
     /**
      * Records that NCCL launches an operation on a communicator after a pause between operations. Wakes the threads
      * that serve connections. For a collective, the tuner has already woken these threads. NCCL does not call the tuner
-     * for sends and receives. It calls neither of them when a graph is launched again.
+     * for sends and receives. When a graph is launched again, NCCL calls neither the tuner nor this method.
      */
     public void profilerPauseEnded(long operations) {
         Open communicator = open.get(operations);
