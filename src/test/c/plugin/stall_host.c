@@ -173,10 +173,10 @@ static long completed_by_all(void) {
 
 static void await_stillness(void) {
   long last = -1, since = now_milliseconds();
-  int gone = 0; /* whether the victim has ended, possibly before any rank has completed an operation */
+  int gone = 0; /* whether the victim has ended or is stopped, possibly before any rank has completed an operation */
   for (;;) {
     long now = completed_by_all();
-    gone |= waitpid(pids[victim], NULL, WNOHANG) == pids[victim];
+    gone |= waitpid(pids[victim], NULL, WNOHANG | WUNTRACED) == pids[victim];
     if (shared->ready < ranks || now != last || (now == 0 && !gone)) {
       last = now;
       since = now_milliseconds();

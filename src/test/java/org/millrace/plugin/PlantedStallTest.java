@@ -95,19 +95,26 @@ class PlantedStallTest {
                         new Stall(0, Way.CUT, 2, 1, 1, 8, 0, "ring", "shm"));
     }
 
-    private static Process start(Path directory, Stall stall) throws Exception {
+    /** Returns the setting of the fault that the victim's network has, or null. */
+    private static String fault(Stall stall) {
+        int frame = 3 * (stall.operation - 1) + 1;
+        String connection = ",connection=" + (stall.channel + 1);
+        return switch (stall.way) {
+            case WIRE -> "delay:frame=" + frame + ",polls=" + BLACK_HOLE + connection;
+            case CUT -> "cut:frame=" + frame + connection;
+            default -> null;
+        };
+    }
+
+    private static Process start(Path directory, Stall stall, String fault) throws Exception {
         HostProgram host = HostProgram.compile("stall_host", "-DNET_VERSION=11")
                 .withNetwork(stall.network)
                 .with("MILLRACE_TRACE_DIRECTORY", directory.toString())
                 .with("MILLRACE_ON_LOSS", "report")
                 .with("MILLRACE_THREADS", "1")
                 .with("MILLRACE_STALL_REPORT", "1s");
-        int frame = 3 * (stall.operation - 1) + 1;
-        String fault = ",connection=" + (stall.channel + 1);
-        if (stall.way == Way.WIRE) {
-            host.with("MILLRACE_FAULT", "delay:frame=" + frame + ",polls=" + BLACK_HOLE + fault);
-        } else if (stall.way == Way.CUT) {
-            host.with("MILLRACE_FAULT", "cut:frame=" + frame + fault);
+        if (fault != null) {
+            host.with("MILLRACE_FAULT", fault);
         }
         return host.start(directory.resolve("output"), HostProgram.library(), stall.way.word(), stall.ranks,
                 stall.channels, stall.victim, stall.operation, stall.pattern);
@@ -145,7 +152,18 @@ class PlantedStallTest {
     @ParameterizedTest
     @MethodSource("stalls")
     void theVerdictNamesTheRankAndTheCause(Stall stall, @TempDir Path directory) throws Exception {
-        Process process = start(directory, stall);
+        assertRightVerdict(stall, fault(stall), directory);
+    }
+
+    /** The victim's first frame never arrives, so that its peer completes nothing. */
+    @Test
+    void theVerdictNamesARankThatStopsBeforeTheFirstOperationIsComplete(@TempDir Path directory) throws Exception {
+        Stall stall = new Stall(0, Way.STOP, 2, 2, 0, 3, 0, "stream", "socket");
+        assertRightVerdict(stall, "delay:frame=1,polls=" + BLACK_HOLE + ",connection=1", directory);
+    }
+
+    private static void assertRightVerdict(Stall stall, String fault, Path directory) throws Exception {
+        Process process = start(directory, stall, fault);
         try {
             await(directory.resolve("output"), "STILL", process);
             TimedVerdicts asking = asking(directory);
