@@ -17,12 +17,12 @@ import org.millrace.operation.Completions;
 import org.millrace.operation.OperationGroup;
 import org.millrace.operation.Required;
 
-/** Implements {@link BlockingOperations} by operations on a temporary stream, on which the caller waits. */
+/** Implements {@link BlockingOperations} by operations on a temporary stream. The caller waits for the operations. */
 final class Blocking {
 
     /**
-     * Work that {@link #run} does on this thread after the operations that it enqueues; null while {@link #run} does
-     * not enqueue operations on this thread.
+     * Work that {@link #run} does on this thread after the thread has waited for the enqueued operations. Null unless
+     * {@link #run} is enqueueing operations on this thread.
      */
     private static final ThreadLocal<@Nullable List<Runnable>> BEHIND = new ThreadLocal<>();
 
@@ -149,8 +149,8 @@ final class Blocking {
     }
 
     /**
-     * Defers work until the calling thread has waited for its operation, so that this thread can do the work. Returns
-     * false, and defers nothing, if the calling thread will not wait.
+     * Defers work of the calling thread until the thread has waited for its operation. Returns false, and defers
+     * nothing, if the calling thread will not wait.
      */
     static boolean leave(Runnable rest) {
         List<Runnable> behind = BEHIND.get();
@@ -314,7 +314,7 @@ final class Blocking {
         });
     }
 
-    /** Returns the objects of all ranks on the root, and an empty list on other ranks. */
+    /** Returns the objects of all ranks if this rank is the root; otherwise an empty list. */
     static <T> List<T> gather(BlockingOperations caller, String operation, T object, int root,
             Serializer<T> serializer) {
         requireRank((Communicator) caller, operation + ", root", root);
@@ -322,7 +322,7 @@ final class Blocking {
         return gather(caller, operation, object, peer -> peer == root, _ -> isRoot, serializer);
     }
 
-    /** Returns the objects of the earlier ranks and of this rank. */
+    /** Returns the objects of this rank and of all lower ranks. */
     static <T> List<T> earlier(BlockingOperations caller, String operation, T object, Serializer<T> serializer) {
         int rank = ((Communicator) caller).rank();
         return gather(caller, operation, object, peer -> peer >= rank, peer -> peer <= rank, serializer);

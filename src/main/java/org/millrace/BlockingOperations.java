@@ -26,8 +26,9 @@ import org.millrace.operation.Required;
  *
  * <p>
  * An interrupt of the waiting thread causes an {@link OperationInterruptedException}. A single operation then continues
- * without the thread, and the communicator stays usable. An operation that consists of several operations aborts the
- * communicator, if the operation has begun. If the thread is already interrupted at the call, no operation starts.
+ * without the thread, and the communicator stays usable. An interrupt aborts the communicator if the method consists of
+ * several operations and the first operation has begun. If the thread is already interrupted at the call, no operation
+ * starts.
  */
 sealed interface BlockingOperations permits Communicator {
 

@@ -18,11 +18,11 @@ import org.jspecify.annotations.Nullable;
  * nothing. All ranks call the same operations in the same order.
  *
  * <p>
- * A call of an operation that the device lacks throws a {@link MillraceException}, and so does a call after an error or
- * after {@link #close}. Wrong arguments cause the exceptions that {@link #allReduce} lists. The first error makes the
+ * A call of an operation throws a {@link MillraceException} after an error, after {@link #close}, or if the device
+ * lacks the operation. Wrong arguments cause the exceptions that {@link #allReduce} lists. The first error makes the
  * communicator unusable. Every later call reports the same error, with the rank and the peer. When an operation is
  * reported as failed, no thread of this process accesses its operands. A peer that reads operands in place, and a
- * network card that stores directly, may still access the operands. Their access ends when {@link #close},
+ * network card that stores data in operands, may still access the operands. Their access ends when {@link #close},
  * {@link #abort()} or {@link Registration#close} returns.
  *
  * <p>
@@ -46,7 +46,8 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
      * stream of {@link #device()}. The communicator creates the stream at the first call and closes it. Operations
      * without a stream use other streams, and can overtake operations of this stream.
      *
-     * @throws MillraceException if the communicator has failed or is closed, or has no such stream
+     * @throws MillraceException if the communicator has failed or is closed, or if its device supports only
+     *                           {@link Device#newStream()}
      */
     default DeviceStream stream() {
         throw new MillraceException(device().name() + " has no stream of its own: use Device.newStream()");
@@ -62,8 +63,8 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
      * @param type    element type; both segments must be aligned to its size
      * @param op      the reduction
      * @param stream  stream of the operation
-     * @throws IllegalArgumentException if a segment is closed, too small, misaligned or partly overlaps the other
-     *                                  segment
+     * @throws IllegalArgumentException if a segment is closed, too small or misaligned, or if the two segments partly
+     *                                  overlap
      * @throws MillraceException        if the communicator has failed or is closed
      */
     void allReduce(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op,
@@ -145,7 +146,7 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
      *
      * @param send    {@code size() * count} elements, ordered by receiving rank
      * @param receive {@code size() * count} elements, ordered by sending rank; must not overlap {@code send}
-     * @param count   number of elements from each rank to each; zero is allowed
+     * @param count   number of elements that each rank sends to each rank; zero is allowed
      * @param type    element type
      * @param stream  stream of the operation
      */
@@ -219,8 +220,8 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
     }
 
     /**
-     * Enqueues several operations as one. The sends and receives of the group run at the same time. Operations that the
-     * function calls on other communicators belong to the group, too, as in a {@link Millrace#group}.
+     * Enqueues several operations as one group. The sends and receives of the group run at the same time. The function
+     * may also call operations of other communicators: these belong to the group, too, as in a {@link Millrace#group}.
      *
      * @param operations function that enqueues the operations, on the calling thread. If it throws, the operations
      *                   enqueued before are still issued.
@@ -233,7 +234,7 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
     /**
      * Allows operations to use memory in place. An operation with operands in the memory sends from the memory and
      * receives into it, without a copy through slots. The device and the transport to the peer must support operations
-     * in place; all other operations run as before. Only this rank is affected: other ranks may register other memory,
+     * in place; otherwise operations run as before. Only this rank is affected: other ranks may register other memory,
      * or none.
      *
      * @param memory native memory that every thread may use; it must exist until the registration is closed
@@ -248,8 +249,8 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
     /**
      * Prepares operations for repeated launches, without running them. All ranks prepare the same operations.
      *
-     * @param stream     stream that each {@link Plan#launch} replaces by the stream of the launch. If the operations
-     *                   also use other streams, the plan waits for their earlier work, and their later work waits for
+     * @param stream     placeholder for the stream of each {@link Plan#launch}. If the operations also use other
+     *                   streams, the plan waits for the earlier work of those streams, and their later work waits for
      *                   the plan
      * @param operations function that calls this communicator's operations, on the calling thread, as in a
      *                   {@link #group}. If it throws, no plan is created.
@@ -265,7 +266,7 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
      * Creates new communicators from the ranks of this communicator, which stays usable. All ranks call this method. It
      * returns when all ranks of the new group have joined. The new communicator uses the device of this communicator,
      * and streams of that device work with both communicators. Either communicator may be closed first.
-     * {@link #abort()} of this communicator also aborts the operations of the new one.
+     * {@link #abort()} of this communicator also aborts the operations of the new communicator.
      *
      * @param color ranks with the same color form a group; less than 0 for a rank without a new communicator
      * @param key   the new ranks are ordered by key, and by their rank in this communicator where keys are equal
@@ -302,15 +303,15 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
      *
      * @param deadline maximum time to wait for the living ranks, more than 0. The completion of the new communicator
      *                 has the same time limit, but at least 5 s. Each further lost or stopped rank adds at most half of
-     *                 the deadline or 5 s, whichever is longer
+     *                 the deadline, or 5 s if half of the deadline is shorter
      * @return this rank's new communicator; the caller closes the communicator. If a member is lost at the end of the
      *         call, the operations of the new communicator fail. The program can then shrink the new communicator
      * @throws IllegalArgumentException if the deadline is not more than 0
-     * @throws ExcludedException        if other ranks continue without this rank, or may do so
+     * @throws ExcludedException        if other ranks continue or may continue without this rank
      * @throws AbortedException         if this rank has closed, aborted or shrunk this communicator before. It then
      *                                  counts as dead, and the other ranks continue without it
-     * @throws DeadlineException        if two attempts to complete the same new group missed their deadline; the peer
-     *                                  is the missing rank. Other failures have other exceptions
+     * @throws DeadlineException        if two attempts to complete the same new group missed their deadline. The
+     *                                  exception's peer is the missing rank. Other failures cause other exceptions
      * @throws MillraceException        if the device of this communicator cannot be shrunk
      */
     default Communicator shrink(Duration deadline) {
@@ -322,12 +323,12 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
      * living rank calls this method. A communicator that has failed stays failed.
      *
      * @param value value of this rank
-     * @return true if all living ranks have passed true. All living ranks get the same value. False if a rank repeats a
-     *         failed call while another rank is in its first call
+     * @return true if all living ranks have passed true. All living ranks get the same value. The value is false if one
+     *         rank makes a call for the first time and another rank repeats the same call after a failure
      * @throws DeadlineException if a living rank does not call this method within {@code MILLRACE_CONNECT_DEADLINE}.
      *                           Only {@link #shrink(Duration)} excludes such a rank
      * @throws ExcludedException if other ranks have called {@link #shrink(Duration)} and continue without this rank, or
-     *                           if the living ranks are less than a majority and do not share a decision place
+     *                           if the living ranks have neither a majority nor a shared decision place
      * @throws MismatchException if other ranks have called {@link #shrink(Duration)}. The next shrink of this rank
      *                           joins them
      * @throws AbortedException  if this rank has closed, aborted or shrunk this communicator before
@@ -371,7 +372,7 @@ public non-sealed interface Communicator extends BlockingOperations, TypedOperat
         return Optional.empty();
     }
 
-    /** Aborts like {@link #abort(Throwable)}, without a reason for the other ranks. */
+    /** Does the same as {@link #abort(Throwable)}, but sends no reason to the other ranks. */
     default void abort() {
         abort(null);
     }

@@ -21,8 +21,8 @@ public interface CommunicatorListener {
     }
 
     /**
-     * Reports that a rank is lost and the communicator has failed. Operations in progress and later calls throw the
-     * same failure.
+     * Reports that a rank is lost and the communicator has failed. Operations in progress and later calls throw an
+     * exception for this loss.
      *
      * @param loss exception with the lost rank and with the means of detection
      */

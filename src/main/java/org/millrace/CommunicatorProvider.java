@@ -32,7 +32,7 @@ public interface CommunicatorProvider {
      * @param size       number of ranks
      * @param settings   settings of this communicator that override the environment, by the names of the environment
      *                   variables
-     * @param listener   receives stalls and losses
+     * @param listener   receives reports of stalls and losses
      * @return this rank's communicator
      * @throws IllegalArgumentException if the rendezvous, the rank or a setting is not usable
      * @throws MillraceException        if the group was not completed; the message names the missing ranks

@@ -28,7 +28,7 @@ public interface DeviceStream extends AutoCloseable {
     void synchronize(Duration deadline);
 
     /**
-     * Records an event after the work that is in the stream now. The event's earlier mark is replaced.
+     * Places an event's mark after the work that is in the stream now. The mark replaces the event's earlier mark.
      *
      * @param event event of the same device
      * @throws IllegalArgumentException if the event belongs to another kind of device
@@ -36,9 +36,9 @@ public interface DeviceStream extends AutoCloseable {
     void record(Event event);
 
     /**
-     * Makes all later operations of this stream wait for an event. They wait for the mark that is the event's newest
-     * mark at this call. An event that was never recorded causes no wait. If an operation before the mark fails, this
-     * stream fails, too.
+     * Makes all later operations of this stream wait for the mark that the event has at this call. A later mark of the
+     * event does not affect them. An event that was never recorded causes no wait. If an operation before the mark
+     * fails, this stream fails, too.
      *
      * @param event event recorded on this or another stream
      * @throws IllegalArgumentException if the event belongs to another kind of device
@@ -58,9 +58,9 @@ public interface DeviceStream extends AutoCloseable {
      * Begins to record later work instead of running it ({@code cudaStreamBeginCapture}): operations of communicators,
      * copies, functions and events. A stream that waits for an event of a captured stream is captured from then on.
      * Every other captured stream must record an event after its work. The stream on which the capture began must wait
-     * for these events before the capture ends. During the capture, three kinds of calls are errors and make the
-     * capture invalid: a query of a captured stream, a wait of a thread for a captured stream, and a captured stream's
-     * wait for an event recorded before the capture.
+     * for these events before the capture ends. During the capture, no thread may query a captured stream or wait for
+     * it. A captured stream must not wait for an event recorded before the capture. Each such call is an error and
+     * makes the capture invalid.
      *
      * @throws IllegalStateException         if the stream is captured already
      * @throws UnsupportedOperationException on GPUs, where {@link Communicator#plan} is available instead
@@ -94,7 +94,7 @@ public interface DeviceStream extends AutoCloseable {
      * exceptionally if an operation of that work, or an earlier operation, failed. Dependent functions do not run on
      * the threads of the device. Enqueue operations before this call:
      * {@code communicator.allReduce(...); stream.completion().thenRun(...)}. The operations of an open group are not
-     * enqueued yet. An operation by {@link Operand}s returns its own stage.
+     * enqueued yet. A method with {@link Operand} parameters returns the stage of its operation.
      *
      * @return the stage; it has no value
      */
@@ -104,8 +104,8 @@ public interface DeviceStream extends AutoCloseable {
 
     /**
      * Waits for the enqueued work and releases the stream. Failures of operations are reported by {@link #synchronize},
-     * not by this method. An interrupted thread does not wait: incomplete work is given up, and its communicator fails.
-     * Closing twice is allowed.
+     * not by this method. An interrupted thread does not wait: incomplete work is given up, and the communicator of
+     * this work fails. Closing twice is allowed.
      */
     @Override
     void close();

@@ -123,8 +123,8 @@ public final class DlpackTensor implements AutoCloseable {
      *
      * @param device device of the operations
      * @return the operand, usable until this tensor is closed
-     * @throws IllegalArgumentException if NCCL has no such type, if the elements are not contiguous, or if the device
-     *                                  cannot access them
+     * @throws IllegalArgumentException if NCCL has no type for the elements, if the elements are not contiguous, or if
+     *                                  the device cannot access them
      * @throws IllegalStateException    if this tensor is closed
      */
     public Operand operand(Device device) {
@@ -211,8 +211,8 @@ public final class DlpackTensor implements AutoCloseable {
     }
 
     /**
-     * Returns an adopted tensor to the library that created it, by a call of the tensor's deleter. All operations on
-     * the tensor must be complete. Closing twice is allowed.
+     * Frees an adopted tensor: calls the deleter of the library that created the tensor. All operations on the tensor
+     * must be complete. Closing twice is allowed.
      */
     @Override
     public void close() {

@@ -4,8 +4,8 @@ import java.time.Duration;
 
 /**
  * A mark in a {@link DeviceStream}, reached when all earlier work of the stream is complete. {@link Device#newEvent()}
- * creates the event, and {@link DeviceStream#record} places the mark in a stream. Another record replaces the mark. The
- * earlier mark still applies to streams and threads that already wait for it.
+ * creates the event, and {@link DeviceStream#record} places the mark in a stream. A later call of {@code record}
+ * replaces the mark. The earlier mark still applies to streams and threads that already wait for it.
  */
 public interface Event extends AutoCloseable {
 

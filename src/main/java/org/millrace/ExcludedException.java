@@ -1,7 +1,7 @@
 package org.millrace;
 
 /**
- * The other ranks continue without this rank, or may do so. There are two possible reasons. This rank may have called
+ * The other ranks continue or may continue without this rank. There are two possible reasons. This rank may have called
  * {@link Communicator#shrink(java.time.Duration)} too late, for instance because a signal had stopped its process. Or
  * the ranks that this rank can reach, including itself, are no majority of the group, and the ranks share no decision
  * place. The process keeps its data and may join another group.

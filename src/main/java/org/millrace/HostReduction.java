@@ -40,7 +40,7 @@ final class HostReduction {
         part = Math.ceilDiv(values.count(), communicator.size());
     }
 
-    /** Returns the number of elements in the part that this rank combines, without unused elements. */
+    /** Returns the number of used elements in the part that this rank combines. */
     private long ours() {
         return Math.clamp(values.count() - communicator.rank() * part, 0, part);
     }

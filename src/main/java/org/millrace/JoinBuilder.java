@@ -347,9 +347,9 @@ public final class JoinBuilder {
 
     /**
      * Runs all ranks of a group as threads of this JVM, for tests of programs. Returns when the programs of all ranks
-     * have ended. The ranks meet at a new temporary file. The settings of this builder apply to all ranks. For the
-     * other ranks, an exception of a rank's program has the effect of a failed process. An early return has the effect
-     * of an ended process, and a wait has the effect of a late process.
+     * have ended. The ranks meet at a new temporary file. The settings of this builder apply to all ranks. To the other
+     * ranks, a program that throws is a failed process, a program that returns early is an ended process, and a program
+     * that waits is a late process.
      *
      * @param <X>     type of the program's checked exceptions
      * @param ranks   number of ranks

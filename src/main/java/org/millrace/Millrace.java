@@ -52,7 +52,7 @@ public final class Millrace {
 
     /**
      * Joins like {@link #join()}, runs the rank's program, and closes the communicator. If the program throws, the
-     * other ranks fail within a second, and their exceptions name the program's exception: {@link JoinBuilder#run}.
+     * other ranks fail within a second, and their exceptions name the program's exception. See {@link JoinBuilder#run}.
      *
      * {@snippet :
      * Millrace.run(communicator -> {
@@ -154,24 +154,25 @@ public final class Millrace {
     }
 
     /**
-     * Enqueues operations of one or more communicators as one. All operations are launched at the end of the thread's
-     * outermost group, before any operation can block the launch of another operation. The order between communicators
-     * in the group therefore does not matter. A send on one communicator and a receive on another run at the same time,
-     * also on one stream. Without a group, a rank would deadlock if it enqueued such operations on one stream in
-     * another order than its peers. In a group, one thread can enqueue the operations of several ranks.
+     * Enqueues operations of one or more communicators as one group. All operations are launched at the end of the
+     * thread's outermost group, before any operation can block the launch of another operation. In a group, the order
+     * of operations of different communicators therefore does not matter. A send on one communicator and a receive on
+     * another run at the same time, also on one stream. Without a group, a rank would deadlock if it enqueued such
+     * operations on one stream in another order than its peers. In a group, one thread can enqueue the operations of
+     * several ranks.
      *
      * <p>
      * The order within one communicator matters: all ranks enqueue its operations in the same order. A stream continues
-     * when all operations of the group on that stream are complete. libnccl launches each operation on its own stream.
-     * With libnccl, use a separate stream for each communicator if operations of one communicator wait for operations
-     * of another.
+     * when all operations of the group on that stream are complete. libnccl launches each operation on the stream of
+     * that operation. With libnccl, use a separate stream for each communicator if operations of one communicator wait
+     * for operations of another.
      *
      * <p>
      * Operations enqueued by other threads do not belong to the group. A {@link Plan} can be neither created nor
      * launched in a group.
      *
-     * @param operations function that enqueues the operations, on the calling thread. If it throws, the operations
-     *                   enqueued before are still launched, because the other ranks depend on them.
+     * @param operations function that enqueues the operations, on the calling thread. If it throws, the operations that
+     *                   it has already enqueued are still launched, because the other ranks depend on them.
      * @throws MillraceException if a communicator has failed or is closed; the operations of the other communicators
      *                           are still launched
      */
@@ -215,7 +216,7 @@ public final class Millrace {
     /**
      * {@return all loadable providers, usable or not}
      *
-     * @param broken receives a sentence for each provider that cannot be loaded
+     * @param broken list to which this method adds a sentence for each provider that cannot be loaded
      */
     public static List<CommunicatorProvider> providers(List<String> broken) {
         Required.argument("providers", "list", broken);

@@ -19,8 +19,8 @@ import org.millrace.operation.Required;
  *
  * <p>
  * Device memory is used in place: {@link #of(MemorySegment, DataType)}. Host memory is copied to the device and back,
- * as part of the operation and in the order of its stream. Operands of arrays, of buffers and of {@link #ofHost} are
- * copied in this way. The emulated device uses host memory outside the Java heap in place.
+ * as part of the operation and in the order of its stream. Arrays, buffers and the memory of {@link #ofHost} are copied
+ * in this way. The emulated device uses host memory outside the Java heap in place.
  *
  * <p>
  * An operand is an immutable view of the memory. From the call of an operation until its completion, the program must
@@ -185,8 +185,8 @@ public final class Operand {
     }
 
     /**
-     * {@return some elements of an array, from an index (inclusive) to an index (exclusive), like
-     * {@link #of(boolean[])}}
+     * {@return some elements of an array, from an index (inclusive) to an index (exclusive), as {@link DataType#UINT8}}
+     * Reductions have the same meaning as for {@link #of(boolean[])}.
      */
     public static Operand of(boolean[] array, int from, int to) {
         byte[] copy = new byte[to - Objects.checkFromToIndex(from, to, present("array", array).length)];

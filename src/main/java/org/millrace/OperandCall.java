@@ -14,9 +14,9 @@ import org.millrace.operation.StagingMemory;
 import org.millrace.operation.UserTrace;
 
 /**
- * One operation by {@link Operand}s. The call checks the types and counts of its operands against each other. Host
- * operands are copied to device memory before the operation and back after it, on the stream of the operation. The
- * returned {@link CompletionStage} completes after these copies.
+ * One operation with {@link Operand} parameters. The call checks the types and counts of its operands against each
+ * other. Host operands are copied to device memory before the operation and back after it, on the stream of the
+ * operation. The returned {@link CompletionStage} completes after these copies.
  */
 final class OperandCall {
 
@@ -234,8 +234,8 @@ final class OperandCall {
     /**
      * Returns whether the operation can use an operand's memory on the heap in place. Two conditions must hold. The
      * send and receive operands do not overlap, unless they are the same. If another operation of the group also uses
-     * the memory, neither writes to it. If this method returns false, the operand is copied, so that the order of
-     * accesses does not matter.
+     * the memory, neither operation writes to it. If this method returns false, the operand is copied, so that the
+     * order of accesses does not matter.
      */
     private boolean isApart(Operand operand, boolean written) {
         boolean overlaps = send != null && receive != null && !receive.isSame(send)

@@ -158,7 +158,8 @@ public enum Operation {
     }
 
     /**
-     * {@return number of elements that a sending rank sends: {@code count}, or {@code count} for each rank}
+     * {@return number of elements that a sending rank sends: {@code count * ranks} if it sends a part to each rank,
+     * otherwise {@code count}}
      *
      * @param count the count of the call
      * @param ranks the communicator's size
@@ -169,7 +170,8 @@ public enum Operation {
     }
 
     /**
-     * {@return number of elements that a receiving rank receives: {@code count}, or {@code count} for each rank}
+     * {@return number of elements that a receiving rank receives: {@code count * ranks} if it receives a part from each
+     * rank, otherwise {@code count}}
      *
      * @param count the count of the call
      * @param ranks the communicator's size

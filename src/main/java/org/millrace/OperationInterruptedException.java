@@ -21,7 +21,7 @@ public final class OperationInterruptedException extends CommunicatorException {
      * @param message    the interrupted wait, and its consequence
      * @param rank       the rank that throws this exception
      * @param operation  the operation in progress; null without an operation
-     * @param completion returns a stage for the work that continues; null if no work continues
+     * @param completion function that returns a stage for the work that continues; null if no work continues
      */
     public OperationInterruptedException(String message, int rank, @Nullable String operation,
             @Nullable Supplier<CompletionStage<Void>> completion) {
@@ -30,8 +30,8 @@ public final class OperationInterruptedException extends CommunicatorException {
     }
 
     /**
-     * {@return a stage for the work on which the interrupted thread waited} The work continues. It uses its operands
-     * until the stage is complete. The stage is complete already if no work continues.
+     * {@return a stage for the work that the interrupted thread waited for} If the work continues, it uses its operands
+     * until the stage is complete. If no work continues, the stage is complete already.
      */
     public CompletionStage<Void> completion() {
         return completion == null ? CompletableFuture.completedFuture(null) : completion.get();

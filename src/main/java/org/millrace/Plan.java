@@ -1,10 +1,10 @@
 package org.millrace;
 
 /**
- * Operations that are prepared once and launched many times. {@link Communicator#plan} creates a plan from operations,
- * and {@link DeviceStream#endCapture} from the recorded work of streams. Each launch acts as if the program had called
- * the operations again in one group. All ranks launch the same plans, at the same position in the order of their
- * operations.
+ * Operations that are prepared once and launched many times. {@link Communicator#plan} creates a plan from operations.
+ * {@link DeviceStream#endCapture} creates a plan from the recorded work of streams. Each launch acts as if the program
+ * had called the operations again in one group. All ranks launch the same plans, at the same position in the order of
+ * their operations.
  */
 public interface Plan extends AutoCloseable {
 

@@ -31,8 +31,8 @@ public interface Serializer<T> {
      * list of values of the types above. No value is null.
      *
      * @param type the class, the same on all ranks
-     * @throws IllegalArgumentException if the type, or a component's type, has no serializer, or if a record is in a
-     *                                  package that its module does not open to {@code org.millrace}
+     * @throws IllegalArgumentException if the type, or a component's type, has no serializer, or if a record's package
+     *                                  is not open to {@code org.millrace}
      */
     @SuppressWarnings("unchecked") // Serializers.of(type) returns a serializer of this type
     static <T> Serializer<T> of(Class<T> type) {

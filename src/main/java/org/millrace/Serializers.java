@@ -92,7 +92,7 @@ final class Serializers {
         return parts;
     }
 
-    /** @param owner name, for messages, of the class or the record component that has the type */
+    /** @param owner name of the class or the record component that has the type, for messages */
     static Serializer<?> of(Type type, String owner, Map<Type, Serializer<?>> known) {
         Serializer<?> simple = SIMPLE.getOrDefault(type, known.get(type));
         if (simple != null) {

@@ -5,8 +5,8 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.operation.Required;
 
 /**
- * Operations of a {@link Communicator} by {@link Operand}s, which have a type and a count. Each operation returns a
- * stage, so that a program can continue when the operation is complete, or wait for it:
+ * Operations of a {@link Communicator} with {@link Operand} parameters, which have a type and a count. Each operation
+ * returns a stage, so that a program can continue when the operation is complete, or wait for it:
  *
  * {@snippet :
  * communicator.allReduce(Operand.of(gradients), ReduceOp.SUM, stream).toCompletableFuture().get(30, TimeUnit.SECONDS);
@@ -19,10 +19,10 @@ import org.millrace.operation.Required;
  * the device uses in place.
  *
  * <p>
- * A call throws an {@link IllegalArgumentException}, and sends nothing, if the operands differ in type, if their sizes
- * do not fit, or for a reason listed at {@link Communicator#allReduce}. A call throws a {@link MillraceException} if
- * the communicator has failed or is closed, or its device lacks the operation. A failure of the operation completes the
- * stage exceptionally.
+ * A call throws an {@link IllegalArgumentException}, and sends nothing, if the operands differ in type or their sizes
+ * do not fit. A call also throws this exception for the reasons listed at {@link Communicator#allReduce}. A call throws
+ * a {@link MillraceException} if the communicator has failed or is closed, or its device lacks the operation. A failure
+ * of the operation completes the stage exceptionally.
  */
 sealed interface TypedOperations permits Communicator {
 

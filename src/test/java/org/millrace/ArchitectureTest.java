@@ -75,7 +75,7 @@ class ArchitectureTest {
             """;
     // @formatter:on
 
-    /** Position of a package. Packages of a group are numbered in the order of their names in the list. */
+    /** Position of a package. Packages of a group are numbered in the order in which {@code PLAN} lists them. */
     private record Place(int level, String group, int index) {
 
         boolean mayUse(Place other) {
@@ -205,8 +205,8 @@ class ArchitectureTest {
     }
 
     /**
-     * Signatures in the root package contain no types that only implementations of communicators and devices use.
-     * Exceptions of the root package have no methods that create a copy of the exception.
+     * Some types are used only by implementations of communicators and devices. Signatures in the root package do not
+     * contain such types. Exceptions of the root package have no methods that create a copy of the exception.
      */
     @Test
     void theRootPackageHasNoTypesForImplementationsOnly() {
@@ -277,8 +277,8 @@ class ArchitectureTest {
     }
 
     /**
-     * Only the package {@code chronicle} uses types of Chronicle Bytes, because they may be absent at run time, or in a
-     * user's compilation.
+     * Only the package {@code chronicle} uses types of Chronicle Bytes, because these types may be absent at run time,
+     * or when a user compiles a program.
      */
     @Test
     void onlyThePackageChronicleUsesChronicleBytes() {
@@ -324,8 +324,8 @@ class ArchitectureTest {
     }
 
     /**
-     * The tests with this tag run as root in {@code .ci/run}, and all others run as an ordinary user. A test that needs
-     * root and lacks the tag would therefore be skipped in every run. This check finds such a test.
+     * The tests with the tag {@code root} run as root in {@code .ci/run}, and all others run as an ordinary user. A
+     * test that needs root and lacks the tag would therefore be skipped in every run. This check finds such a test.
      */
     @Test
     void testsThatNeedRootHaveTheTag() throws IOException {

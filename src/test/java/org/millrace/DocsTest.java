@@ -24,8 +24,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * If a page for readers mentions a file, heading, class or package, it exists. The README is short, and all pages use
- * common technical words.
+ * Every file, heading, class and package that a page for readers mentions exists. The README is short, and all pages
+ * use common technical words.
  */
 class DocsTest {
 

@@ -86,8 +86,8 @@ class JoinEnvironmentTest {
     }
 
     /**
-     * A program such as sudo removes the launcher's variables. Without a refusal, each process of the launcher would
-     * then form a group of one rank.
+     * A program such as sudo removes the launcher's variables. If a process without these variables were not refused,
+     * it would form a group of one rank.
      */
     @ParameterizedTest
     @ValueSource(strings = {"mpirun", "hydra_pmi_proxy", "prterun", "slurmstepd"})

@@ -128,7 +128,7 @@ class LanguageTest {
                         .count());
     }
 
-    /** Returns the sentences of all comments and pages by folder. */
+    /** Returns, by folder, the sentences of all comments and pages. */
     private static Map<String, List<Sentence>> sentences() throws IOException {
         Map<String, List<Sentence>> all = new TreeMap<>();
         for (String root : ROOTS) {

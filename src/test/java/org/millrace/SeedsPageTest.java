@@ -35,8 +35,7 @@ import org.millrace.config.Settings;
  * has a row on the page. The named classes and tests exist, and the commands can be parsed. An item is "whole" if the
  * code covers it completely. The rows of all other items state a reason. The row of a whole item names test methods,
  * and the source of these tests mentions a class of the row. The page's totals equal the numbers of rows. Each variable
- * of the seeds and each setting has a row. The code reads every variable whose row does not call the variable
- * meaningless.
+ * of the seeds and each setting has a row. The code reads a variable unless the variable's row calls it meaningless.
  */
 class SeedsPageTest {
 
@@ -62,8 +61,8 @@ class SeedsPageTest {
             Pattern.compile("(?s)@(?:Test|ParameterizedTest|TestFactory|RepeatedTest)\\b.*?\\bvoid (\\w+)\\(");
     private static final Pattern SUPERCLASS = Pattern.compile("\\bclass \\w+(?:<[^{]*>)? extends (\\w+)");
     /**
-     * Tests that need not name a class of their row, because they run whole ranks, commands or C programs, or check all
-     * of NCCL's declarations. Every other test of a whole item must name such a class.
+     * Tests that need not mention a class of their row. They run whole ranks, commands or C programs, or check all of
+     * NCCL's declarations. The source of every other test of a whole item must mention a class of the item's row.
      */
     private static final Set<String> FROM_OUTSIDE = Set.of("AbiProofTest", "AbortTest", "CollNetHostTest",
             "CollNetLeadersTest", "CollNetTest", "CommunicatorsInOneGroupTest", "DisagreementTest",
@@ -76,7 +75,7 @@ class SeedsPageTest {
             "TransportsTest", "TypedFailuresTest", "UnpackHostTest", "WhyCommandTest");
     private static final List<String> EFFECTS = List.of("works", "NCCL's", "set", "refused", "meaningless");
 
-    /** Number of cells in each row of the page: six for an item, six for a count, four for a variable. */
+    /** Rows of the page that describe an item, with six cells each. */
     private static final List<List<String>> items = new ArrayList<>();
     /** Numbers in the page's table, by seed: the total number of items, then the number of items in each state. */
     private static final Map<String, List<Integer>> said = new TreeMap<>();

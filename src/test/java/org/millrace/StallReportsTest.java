@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Reports of stalls on standard error, from a separate process. */
+/** A process reports its stalls on standard error. The test runs this process and reads the reports. */
 @Tag("slow")
 class StallReportsTest {
 

@@ -7,7 +7,7 @@ import org.millrace.foreign.Words;
 /**
  * The word that tells kernels to exit. The word is 0 at first. The host sets the word to 1 permanently when the
  * communicator is aborted. The host's release pairs with the kernel's acquire. A kernel that reads 1 therefore also
- * sees all earlier stores of the host, such as the reason of the abort. Facts: NCCL 2.28 {@code device.h},
+ * sees all earlier stores of the host, such as the reason for the abort. Facts: NCCL 2.28 {@code device.h},
  * {@code device/primitives.h}.
  */
 public final class AbortFlag extends PolledStruct {

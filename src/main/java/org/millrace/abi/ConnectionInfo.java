@@ -11,8 +11,8 @@ import org.millrace.foreign.PageMemory;
  *
  * @param layout    sizes and offsets of the buffers
  * @param buffers   memory of the buffers, as {@code layout} describes; memory after the buffers is not accessed
- * @param sendMem   half of the control memory that contains head
- * @param recvMem   half of the control memory that contains tail and connFifo
+ * @param sendMem   half of the control memory, with head
+ * @param recvMem   half of the control memory, with tail and connFifo
  * @param firstStep number of the first step
  * @param shared    slots of protocol Simple if the connection shares slots with other connections (mode OFFSET); null
  *                  if the connection has its own slots
@@ -89,8 +89,8 @@ public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, Sen
      * Returns a copy of this object with shared slots for protocol Simple. The method writes the modes in {@code
      * connFifo}, so it must be called before any other thread or device accesses the memory.
      *
-     * @param sends whether this is the sending end. The head of the sending end starts as if all slots were in use,
-     *              because the device may use a shared slot only after head has granted it.
+     * @param sends whether this is the sending end. The head of the sending end starts as if all slots were in use, so
+     *              the device waits for head before it uses a shared slot.
      */
     public ConnectionInfo withShared(SharedSlots slots, boolean sends) {
         for (int slot = 0; slot < ConnectionLayout.SLOTS; slot++) {

@@ -10,9 +10,9 @@ import org.millrace.foreign.Words;
  * the data into a slot.
  *
  * <p>
- * Within a process the sender passes the segment itself. If a program closes its memory too early, not only its own
- * device but also the receiving device therefore reports an error. Between processes the receiver has mapped the
- * sender's whole heap, and {@code connFifo.ptr} is an offset in that heap.
+ * Within a process the sender passes the segment itself. If the sender's program closes the memory too early, both the
+ * sending and the receiving device therefore report an error. Between processes the receiver has mapped the sender's
+ * whole heap, and {@code connFifo.ptr} is an offset in that heap.
  *
  * <p>
  * The sender sets {@code used} when it first points to the user's memory. The receiver reads the mode of a slot only if
@@ -99,7 +99,7 @@ public final class DirectMemory {
     }
 
     /**
-     * Returns whether {@link #point} recorded that the data of a slot lies in the user's memory instead of the slot.
+     * Returns whether {@link #point} recorded that the data of a slot lies in the user's memory instead of in the slot.
      * Called by the receiver, after an acquire of tail.
      */
     public boolean isPointed(RecvMem recvMem, int slot) {

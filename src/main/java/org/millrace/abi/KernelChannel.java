@@ -22,7 +22,8 @@ import org.millrace.foreign.Words;
  * <p>
  * The host writes the struct before it launches the first kernel. After that the struct is only read, so all accesses
  * are plain. A collective network is a peer, too. Its peer number follows the number of the last rank. Facts: NCCL 2.30
- * {@code device.h}. Up to NCCL 2.28, {@code ncclRing} had no {@code rankToIndex}. Millrace does not set it.
+ * {@code device.h}. Up to NCCL 2.28, {@code ncclRing} had no {@code rankToIndex}. Millrace does not set {@code
+ * rankToIndex}.
  */
 public final class KernelChannel {
     /** Size of the struct in bytes, which is the distance to the struct of the next channel. */

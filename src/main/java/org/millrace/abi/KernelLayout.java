@@ -84,7 +84,7 @@ public enum KernelLayout {
 
     /**
      * {@return the layout in a release of RCCL; null if it is unknown} RCCL 2.31 introduces entries of 32 bytes, and
-     * changes LL128 further.
+     * other LL128 lines for each GPU.
      *
      * @param version number that {@code ncclGetVersion} returns; 0 if it is unknown
      */

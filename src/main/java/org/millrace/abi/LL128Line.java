@@ -26,8 +26,8 @@ import org.millrace.foreign.Words;
  * whole lines would not preserve this order.
  *
  * <p>
- * The methods for one line access the segment, which checks each access. The methods for many lines require native
- * memory. They check the range of the lines once, and then access the lines by address. Offsets are multiples of
+ * The methods for one line use the segment, which checks each access. The methods for many lines require native memory.
+ * They check the range of the lines once, and then access the lines by address. Offsets are multiples of
  * {@link #bytes}.
  *
  * <p>
@@ -40,7 +40,7 @@ public record LL128Line(long bytes) {
     /** Size in bytes of a line in NCCL's memory and in Millrace's own memory. */
     public static final long BYTES = device_h.NCCL_LL128_LINESIZE();
     /**
-     * Number of lines of a unit, which a warp of NCCL writes in one iteration. The size of a step is a multiple of a
+     * Number of lines in a unit. A warp of NCCL writes one unit in one iteration. The size of a step is a multiple of a
      * unit, and takeovers rely on this fact.
      */
     public static final int UNIT_LINES = 16;
@@ -48,7 +48,7 @@ public record LL128Line(long bytes) {
     public static final long DATA_BYTES = (long) device_h.NCCL_LL128_DATAELEMS() * Long.BYTES;
     /** Line in NCCL's memory and in Millrace's own memory. */
     public static final LL128Line NCCL = new LL128Line(BYTES);
-    /** Line of RCCL up to 2.30, except on GPUs of type gfx1250. */
+    /** Layout of a line in RCCL up to 2.30, except on GPUs of type gfx1250. */
     public static final LL128Line RCCL = new LL128Line(BYTES / 2);
 
     private static final String LINES = "LL128 lines";

@@ -29,7 +29,7 @@ import org.millrace.foreign.Words;
  * an earlier step. A line is complete when both halves contain data of the same step.
  *
  * <p>
- * The methods for one line access the segment, which checks each access. The method that stores many lines checks their
+ * The methods for one line use the segment, which checks each access. The method that stores many lines checks their
  * range once, and then accesses the lines by address.
  *
  * <p>
@@ -153,8 +153,8 @@ public final class LLLine {
      * Copies lines to memory, while a kernel polls the flags in the copied lines. Each half is stored in one access and
      * carries its own flag, so no flag becomes visible before its data. The JVM's copy moves whole words of 8 bytes, in
      * any order, if both addresses and the length are multiples of 8. {@code jdk.internal.misc.Unsafe.copyMemory}
-     * promises "coherent units", and {@link MemorySegment#copy(MemorySegment, long, MemorySegment, long, long)} uses
-     * it.
+     * promises "coherent units", and {@link MemorySegment#copy(MemorySegment, long, MemorySegment, long, long)} calls
+     * that method.
      */
     public static void copyWords(MemorySegment from, MemorySegment to, long offset, long bytes) {
         MemorySegment.copy(from, offset, to, offset, bytes);

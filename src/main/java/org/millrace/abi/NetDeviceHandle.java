@@ -27,7 +27,7 @@ import org.millrace.foreign.Words;
 public final class NetDeviceHandle {
     public static final long BYTES = ncclNetDeviceHandle_t.sizeof();
     public static final long ALIGNMENT = ncclNetDeviceHandle_t.layout().byteAlignment();
-    /** Type: received data lies in slots, as without a device handle. */
+    /** Type: received data lies in slots, as on a connection without a device handle. */
     public static final int HOST = device_h.NCCL_NET_DEVICE_HOST();
     /** Type: the kernel itself gathers the pieces of received slices, see {@link UnpackMeta}. */
     public static final int UNPACK = device_h.NCCL_NET_DEVICE_UNPACK();

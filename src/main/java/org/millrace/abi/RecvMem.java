@@ -101,8 +101,8 @@ public final class RecvMem extends PolledStruct {
 
     private final KernelLayout layout;
     /**
-     * Address of slot 0's size, and distance between the sizes of two slots, in bytes. These values are stored in
-     * fields because every step accesses a size.
+     * Address of slot 0's size, and distance from the size of a slot to the size of the next slot, in bytes. These
+     * values are stored in fields because every step accesses a size.
      */
     private final long sizes;
     private final long entryBytes;

@@ -19,8 +19,8 @@ import org.millrace.foreign.Words;
  * </pre>
  *
  * <p>
- * The plugin writes the struct before the connection is used. After that, only the kernel writes to it: it writes
- * {@code head} at the end of each operation. NCCL's accesses are plain. Millrace's {@link #headRelease} and
+ * The plugin writes the struct before the connection is used. After that, only the kernel writes to the struct: it
+ * stores {@code head} at the end of each operation. NCCL's accesses are plain. Millrace's {@link #headRelease} and
  * {@link #headAcquire} are ordered. The kernel adds 1 to its head <em>before</em> it uses a slice of
  * {@link UnpackMeta}. The kernel therefore begins with slice 0 if the head is {@link #BEFORE_FIRST}.
  */

@@ -7,8 +7,8 @@ public interface Agent {
     int doWork();
 
     /**
-     * Makes the next pass serve all connections or other objects of the agent. Called on the agent's thread if the
-     * thread has slept, or may sleep after that pass.
+     * Makes the next pass serve all connections or other objects of the agent. The agent's thread calls this method
+     * after it has slept, and before a pass that may be followed by a sleep.
      */
     default void serveAll() {
         // Does nothing by default, because most agents serve all their objects in every pass.

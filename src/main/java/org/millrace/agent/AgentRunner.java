@@ -93,7 +93,7 @@ public final class AgentRunner implements AutoCloseable {
     public void close() {
         running = false;
         LockSupport.unpark(thread);
-        // Some strategies sleep without a park. An unpark does not end their sleep.
+        // Some strategies sleep by other means than a park, so an unpark does not end their sleep.
         idleStrategy.wake(thread);
         if (Thread.currentThread() == thread) {
             return;

@@ -10,8 +10,8 @@ import org.millrace.foreign.Words;
 
 /**
  * Agent with passes that a waiting thread can run. While no thread waits, the agent's own thread runs them. This class
- * suits machines without a free core. On such a machine, two threads that take the core from each other, and wake each
- * other, make a small operation ten times as expensive.
+ * suits machines without a free core. On such a machine, a small operation takes ten times as long if two threads
+ * compete for one core and wake each other.
  *
  * <p>
  * The turn is the exclusive right to run passes:
@@ -71,8 +71,8 @@ public final class HelpedAgent implements Agent, IdleStrategy {
     @SuppressWarnings("unused")
     private int turn;
     /**
-     * Number of turns of all threads except the agent's own thread. The thread that has the turn writes this number.
-     * The agent's own thread reads the number with opaque mode, and compares it with its previous value.
+     * Number of turns that threads other than the agent's own thread have taken. The thread that has the turn writes
+     * this number. The agent's own thread reads the number with opaque mode, and compares it with its previous value.
      */
     private long visits;
     /** Helper that waits for the turn; null if none. The thread that leaves the turn unparks the helper. */
@@ -94,7 +94,8 @@ public final class HelpedAgent implements Agent, IdleStrategy {
 
     /**
      * @param alone           strategy of the agent's own thread
-     * @param helping         strategy of a thread that runs passes while it waits. It sleeps by {@code helpersSleep}
+     * @param helping         strategy of a thread that runs passes while it waits; the strategy sleeps by {@code
+     *                        helpersSleep}
      * @param helpersSleep    sleeper whose sleeps end at the deadline of the waiting thread
      * @param longestNapNanos longest nap of the agent's own thread while another thread runs the passes, in nanoseconds
      */
@@ -345,7 +346,7 @@ public final class HelpedAgent implements Agent, IdleStrategy {
         }
     }
 
-    /** Requests that the agent's own thread runs the next pass. Called by a pass. */
+    /** Asks the agent's own thread to run the next pass. Called by a pass. */
     public void needOwnThread() {
         ownThreadNeeded = true;
     }

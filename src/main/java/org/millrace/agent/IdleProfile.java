@@ -31,8 +31,8 @@ public enum IdleProfile {
      */
     COMPLETION(() -> new Backoff(null, 1_000, 100, 10_000, 1_000_000, Sleeper.PARK, PollingThreads.OF_PROCESS)),
     /**
-     * Profile for a thread that waits until another thread makes room or leaves. The waiting thread should offer its
-     * core to the other thread.
+     * Profile for a thread that waits until another thread makes room or ends its call. The waiting thread should offer
+     * its core to the other thread.
      */
     ROOM(() -> new Backoff(100, 100, 10_000, 1_000_000));
 
@@ -53,8 +53,8 @@ public enum IdleProfile {
      * may sleep before the next operation of a training step, because other threads wake it. A thread that enqueues an
      * operation wakes the proxy thread, and so does a thread that waits for the proxy thread.
      *
-     * @param ownCore      whether no other thread needs the core of the proxy thread. On a shared core the thread
-     *                     yields without spinning first, like the program's own threads that wait for a GPU.
+     * @param ownCore      whether no other thread needs the core of the proxy thread. On a shared core the thread never
+     *                     spins and yields immediately, as the program's own threads do while they wait for a GPU.
      * @param threshold    number of passes without work after which the thread sleeps, set by the user; 0 for never,
      *                     empty if unset
      * @param maxParkNanos longest sleep in nanoseconds, set by the user; empty if unset
@@ -77,8 +77,8 @@ public enum IdleProfile {
      * Returns a strategy for a proxy thread that serves GIN's descriptors. A kernel waits for each descriptor, so the
      * thread keeps its core while a kernel runs.
      *
-     * @param onHost       whether an emulated device writes the descriptors, in a process with threads that need the
-     *                     same cores
+     * @param onHost       whether an emulated device writes the descriptors; other threads of its process then need the
+     *                     proxy thread's core
      * @param threshold    number of passes without work after which the thread sleeps, set by the user; 0 for never,
      *                     empty if unset
      * @param maxParkNanos longest sleep in nanoseconds, set by the user; empty if unset
@@ -113,8 +113,8 @@ public enum IdleProfile {
 
     /**
      * Returns the strategy for a rank's thread on a host that has more ranks than cores. The thread never spins. After
-     * a long yield, the thread parks for a while instead of yielding. During a yield, Linux may give the core to a
-     * computing thread, such as a compiler, for milliseconds.
+     * a long yield, the thread parks for a while instead of yielding. The reason is that Linux may give the core to a
+     * computing thread, such as a compiler, for milliseconds during a yield.
      */
     public static IdleStrategy rankWithoutCore(long longestNanos, Sleeper sleeper) {
         return new TimedIdleStrategy(new TimedIdleStrategy.Scheduler() {
@@ -162,16 +162,16 @@ public enum IdleProfile {
         private int yielded;
         private long parkNanos;
         private boolean shared;
-        /** Whether the limit on threads that spin or yield counts this thread. */
+        /** Whether this thread counts towards the limit on threads that spin or yield. */
         private boolean counted;
 
         /**
          * Creates a strategy that begins with spinning.
          *
-         * @param spins        number of passes without work after which the thread spins. After each of them, it only
-         *                     executes the core's spin hint
-         * @param yields       number of further passes without work. After each of them, the thread yields its core to
-         *                     another thread
+         * @param spins        number of first passes without work. After each such pass, the thread only executes the
+         *                     core's spin hint
+         * @param yields       number of further passes without work. After each such pass, the thread yields its core
+         *                     to another thread
          * @param maxParkNanos longest sleep in nanoseconds. Each sleep is twice as long as the previous sleep, up to
          *                     this limit.
          */
@@ -298,7 +298,7 @@ public enum IdleProfile {
      * waiting thread therefore parks for longer, up to a twentieth of its idle time.
      *
      * <p>
-     * A program that enqueues operations computes for a millisecond. It then yields until the operations are complete.
+     * Some programs enqueue operations, compute for a millisecond, and then yield until the operations are complete.
      * With short parks, the thread answers such a program later than with yields. If most yields are short, one long
      * yield is therefore followed by only a short period of short parks.
      *
@@ -336,7 +336,7 @@ public enum IdleProfile {
         static final long MAX_AVOIDANCE_NANOS = 1_000_000_000;
         /**
          * Duration of the period with short parks after a rare long yield, in nanoseconds. A long yield is rare if the
-         * short yields since the previous long yield took at least {@value #RARE_BY_SHORT} times as much time.
+         * short yields since the previous long yield took at least {@value #RARE_BY_SHORT} times as long as it.
          */
         static final long AVOIDANCE_OF_RARE_NANOS = 1_000_000;
         private static final int RARE_BY_SHORT = 4;
@@ -349,9 +349,9 @@ public enum IdleProfile {
         /** Number of hints to the core after each pass of slow spinning. Together they take less than a microsecond. */
         private static final int SLOW_HINTS = 12;
         /**
-         * Duration of a short park, in nanoseconds. It is the shortest park that frees the core. The timer of a park of
-         * 5 us or less expires before the thread has left its core. Linux then keeps the thread on the core. Such a
-         * park costs its full price and does not free the core.
+         * Duration of a short park, in nanoseconds. A short park is the shortest park that frees the core. The timer of
+         * a park of 5 us or less expires before the thread has left its core. Linux then keeps the thread on the core.
+         * Such a park costs as much as a longer park, and does not free the core.
          */
         static final long SHORT_PARK_NANOS = 20_000;
         /**
@@ -405,7 +405,7 @@ public enum IdleProfile {
         private final long spinNanos;
         private final long yieldNanos;
         private final long minParkNanos;
-        /** Longest park that may be {@link #PARK_DIVISOR}th of the idle time, in nanoseconds. */
+        /** Longest park that may be 1/{@link #PARK_DIVISOR} of the idle time, in nanoseconds. */
         private final long maxQuickParkNanos;
         private final long maxParkNanos;
 
@@ -433,9 +433,9 @@ public enum IdleProfile {
         private long avoidanceNanos;
 
         /**
-         * Whether the idle thread parks after each pass without work. The value is also true between two parks. If it
-         * were false there, the idle thread would notice a wake between two parks only after the next park. The idle
-         * thread writes this field, and the threads that wake the idle thread read it.
+         * Whether the idle thread parks after each pass without work. The value is also true between two parks.
+         * Otherwise the idle thread would notice a wake between two parks only after the next park. The idle thread
+         * writes this field, and the threads that wake the idle thread read it.
          */
         private volatile boolean parks;
         /**
@@ -459,10 +459,10 @@ public enum IdleProfile {
         }
 
         /**
-         * Creates a strategy whose long parks grow more slowly.
+         * Creates a strategy with long parks that grow more slowly than its other parks.
          *
          * @param maxQuickParkNanos longest park that may be a twentieth of the idle time, in nanoseconds. Longer parks
-         *                          are at most a two-hundredth
+         *                          are at most a two-hundredth of that time
          */
         TimedIdleStrategy(Scheduler scheduler, long spinNanos, long yieldNanos, long minParkNanos,
                 long maxQuickParkNanos, long maxParkNanos) {

@@ -1,6 +1,9 @@
 package org.millrace.agent;
 
-/** Sleeper with a limit for the duration of its sleeps. Used by one thread at a time, except {@link #wake}. */
+/**
+ * Sleeper that limits the duration of its sleeps. Any thread may call {@link #wake}. The other methods are used by one
+ * thread at a time.
+ */
 public final class LimitedSleeper implements Sleeper {
 
     private final Sleeper sleeper;

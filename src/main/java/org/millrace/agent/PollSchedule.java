@@ -5,7 +5,7 @@ import java.util.Collection;
 import java.util.List;
 
 /**
- * Selects the connections of an agent that a pass polls. Every pass polls the busy connections. A connection becomes
+ * Selects the connections that a pass of an agent polls. Every pass polls the busy connections. A connection becomes
  * idle after many polls without work. Each pass polls some idle connections, one after the other. Within
  * {@value #IDLE_CYCLE} passes, every idle connection is polled. A poll can be a system call, and a step of a busy
  * connection must not wait for the polls of hundreds of other connections.
@@ -13,7 +13,7 @@ import java.util.List;
  * <p>
  * While no connection has work, every pass polls all connections, because the thread may sleep after the pass. The
  * additional polls then delay no connection. When work arrives again, passes continue to poll all connections until
- * {@value #WAKING_POLLS} polls of idle connections were made. An operation seldom has only one connection. The thread
+ * {@value #WAKING_POLLS} polls of idle connections were made. An operation usually uses several connections. The thread
  * may yield after a pass, and a connection that was not polled would wait until the yield ends. Used by one thread.
  *
  * <pre>
@@ -130,8 +130,8 @@ public final class PollSchedule<T> {
         int work = 0;
         boolean quiet = quietPasses == QUIET_PASSES;
         boolean all = quiet || wakingPolls > 0;
-        // A poll may exchange the positions of the polled connection and another connection. The indexes decrease, so
-        // the other connection was polled already, or misses only this pass.
+        // A poll may exchange the positions of the polled connection and another connection. A pass polls in the order
+        // of decreasing indexes. The other connection was therefore polled already, or misses only this pass.
         for (int i = (all ? size : busy) - 1; i >= 0; i--) {
             work += poll(i);
         }

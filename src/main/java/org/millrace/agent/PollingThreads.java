@@ -7,9 +7,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * Limit on the threads of this process that spin or yield while they have no work. Further threads sleep until they are
- * woken. The limit is the number of usable cores (affinity mask and quota of the control group) divided by the number
- * of this host's processes that run ranks of a group. If this process has ranks of several groups, the group with the
- * most processes counts. The limit is at least 1. Callable from any thread.
+ * woken. The limit is the number of usable cores, divided by the number of this host's processes that run ranks of a
+ * group. The affinity mask and the quota of the control group determine the usable cores. If this process has ranks of
+ * several groups, the group with the most processes counts. The limit is at least 1. Callable from any thread.
  */
 public final class PollingThreads {
 

@@ -66,7 +66,7 @@ public final class RequestQueue {
     public static abstract class Request {
 
         private final CountDownLatch answered = new CountDownLatch(1);
-        /** Whether the request was carried out. Written before the latch opens, which publishes the value. */
+        /** Whether the request was carried out. Written before the latch opens; the opening publishes the value. */
         private boolean fulfilled;
 
         protected Request() {}
@@ -99,7 +99,7 @@ public final class RequestQueue {
          * Waits for the answer, even if the waiting thread is interrupted, because that thread is about to free memory
          * that the agent uses. The interrupt status is restored afterwards.
          *
-         * @return false if the time ended first; the caller must then not free the memory
+         * @return false if the maximum time passed without an answer; the caller must then not free the memory
          */
         public final boolean await(Duration time) {
             long deadline = System.nanoTime() + time.toNanos();

@@ -28,7 +28,7 @@ public final class Waiting {
      * Waits until a thread has ended, even if the waiting thread is interrupted. The waiting thread is about to free
      * memory that the other thread uses. The interrupt status is restored afterwards.
      *
-     * @return false if the time ended first; the caller must then not free the memory
+     * @return false if the thread has not ended within the time; the caller must then not free the memory
      */
     public static boolean untilEnded(Thread thread, Duration time) {
         long end = System.nanoTime() + time.toNanos();

@@ -6,8 +6,8 @@
  * <p>
  * If cores are scarce, an agent's own thread competes for the core with the threads that wait for the agent. A
  * {@link org.millrace.agent.HelpedAgent} then lets one waiting thread run the agent's passes.
- * {@link org.millrace.agent.PollingThreads} limits the number of polling threads. A thread that must not poll sleeps by
- * a {@link org.millrace.agent.Sleeper}. The commands and requests that other threads send to an agent arrive through a
+ * {@link org.millrace.agent.PollingThreads} limits the number of polling threads. A {@link org.millrace.agent.Sleeper}
+ * lets the other threads sleep. The commands and requests that other threads send to an agent arrive through a
  * {@link org.millrace.agent.RequestQueue}. A {@link org.millrace.agent.PollSchedule} selects the connections that a
  * pass polls. This package does not depend on the work of its agents.
  */

@@ -49,15 +49,15 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
     /**
      * Time for a client to send its proof, counted from the client's hello. Under TLS, a client has the same time for
      * its hello, counted from the proof that it sends before TLS. With scarce cores, a rank may need half a minute for
-     * its TLS handshake or its proof. If rank 0 closed the connection before the end of this time, the rank would begin
-     * a new handshake, and would never be admitted.
+     * its TLS handshake or its proof. With a shorter time, rank 0 would close the connection, the rank would begin a
+     * new handshake, and rank 0 would never admit it.
      */
     private static final Duration PROOF = Duration.ofMinutes(2);
     /**
      * Bounds of the hold time, in milliseconds. Rank 0 holds a rank that started before rank 0 on the same machine, and
      * admits the rank after the hold time. Without {@code MILLRACE_RUN_ID} such a rank may be left over from an earlier
-     * run, and the right rank then has time to arrive. The hold time is {@link #HOLD_FACTOR} times the difference of
-     * the starts, within these bounds.
+     * run. During the hold time, the right rank can arrive. The hold time is {@link #HOLD_FACTOR} times the difference
+     * of the starts, within these bounds.
      */
     private static final long MIN_HOLD_MILLIS = 200;
     private static final long MAX_HOLD_MILLIS = 1000;
@@ -68,9 +68,9 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
      */
     private static final Duration LATECOMERS = Duration.ofSeconds(1);
     /**
-     * Maximum number of clients that have not yet proved that they know the secret. Ranks do not reach the limit,
-     * because fewer ranks connect at the same time. If more clients connect, rank 0 drops some of them. Clients
-     * therefore cannot use up the process's file descriptors.
+     * Maximum number of clients that have not yet proved that they know the secret. Ranks alone do not reach the limit,
+     * because fewer than {@value} ranks connect at the same time. If more clients connect, rank 0 drops some of them.
+     * Clients therefore cannot use up the process's file descriptors.
      */
     private static final int MAX_UNPROVEN = 1024;
 
@@ -246,8 +246,8 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
     }
 
     /**
-     * Returns the held ranks to pass to {@link #admit} now. If the group has failed, these are all held ranks.
-     * Otherwise they are the ranks that were held for the hold time.
+     * Returns the held ranks that the caller must now pass to {@link #admit}. If the group has failed, these are all
+     * held ranks. Otherwise they are the ranks that were held for the hold time.
      */
     List<AcceptedConnection> due() {
         return held().filter(peer -> peer.handshake.expired() || group.failure() != null).toList();
@@ -326,7 +326,7 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
 
     /**
      * Starts to leave the group. If the group failed before all ranks arrived, rank 0 continues to accept for
-     * {@link #LATECOMERS}. It sends the reason to each rank that connects late.
+     * {@link #LATECOMERS}. Rank 0 sends the reason of the failure to each rank that connects late.
      */
     void leave() {
         held().forEach(peer -> refuse(peer, "rank 0 left before it admitted this rank"));

@@ -87,8 +87,8 @@ final class BootstrapClient {
     private static final Duration ATTEMPT = Duration.ofSeconds(2);
     /**
      * Number of refusals or wrong answers after which this rank gives up. The number includes only refusals and answers
-     * of processes that have not proved their knowledge of the secret. Such a process may be any program, and may soon
-     * end.
+     * of processes that have not proved their knowledge of the secret. A process without this proof may be any program,
+     * and may soon end.
      */
     private static final int DOUBTS = 7;
     private static final long DOUBT_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
@@ -126,8 +126,8 @@ final class BootstrapClient {
     }
 
     /**
-     * Connects to rank 0. Returns this rank's end of the connection once rank 0 has answered the proof. If the deadline
-     * passes after the proof was sent, returns this rank's end nevertheless, and the caller's wait for the group fails.
+     * Connects to rank 0. Returns this rank's end of the connection once rank 0 has answered the proof. Also returns
+     * this rank's end if the deadline passes after the proof was sent. The caller's wait for the group then fails.
      */
     Member connect(Rendezvous rendezvous, GroupState group, Deadline deadline) throws IOException {
         String what = self + " cannot join the group at " + rendezvous;
@@ -218,7 +218,7 @@ final class BootstrapClient {
     /**
      * Checks that rank 0 belongs to this rank's run.
      *
-     * @throws OtherRunException if rank 0 states another run; rank 0 of this rank's run may still come
+     * @throws OtherRunException if rank 0 states another run; a later attempt may reach rank 0 of this rank's run
      * @throws MillraceException if this rank has no {@code MILLRACE_RUN_ID} and has met another process as rank 0
      *                           before; the run of this rank has then ended
      */

@@ -69,7 +69,7 @@ final class ControlConnection {
     private long firstKept;
     private long toldFrames;
     private int untoldBytes;
-    /** Recovers a lost stream; null until the peer offers recovery, or if the connection does not recover. */
+    /** Recovers a lost stream; null until the peer offers recovery, and always null without recovery. */
     private @Nullable StreamRecovery recovery;
     private Reconnector.@Nullable Outage outage;
     /**
@@ -79,7 +79,7 @@ final class ControlConnection {
     private boolean isLost;
     private final ByteBuffer resumedFrom = ByteBuffer.allocate(Long.BYTES);
 
-    /** Creates a connection over a connected channel. From then on, this object closes the channel. */
+    /** Creates a connection over a connected channel. The connection owns the channel and closes it. */
     ControlConnection(SocketChannel channel, Selector selector) throws IOException {
         this.selector = selector;
         this.channel = channel;
@@ -149,7 +149,7 @@ final class ControlConnection {
         return !closed;
     }
 
-    /** Returns whether the peer is on another host. Only then can an interrupted network end the stream. */
+    /** Returns whether the peer is on another host. An interrupted network can end the stream only in this case. */
     boolean leavesHost() {
         return !local.equals(source);
     }
@@ -168,7 +168,7 @@ final class ControlConnection {
      * Sets up the recovery of lost streams. Called when the peer's offer has arrived.
      *
      * @param key     rank 0's nonce, which identifies the connection on both sides
-     * @param accepts whether this side accepts the new streams, which the peer then connects
+     * @param accepts whether the peer connects the new streams, and this side accepts them
      * @param offer   offer of the peer
      */
     void recoverBy(Reconnector by, byte[] key, boolean accepts, byte[] offer) throws IOException {
@@ -240,7 +240,7 @@ final class ControlConnection {
     }
 
     /**
-     * Queues all frames that the peer lacks, for the new stream.
+     * Queues all frames that the peer lacks. They are sent over the new stream.
      *
      * @param from number of frames that the peer has received
      */
@@ -348,8 +348,8 @@ final class ControlConnection {
     }
 
     /**
-     * Returns whether this side may write. Under TLS, messages wait until the handshake is complete, because the
-     * handshake may have to read first.
+     * Returns whether this side may write. Under TLS, messages wait until the handshake is complete. The handshake may
+     * have to read before it can write.
      */
     private boolean mayWrite() {
         return !(channel instanceof TlsChannel tls) || tls.isEstablished();

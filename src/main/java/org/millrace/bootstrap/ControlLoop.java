@@ -16,7 +16,7 @@ import org.millrace.net.socket.Reconnector;
 import org.millrace.net.socket.SocketOptions;
 
 /**
- * One rank's end of the control plane, together with the control thread that serves this end. The loop is a
+ * One rank's end of the control plane, together with the control thread that serves this end. This object is a
  * {@link Coordinator} on rank 0 and a {@link Member} on all other ranks. The thread waits for sockets, timers and
  * callers' requests. All methods run on this thread, except the constructor and methods that are documented as safe
  * from any thread.
@@ -35,13 +35,13 @@ abstract class ControlLoop {
     private final Queue<Runnable> requests = new ConcurrentLinkedQueue<>();
     private final Thread thread;
     private final SocketOptions sockets;
-    /** Recovers lost streams of control connections; null until a connection needs it. */
+    /** Recovers lost streams of control connections; null until a connection needs recovery. */
     private @Nullable Reconnector reconnector;
     /** Time at which the channels are closed by force; null until this rank leaves. Used by the control thread. */
     private @Nullable Deadline forced;
 
     /**
-     * Creates the loop. When its thread ends, it closes the selector and all channels that are registered with the
+     * Creates the loop. At its end, the loop's thread closes the selector and all channels that are registered with the
      * selector.
      */
     ControlLoop(GroupState group, Selector selector, SocketOptions sockets) {
@@ -86,7 +86,7 @@ abstract class ControlLoop {
         }
     }
 
-    /** Leaves the group like {@link #leave(Duration)}, and returns immediately. */
+    /** Does the same as {@link #leave(Duration)}, but returns immediately. */
     final void leaveLater(Duration patience) {
         request(() -> {
             if (forced == null) {
@@ -158,7 +158,7 @@ abstract class ControlLoop {
         }
     }
 
-    /** Returns this machine's address on a network that connects it with other ranks. Safe from any thread. */
+    /** Returns this machine's address on a network that connects the machine with other ranks. Safe from any thread. */
     abstract InetAddress address();
 
     /** Sends a message of this rank to the other ranks. A {@link Message.PeerMessage} reaches only its addressee. */
@@ -174,8 +174,8 @@ abstract class ControlLoop {
     void tick() {}
 
     /**
-     * Returns the time until the next action is due, in nanoseconds; {@code Long.MAX_VALUE} if none is due without a
-     * message.
+     * Returns the time until the next action is due, in nanoseconds; {@code Long.MAX_VALUE} if no action becomes due by
+     * time alone.
      */
     long nanosToNextTick() {
         return Long.MAX_VALUE;

@@ -96,7 +96,7 @@ public final class ControlPlane implements AutoCloseable {
         return join(rendezvous, rank, size, options, Deadline.in(options.deadline()), plane -> {});
     }
 
-    /** @param begun called once this rank takes part in the group, before it waits for the other ranks */
+    /** @param begun action that runs when this rank takes part in the group, before it waits for the other ranks */
     static ControlPlane join(Rendezvous rendezvous, int rank, int size, JoinOptions options, Deadline deadline,
             Consumer<ControlPlane> begun) {
         RankIdentity self = RankIdentity.local(rank, options.run());
@@ -298,7 +298,7 @@ public final class ControlPlane implements AutoCloseable {
                 : ofCompletion.orIn(options.deadline());
     }
 
-    /** Returns the time that ranks have to connect to each other in the set-up of their communicator. */
+    /** Returns the time within which ranks must connect to each other in the set-up of their communicator. */
     public Duration setUpTime() {
         return Duration.ofNanos(Math.max(1, deadline().remainingNanos()));
     }

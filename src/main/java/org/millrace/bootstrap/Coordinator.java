@@ -97,7 +97,7 @@ final class Coordinator extends ControlLoop implements Acceptor.Host {
     private void handle(AcceptedConnection peer, Message message) throws IOException {
         if (!peer.admitted()) {
             acceptor.handle(peer, message);
-        } else if (!leaving) { // A leaving rank 0 ignores messages, and waits until its members close.
+        } else if (!leaving) { // A leaving rank 0 ignores messages, and waits until its members disconnect.
             handleMember(peer, message);
         }
     }

@@ -32,7 +32,7 @@ record Deadline(Duration allowed, long endNanos, String setting) {
         return new Deadline(bounded, nanos + bounded.toNanos(), "");
     }
 
-    /** Returns the same deadline. Messages then name the given setting as the setting that determines the deadline. */
+    /** Returns a copy of this deadline. In messages, the copy names the given setting. */
     Deadline of(String name) {
         return new Deadline(allowed, endNanos, name);
     }
@@ -55,7 +55,7 @@ record Deadline(Duration allowed, long endNanos, String setting) {
         return new Deadline(allowed.plus(more), endNanos + more.toNanos(), setting);
     }
 
-    /** Returns this deadline, or a new deadline that ends after {@code shorter} from now, whichever is earlier. */
+    /** Returns the earlier of two deadlines: this deadline, and a new deadline that is {@code shorter} after now. */
     Deadline orIn(Duration shorter) {
         Deadline other = in(shorter);
         return other.endNanos - endNanos < 0 ? other : this;

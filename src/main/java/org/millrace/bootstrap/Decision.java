@@ -13,7 +13,7 @@ import org.millrace.bootstrap.Recovery.Mail;
  *                members
  * @param members members of the next group, as numbered in the first group (see {@link Recovery.Descent})
  * @param meeting invitation to the next group, with its secret. The first member sends the invitation only to the other
- *                members. Empty in proposals and in a {@link DecisionPlace}, which an excluded rank can read
+ *                members. Empty in proposals and at a {@link DecisionPlace}: excluded ranks can read that place
  */
 record Decision(Mail kind, boolean flag, int call, BitSet members, byte[] meeting) {
 

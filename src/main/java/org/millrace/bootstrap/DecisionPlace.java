@@ -13,9 +13,10 @@ import org.millrace.file.PrivateFile;
 import org.millrace.file.User;
 
 /**
- * Place at which processes of one user on one host decide. Decisions are numbered. For each number, the first proposal
- * becomes the decision, and a file keeps it. The files stay after the end of the processes, because a stopped process
- * may resume and ask at any later time. The first decision creates a private subdirectory for the files.
+ * Place at which processes of one user on one host make common decisions. Decisions are numbered. For each number, the
+ * first proposal becomes the decision, and a file keeps this decision. The files stay after the end of the processes,
+ * because a stopped process may resume and ask for a decision at any later time. The first decision creates a private
+ * subdirectory for the files.
  *
  * @param group text that distinguishes this group's decisions from other groups' decisions
  */
@@ -57,8 +58,8 @@ record DecisionPlace(Path directory, String group) {
 
     /**
      * Checks that this user can create and link files in a directory, and that no other user can delete these files.
-     * Also checks the private subdirectory if it exists. If other users could create the subdirectory, this method
-     * creates it first.
+     * Also checks the private subdirectory if it exists. If other users can create files in the directory, this method
+     * creates the subdirectory, so that no other user creates it.
      */
     private static void check(Path directory) throws IOException {
         int owner = (int) Files.getAttribute(directory, "unix:uid");

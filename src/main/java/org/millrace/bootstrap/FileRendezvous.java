@@ -195,7 +195,7 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
         /**
          * Checks the type and the owner of the file. The author of the file decides which group this rank joins. In a
          * directory that all users can write, another user may have created this file, or a link with its name, before
-         * rank 0.
+         * rank 0 created it.
          */
         private static BasicFileAttributes check(Path path, int user) throws IOException {
             BasicFileAttributes file = Files.readAttributes(path, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS);

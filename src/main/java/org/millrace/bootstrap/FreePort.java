@@ -9,7 +9,7 @@ import java.util.concurrent.ThreadLocalRandom;
 
 /**
  * Selects a TCP port for a process that starts later. The system assigns ephemeral ports to other programs at any time,
- * also to their outgoing connections, so an ephemeral port can be taken before the process listens at it.
+ * also to their outgoing connections. An ephemeral port can therefore be taken before the process listens at it.
  */
 public final class FreePort {
 
@@ -31,7 +31,7 @@ public final class FreePort {
         return find(firstEphemeral(EPHEMERAL));
     }
 
-    /** @param end end of the ports that are not ephemeral, exclusive */
+    /** @param end upper bound of the ports that are not ephemeral, exclusive */
     static int find(int end) throws IOException {
         for (int i = 0; i < ATTEMPTS && end - FIRST >= MIN_COUNT; i++) {
             try {

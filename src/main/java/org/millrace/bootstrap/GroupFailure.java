@@ -22,7 +22,7 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
 
     private static final Logger LOG = LogManager.getLogger(GroupFailure.class);
     /**
-     * Time to wait for the reason of a lost connection, in nanoseconds. A rank that fails closes its connections and
+     * Time to wait for the reason of a lost connection, in nanoseconds. A failing rank closes its connections and
      * reports the reason over the control plane, in any order.
      */
     private static final long REASON_NANOS = TimeUnit.SECONDS.toNanos(1);
@@ -66,8 +66,8 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
 
     /**
      * Reports a lost connection as a suspected failure. The suspicion becomes the failure, unless another rank reports
-     * a failure within {@code REASON_NANOS}. Such a report replaces the suspicion, or is added to it if each of the two
-     * ranks has lost the other.
+     * a failure within {@code REASON_NANOS}. Such a report replaces the suspicion. If this rank and the reporting rank
+     * have lost each other, the failure contains both reasons.
      */
     public final void suspect(Throwable thrown) {
         if (suspicion == null) {
@@ -113,7 +113,7 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
         return first.get() != null;
     }
 
-    /** Adds this rank's reason if each of two ranks has lost the other, because either reason may be the cause. */
+    /** Adds this rank's reason if this rank and the other rank lost each other: either reason may be the cause. */
     private Throwable withSuspicion(RemoteFailure remote, Throwable thrown) {
         if (remote.kind() == RemoteFailure.Kind.LOST && remote.peer() == control.rank()
                 && thrown instanceof PeerLostException lost

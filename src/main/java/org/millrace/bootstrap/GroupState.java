@@ -181,7 +181,9 @@ final class GroupState {
         onEvent.run();
     }
 
-    /** Lets the group continue without lost ranks: {@link #isGone} then reports them. Called before any other use. */
+    /**
+     * Lets the group continue without lost ranks; {@link #isGone} returns true for them. Called before any other use.
+     */
     GroupState survivingLosses() {
         survivesLosses = true;
         return this;
@@ -254,7 +256,7 @@ final class GroupState {
         update(() -> closed = true);
     }
 
-    /** Removes and returns a message that has arrived; null if it has not arrived. */
+    /** Removes and returns the message of a rank with a tag; null if the message has not arrived. */
     byte @Nullable [] take(int from, long tag) {
         return locked(() -> messages.remove(new Address(from, tag)));
     }
@@ -479,7 +481,7 @@ final class GroupState {
         }
 
         /**
-         * Returns the data of a complete call, by rank. Clears the slot of the call, which a later call then uses.
+         * Returns the data of a complete call, by rank. Clears the call's slot, so that a later call can use the slot.
          */
         Contribution[] take(long sequence) {
             Contribution[] parts = slot(sequence).clone();

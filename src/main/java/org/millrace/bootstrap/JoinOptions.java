@@ -23,12 +23,10 @@ import org.millrace.net.socket.SocketOptions;
  *                       causes a warning
  * @param tls            identity of this process under TLS; null if ranks communicate without TLS
  * @param run            identity of the run, the same on all ranks; empty if runs cannot be distinguished
- * @param sockets        options of TCP. They select the addresses that this machine announces, even if the machine's
- *                       name has no reachable address. They also limit the time for the recovery of a lost connection
- *                       between hosts
+ * @param sockets        options of TCP. They select the addresses that this machine announces, also if its host name
+ *                       maps to loopback. They also limit the time for the recovery of a lost connection between hosts
  * @param listener       listener of the program for events of the communicator
- * @param place          place for the ranks' decision, after a loss, about the group that continues; null if there is
- *                       no place
+ * @param place          place at which the ranks decide, after a loss, which group continues; null if there is no place
  */
 public record JoinOptions(Duration deadline, @Nullable String secret, boolean secretRequired, @Nullable TlsIdentity tls,
         String run, SocketOptions sockets, CommunicatorListener listener, DecisionPlace.@Nullable Directory place) {

@@ -49,7 +49,7 @@ final class MessageCodec {
      * data.
      */
     static final int MAX_BODY = MAX_DATA + 17;
-    /** Maximum length of a body from a side that has not yet proved that it knows the secret, in bytes. */
+    /** Maximum length in bytes of a body from a side that has not yet proved that it knows the secret. */
     static final int MAX_BODY_BEFORE_PROOF = 16 << 10;
     /** Maximum length of a text in characters. The sender truncates longer texts, so that they always fit. */
     static final int MAX_TEXT_CHARS = 4000;

@@ -8,7 +8,7 @@ import org.millrace.net.connection.PeerText;
 /**
  * Identity of a rank: its number, process, host and run. Messages name a rank by its number, process and host.
  *
- * @param run        {@code MILLRACE_RUN_ID} of the process; empty without one. Two runs may use one address
+ * @param run        {@code MILLRACE_RUN_ID} of the process; empty if it is not set. Two runs may use the same address
  * @param kernel     identifier of the Linux kernel that {@code startTicks} refers to; see {@link Machine#kernel}
  * @param startTicks start time of the process, in hundredths of a second since this Linux kernel started; 0 if unknown
  */
@@ -39,14 +39,14 @@ record RankIdentity(int rank, long pid, String host, String run, String kernel, 
                 && kernel.equals(other.kernel);
     }
 
-    /** Returns by how many milliseconds this process started before another process; negative if it started later. */
+    /** Returns the milliseconds from the start of this process to the start of another process, possibly negative. */
     private long millisBefore(RankIdentity other) {
         return (other.startTicks - startTicks) * MILLIS_PER_TICK;
     }
 
     /**
-     * Returns by how many milliseconds this process started before rank 0. Returns -1 if this process started later, or
-     * if the start times are not {@link #comparable}. Process ids give the order within one tick.
+     * Returns the number of milliseconds from this process's start to rank 0's start. Returns -1 if this process
+     * started later, or if the start times are not {@link #comparable}. Process ids give the order within one tick.
      */
     long millisBeforeZero(RankIdentity zero) {
         long before = millisBefore(zero);

@@ -35,8 +35,8 @@ import org.millrace.net.connection.ListeningPorts;
  *
  * <p>
  * <b>Messages.</b> The lowest rank that is not gone coordinates. The coordinator is rank 0 of a separate control plane,
- * which continues without lost members. A rank that loses its coordinator asks the next coordinator, and never returns
- * to a lower rank. All members of a coordinator therefore have higher ranks.
+ * which continues after the loss of members. A rank that loses its coordinator asks the next coordinator, and never
+ * returns to a lower rank. All members of a coordinator therefore have higher ranks.
  *
  * <pre>
  *   member                                coordinator
@@ -115,7 +115,7 @@ public final class Recovery implements AutoCloseable {
     private final JoinOptions options;
     /** Listener of this rank; null in a group of one rank, which no other rank can ask. */
     private final @Nullable ServerSocketChannel listener;
-    /** Meeting place of each coordinator and its members, by rank. */
+    /** Meeting place of each coordinator and its members, by the coordinator's rank. */
     final @Nullable SplitRendezvous[] meetings;
     private final String id;
     private final int[] origins;
@@ -198,14 +198,14 @@ public final class Recovery implements AutoCloseable {
     /**
      * Makes a new group of the living ranks. All living ranks call this method, once on each rank.
      *
-     * @param allowed  deadline of {@link Communicator#shrink(Duration)}, which states the time of each wait. In two
-     *                 cases, the next wait has the whole time again: a coordinator was late, or fewer than half of the
-     *                 living ranks have asked this rank
-     * @param begun    value of {@link System#nanoTime()} from which the time counts
+     * @param allowed  deadline of {@link Communicator#shrink(Duration)}. The comment of that method states the time of
+     *                 each wait. In two cases, the next wait has the whole time again: a coordinator was late, or fewer
+     *                 than half of the living ranks have asked this rank
+     * @param begun    value of {@link System#nanoTime()} at which the time of {@code allowed} begins
      * @param assemble completes this rank's part of the new group, and calls {@link ControlPlane#complete} as the last
      *                 step that may fail. If a member fails, the remaining ranks decide again
      * @return result of {@code assemble}
-     * @throws ExcludedException     if other ranks continue without this rank, or may do so
+     * @throws ExcludedException     if other ranks continue or may continue without this rank
      * @throws CommunicatorException if two attempts to complete the same group failed. The peer is the rank that caused
      *                               the failure, as numbered in this group
      */
@@ -262,7 +262,7 @@ public final class Recovery implements AutoCloseable {
             if (closed) {
                 throw e;
             }
-            // The living ranks are less than a majority of the old group. The other ranks may have completed the new
+            // The living ranks do not form a majority of the old group. The other ranks may have completed the new
             // group, and only a majority of the new group can continue. This rank must therefore remain in the new
             // group.
             return;
@@ -291,7 +291,7 @@ public final class Recovery implements AutoCloseable {
 
     /**
      * Returns whether all living ranks have passed true. All living ranks call this method and get the same result.
-     * Waits at most for the deadline of the join.
+     * Waits at most as long as the deadline of the join allows.
      *
      * @throws CommunicatorException as {@link Communicator#agree} does
      */
@@ -306,7 +306,7 @@ public final class Recovery implements AutoCloseable {
                 return decision.flag();
             }
             // A lower number means that the decision is about an earlier call, which failed on this rank. This rank
-            // then asks again, because its present call belongs to the next call of the other ranks.
+            // then asks again, because this rank's present call matches the next call of the other ranks.
         }
         requireMember(pending);
         throw new MismatchException("rank " + self + ": it called agree, and other ranks have called shrink", self,
@@ -322,8 +322,9 @@ public final class Recovery implements AutoCloseable {
             if (told == null) {
                 if (wait.expired()) {
                     late.set(coordinator);
-                    // The coordinator was late. Perhaps another rank called shrink or agree shortly before this rank's
-                    // deadline. That rank asks this rank only now. The wait for requests therefore gets a new deadline.
+                    // The coordinator was late. Another rank may have asked it shortly before this rank's deadline.
+                    // That rank asks this rank only after its own deadline, so the wait for requests gets a new
+                    // deadline.
                     deadline = deadline.again(MIN_WAIT);
                 }
                 leaveCoordinator();
@@ -431,7 +432,7 @@ public final class Recovery implements AutoCloseable {
 
     /**
      * Returns the exception for a failure that the coordinator has reported. {@code late} is the absent rank; -1 if the
-     * living ranks are less than a majority.
+     * living ranks do not form a majority.
      */
     private CommunicatorException failed(int late) {
         String what = "rank " + self + ": the agreement failed at rank " + coordinator + ": ";

@@ -12,8 +12,8 @@ import org.millrace.PeerLostException;
  *
  * @param rank      rank that failed
  * @param kind      kind of the failure
- * @param peer      rank that is involved in the failure, as the failed rank reports;
- *                  {@link CommunicatorException#NO_RANK} if none
+ * @param peer      other rank in the failure, according to the failed rank; {@link CommunicatorException#NO_RANK} if
+ *                  none
  * @param operation operation in progress; empty if no operation was in progress
  * @param message   description of the failure. For the other ranks, rank 0 adds the failed rank, its process and its
  *                  host. An example is {@code rank 3 (pid 123 on node7) is gone: Connection reset}

@@ -74,7 +74,7 @@ sealed interface Rendezvous permits FileRendezvous, TcpRendezvous, Split.SplitRe
      *
      * @param address  address of this machine at which other ranks reach the listener
      * @param tls      identity of rank 0 under TLS; null without TLS
-     * @param withdraw removes the published address; runs once
+     * @param withdraw action that removes the published address; runs once
      */
     record BootstrapListener(ServerSocketChannel channel, InetAddress address, Secret secret, @Nullable TlsIdentity tls,
             Runnable withdraw) implements AutoCloseable {

@@ -11,7 +11,7 @@ import org.millrace.bootstrap.Decision.Request;
 import org.millrace.bootstrap.Recovery.Mail;
 import org.millrace.bootstrap.Split.SplitRendezvous;
 
-/** Requests of the ranks for one decision, at the coordinator of a {@link Recovery}. Used by one thread. */
+/** The ranks' requests for one decision, as the coordinator of a {@link Recovery} receives them. Used by one thread. */
 final class Requests {
 
     /** Bounds of the time between two checks whether a rank still listens. */
@@ -29,8 +29,9 @@ final class Requests {
 
     /**
      * @param number number of the decision
-     * @param at     control plane of this rank and the higher ranks; null if no other rank can ask
-     * @param living ranks that may ask, including this rank. {@link #await} removes those that are gone
+     * @param at     control plane that connects this rank, as rank 0, to the higher ranks; null if no other rank can
+     *               ask
+     * @param living ranks that may ask, including this rank. {@link #await} removes the ranks that are gone
      * @param size   number of ranks of the group
      */
     Requests(int self, Request own, Mail kind, int number, @Nullable ControlPlane at, BitSet living, int size) {
@@ -43,7 +44,7 @@ final class Requests {
         requests[self] = own;
     }
 
-    /** Returns the living ranks that have asked this rank and have not left it for another coordinator. */
+    /** Returns the living ranks that have asked this rank and have not left this rank for another coordinator. */
     private BitSet present() {
         return living.stream()
                 .filter(rank -> requests[rank] != null && (rank == self || !at.isGone(rank - self)))
@@ -56,7 +57,7 @@ final class Requests {
      *
      * @param meetings  addresses at which living ranks listen
      * @param last      previous decision; null if there is none
-     * @param isDecided returns whether there is a decision; may throw
+     * @param isDecided function that returns whether there is a decision; may throw
      */
     BitSet await(SplitRendezvous[] meetings, byte @Nullable [] last, BooleanSupplier isDecided, Deadline deadline) {
         int pause = MIN_PAUSE_MILLIS;
@@ -70,7 +71,8 @@ final class Requests {
                 pause = Math.min(2 * pause, MAX_PAUSE_MILLIS);
                 others().filter(rank -> requests[rank] != null)
                         .forEach(rank -> at.send(rank - self, Mail.WAITING.tag(number), new byte[0]));
-                // An earlier coordinator may have told only some ranks of its decision.
+                // Ranks that still ask for the previous decision receive it here, because an earlier coordinator may
+                // have sent it only to some ranks.
                 IntStream.range(1, last == null ? 1 : at.size())
                         .filter(to -> at.receive(to, Mail.AGREE.tag(number - 1)) != null
                                 || at.receive(to, Mail.SHRINK.tag(number - 1)) != null)

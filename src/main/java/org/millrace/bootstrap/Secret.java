@@ -33,15 +33,15 @@ final class Secret {
      * Returns the secret of a group.
      *
      * @param fromFile   secret of the rendezvous file, or empty
-     * @param configured secret that the user set, or null. If both are missing, any process knows the resulting secret.
-     *                   The handshake has the same messages in any case.
+     * @param configured secret that the user set, or null. If both are missing, every process can know the resulting
+     *                   secret. The handshake has the same messages in any case.
      */
     static Secret of(String fromFile, @Nullable String configured) {
         String set = configured == null ? "" : configured;
         return new Secret("millrace\n" + fromFile + '\n' + set, !(fromFile + set).isEmpty());
     }
 
-    /** Returns false if any process knows the secret. */
+    /** Returns false if every process can know the secret. */
     boolean isSecret() {
         return isSecret;
     }

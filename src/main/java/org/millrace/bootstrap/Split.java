@@ -70,7 +70,7 @@ final class Split {
         }
     }
 
-    /** Returns the bytes that {@link SplitRendezvous#of} reads, with a new secret. */
+    /** Returns an invitation with a new secret, in the format that {@link SplitRendezvous#of} reads. */
     static byte[] invitation(ServerSocketChannel listener) throws IOException {
         InetSocketAddress address = (InetSocketAddress) listener.getLocalAddress();
         return new LetterWriter().number(address.getPort())
@@ -83,7 +83,7 @@ final class Split {
      * Rendezvous of the ranks of a new group. The old group has already distributed the address.
      *
      * @param listener listener of rank 0; null on all other ranks
-     * @param address  address of that listener, for the other ranks
+     * @param address  address of rank 0's listener, to which the other ranks connect
      */
     record SplitRendezvous(@Nullable ServerSocketChannel listener, @Nullable InetSocketAddress address,
             @Nullable Secret secret, @Nullable TlsIdentity tls) implements Rendezvous {

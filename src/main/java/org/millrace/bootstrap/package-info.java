@@ -5,8 +5,8 @@
  * <p>
  * The topology is a star. Rank 0 listens, each other rank has one TCP connection to it, and rank 0 relays all messages.
  * The connections carry no data of operations. Each rank has one daemon thread, {@code millrace-control-RANK}. Only
- * this thread accesses the rank's sockets, and it ends with {@link org.millrace.bootstrap.ControlPlane#close()}. {@code
- * Coordinator} notices lost ranks on rank 0, and {@code Member} notices a lost rank 0 on the other ranks.
+ * this thread accesses the rank's sockets. The thread ends with {@link org.millrace.bootstrap.ControlPlane#close()}.
+ * {@code Coordinator} notices lost ranks on rank 0, and {@code Member} notices a lost rank 0 on the other ranks.
  * {@link org.millrace.bootstrap.GroupFailure} keeps the first failure and reports it.
  *
  * <h2>The protocol, version {@value org.millrace.bootstrap.MessageCodec#VERSION}</h2>
@@ -33,15 +33,15 @@
  * {@code MILLRACE_RUN_ID}, rank 0 compares the start times of processes on one machine. A rank that started before rank
  * 0 is admitted only after a delay of at most a second. If two processes claim one rank number, a process that started
  * after rank 0 has priority over a process that started before rank 0. If both started before rank 0, or both after it,
- * the process that started nearest to rank 0 has priority. A rank without {@code MILLRACE_RUN_ID} fails if a second
- * process answers it as rank 0.
+ * the process with the start time nearest to rank 0's start time has priority. A rank without {@code MILLRACE_RUN_ID}
+ * fails if a second process answers it as rank 0.
  *
  * <p>
  * An interrupted network between two hosts ends the stream of a connection. Rank r then makes a new stream with
  * {@link org.millrace.net.socket.StreamRecovery}, as for streams of data. On the new stream, each side first sends, in
  * 8 bytes, the number of whole frames that it has received since the handshake. Then each side sends the frames that
- * the other lacks. The stream of an ended process is not replaced. The process has closed the stream, or no process
- * listens at its port.
+ * the other lacks. The stream of an ended process is not replaced, because the process has closed the stream, or no
+ * process listens at its port.
  *
  * <p>
  * After losses, the living ranks make a smaller group. They agree with {@link org.millrace.bootstrap.Recovery}, over

@@ -9,10 +9,10 @@ import org.millrace.DataType;
 import org.millrace.Operand;
 
 /**
- * Creates operands of native stores. The emulated device uses the memory of a store in place, if its address is a
- * multiple of the element size; for a GPU, the elements are copied. The program owns the store: an operand only keeps
- * the store reachable. The program must not release or resize the store before all operations on the operand are
- * complete.
+ * Creates operands from native stores of Chronicle Bytes. The emulated device uses the memory of a store in place, if
+ * its address is a multiple of the element size; for a GPU, the elements are copied. The program owns the store: an
+ * operand only keeps the store reachable. The program must not release or resize the store before all operations on the
+ * operand are complete.
  */
 public final class ChronicleOperands {
 

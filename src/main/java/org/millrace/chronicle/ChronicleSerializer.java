@@ -28,7 +28,7 @@ public final class ChronicleSerializer<T extends BytesMarshallable> implements S
     /**
      * Creates a serializer.
      *
-     * @param constructor creates the objects that {@link #deserialize} fills, for instance {@code Quote::new}
+     * @param constructor constructor of the objects that {@link #deserialize} fills, for instance {@code Quote::new}
      * @throws MillraceException if this JVM cannot run Chronicle Bytes
      */
     public ChronicleSerializer(Supplier<? extends T> constructor) {
@@ -69,7 +69,7 @@ public final class ChronicleSerializer<T extends BytesMarshallable> implements S
         return bytes;
     }
 
-    /** @throws IllegalArgumentException if the object reads more or fewer bytes */
+    /** @throws IllegalArgumentException if the object reads more or fewer bytes than the array contains */
     @Override
     public T deserialize(byte[] bytes) {
         T object = constructor.get();

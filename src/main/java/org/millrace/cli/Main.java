@@ -89,8 +89,8 @@ public final class Main {
     /** Runs a command. {@code commands} contains further commands by name. */
     public static int run(Map<String, ?> commands, PrintWriter out, PrintWriter err, String... arguments) {
         try {
-            // The check precedes the creation of the commands, because commands and their options initialize layouts of
-            // native memory.
+            // The check precedes the creation of the commands. Commands and their options initialize layouts of native
+            // memory, which requires native access.
             Millrace.requireNativeAccess();
         } catch (MillraceException denied) {
             err.println(FailureText.prefix() + denied.getMessage());

@@ -29,7 +29,7 @@ final class UsageErrors {
 
     private UsageErrors() {}
 
-    /** Writes the message and the command line of the help to standard error. Returns the exit status. */
+    /** Writes the message, and the command that shows the help, to standard error. Returns the exit status. */
     static int report(ParameterException failure, String[] arguments) {
         CommandLine commandLine = failure.getCommandLine();
         PrintWriter err = commandLine.getErr();

@@ -42,7 +42,7 @@ public interface CollectiveNetwork extends AutoCloseable {
      *
      * @param sendOffset    offset in the send memory: location of the first byte that lies both in this rank's part and
      *                      in the window
-     * @param receiveOffset offset in the receive memory from which the window is stored
+     * @param receiveOffset offset in the receive memory at which the stored window begins
      * @param bytesPerRank  length of each rank's part
      * @param windowOffset  offset of the window in the concatenation of all parts
      * @return a handle for {@link #test}, 0 or more; or {@link #NO_REQUEST}

@@ -28,7 +28,7 @@ final class MeshAggregator implements Agent {
 
     private static final int PIECES = 16;
     /**
-     * Maximum number of accepted frames of one rank that have not arrived completely: a contribution and a result of
+     * Maximum number of accepted frames of one rank that have not arrived completely: a contribution and a result for
      * each piece.
      */
     private static final int ACCEPTED = 2 * PIECES;
@@ -50,7 +50,7 @@ final class MeshAggregator implements Agent {
      */
     private final boolean[] leaving;
     /**
-     * Exception that reported the closed connection of a rank, by rank; null while the rank may send further frames.
+     * For each rank, the exception that reported its closed connection; null while the rank may send further frames.
      */
     private final @Nullable PeerClosedException[] departed;
     private boolean anyDeparted;
@@ -126,7 +126,7 @@ final class MeshAggregator implements Agent {
     }
 
     /**
-     * Begins this aggregator's pieces of the requests that this rank has made, while places are free. Returns the
+     * While places are free, begins this aggregator's pieces of the requests that this rank has made. Returns the
      * number of begun pieces.
      */
     private int begin() {

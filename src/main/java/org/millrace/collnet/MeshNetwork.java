@@ -23,8 +23,8 @@ import org.millrace.net.connection.FullMesh;
 
 /**
  * A rank's end of a network without hardware that reduces: the ranks reduce for each other. All ranks make the same
- * calls in the same order. A rank may be ahead by up to {@value #REQUESTS} requests. One thread makes and tests
- * requests. The aggregators' threads transfer and reduce data.
+ * calls in the same order. A rank may be up to {@value #REQUESTS} requests ahead of the other ranks. One thread makes
+ * and tests requests. The aggregators' threads transfer and reduce data.
  *
  * <p>
  * {@linkplain org.millrace.collnet The package} describes the data that each rank sends.
@@ -61,8 +61,8 @@ public final class MeshNetwork implements CollectiveNetwork {
      * Creates a network over established connections, which the network closes.
      *
      * @param frames network that made the connections
-     * @param meshes for each aggregator, the connections to the aggregator with the same index on each other rank; all
-     *               ranks have the same number of aggregators
+     * @param meshes for each aggregator of this rank, its connections to the aggregators with the same index on the
+     *               other ranks; all ranks have the same number of aggregators
      * @param idle   idle strategy of an aggregator's thread; null for no threads, so that {@link #test} makes the
      *               progress
      */
@@ -92,8 +92,8 @@ public final class MeshNetwork implements CollectiveNetwork {
     }
 
     /**
-     * {@return whether requests may reduce with an operator} An operator that changes the elements before or after the
-     * reduction is not possible.
+     * {@return whether requests may reduce with an operator} Operators that change the elements before or after the
+     * reduction are not supported.
      */
     public static boolean reduces(ReduceOp op) {
         return op instanceof ReduceOp.BuiltIn && op != ReduceOp.AVG;
@@ -147,8 +147,8 @@ public final class MeshNetwork implements CollectiveNetwork {
     }
 
     /**
-     * Returns the object for the next request, and sets its memory. Returns null if the object still serves an earlier
-     * request.
+     * Returns the {@link MeshRequest} for the next request, and sets its memory. Returns null if the object still
+     * serves an earlier request.
      */
     private @Nullable MeshRequest next(MemoryRegion send, long sendOffset, MemoryRegion receive, long receiveOffset) {
         failIfLost();

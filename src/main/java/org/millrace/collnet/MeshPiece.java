@@ -8,12 +8,12 @@ import org.millrace.net.MemoryRegion;
 
 /**
  * A piece of a request: the locations of its data, and its progress. An aggregator has a fixed number of pieces, which
- * it reuses in a cycle. Data may arrive for a piece before this rank has begun the piece. Such data waits in the
+ * it reuses in a cycle. Data for a piece may arrive before this rank has begun the piece. The data then waits in the
  * piece's scratch memory.
  *
  * <p>
- * A contribution is data from one rank for another rank. A result is reduced data from one rank for all. Offsets and
- * lengths are in bytes. A range is a part of the piece, within 0 to {@link #bytes}.
+ * A contribution is data from one rank for another rank. A result is reduced data from one rank for all ranks. Offsets
+ * and lengths are in bytes. A range is a part of the piece, within 0 to {@link #bytes}.
  */
 final class MeshPiece {
 
@@ -204,7 +204,7 @@ final class MeshPiece {
                 && header.payloadBytes() <= scratchBytes - offset;
     }
 
-    /** Keeps the header of a contribution until this rank begins its piece. */
+    /** Keeps the header of a contribution until this rank begins this piece. */
     void keep(int from, FrameHeader header) {
         for (int word = 0; word < FrameHeader.WORDS; word++) {
             early[from][word] = header.word(word);
@@ -295,7 +295,8 @@ final class MeshPiece {
     /**
      * Reduces in the order of ranks, so that all ranks get the same bits if each of them reduces everything.
      * Intermediate results overwrite a contribution that is no longer needed. Intermediate results are not stored in
-     * the request's receive memory. The receive memory can be the same as the send memory, which is read until the end.
+     * the request's receive memory. The receive memory can be the same as the send memory, which is read until the end
+     * of the reduction.
      */
     private void reduce() {
         long count = rangeBytes(rank) / request.type.bytes();

@@ -67,7 +67,7 @@ final class MeshRequest {
                 : maxPieceBytes;
         long even = roundUp((windowBytes + aggregators - 1) / aggregators);
         pieceBytes = Math.min(longest, Math.max(even, MIN_PIECE_BYTES));
-        remaining.setPlain(aggregators); // The release of the number of requests publishes all fields of this request.
+        remaining.setPlain(aggregators); // The release store of the number of requests publishes all fields.
     }
 
     static long roundUp(long bytes) {

@@ -12,9 +12,9 @@
  * </pre>
  *
  * <p>
- * A request is cut into pieces, and each piece belongs to one of a rank's threads, see {@code MeshAggregator}. A thread
- * has separate connections to the same thread of each other rank, so threads share only the list of requests. All ranks
- * reduce in the order of ranks. Every rank therefore gets the same bits in every run.
+ * A request is cut into pieces, and each piece belongs to one of a rank's threads, see {@code MeshAggregator}. Each
+ * thread has its own connection to the corresponding thread of each other rank, so threads share only the list of
+ * requests. All ranks reduce in the order of ranks. Every rank therefore gets the same bits in every run.
  */
 @NullMarked
 package org.millrace.collnet;

@@ -55,7 +55,7 @@ public final class Configuration {
     private final UnaryOperator<@Nullable String> environment;
     /**
      * Entries of all settings. The keys are compared by identity. With a comparison by content, the JVM would have to
-     * link the {@code hashCode} methods of records. At the start of a process, this link takes longer than all other
+     * link the {@code hashCode} methods of records. At the start of a process, this linking takes longer than all other
      * work of this class.
      */
     private final Map<Setting<?>, Entry> entries = new IdentityHashMap<>();
@@ -321,8 +321,8 @@ public final class Configuration {
     // Methods for values that several names determine.
 
     /**
-     * {@return the identity of the run, from {@link Settings#RUN_ID} or a variable of the launcher; empty without both}
-     * The text "none" does not identify a run, because torchrun uses it by default for every run.
+     * {@return the identity of the run, from {@link Settings#RUN_ID} or a variable of the launcher; empty if none is
+     * set} The text "none" does not identify a run, because torchrun uses it by default for every run.
      */
     public String runId() {
         return ifSet(Settings.RUN_ID).orElseGet(() -> Settings.RUN_ID.aliases()
@@ -336,7 +336,7 @@ public final class Configuration {
     /**
      * {@return the amount of tracing, from {@link Settings#TRACE} and {@link Settings#PROXY_TRACE}}
      *
-     * @throws ConfigurationException if the two contradict each other
+     * @throws ConfigurationException if the two settings contradict each other
      */
     public Settings.TraceDetail traceDetail() {
         Settings.TraceDetail detail = get(Settings.TRACE);
@@ -360,7 +360,7 @@ public final class Configuration {
      * Either {@link Settings#UNPACK} or {@link Settings#NET_DEVICE_UNPACK} determines the location. Documents about
      * NCCL's device use the second name.
      *
-     * @throws ConfigurationException if the two contradict each other
+     * @throws ConfigurationException if the two settings contradict each other
      */
     public Kernels unpackingKernels() {
         Kernels ours = get(Settings.UNPACK);
@@ -385,8 +385,8 @@ public final class Configuration {
 
     /**
      * {@return the number of TCP streams of a connection under libnccl} The number is the value of
-     * {@link Settings#SOCKET_STREAMS}. If this setting is not set, the number is the product of NCCL's two variables,
-     * limited to the range from 1 to 16.
+     * {@link Settings#SOCKET_STREAMS}. If this setting is not set, the number is {@code NCCL_SOCKET_NTHREADS} times
+     * {@code NCCL_NSOCKS_PERTHREAD}, limited to the range from 1 to 16.
      */
     public int streamsUnderNccl() {
         return get(Settings.SOCKET_STREAMS).orElseGet(() -> Math
@@ -420,8 +420,8 @@ public final class Configuration {
         }
 
         /**
-         * Returns the name for messages. Messages do not state the origin of an argument, because the program passed
-         * the argument itself.
+         * Returns the origin as text for messages. For an argument, returns only its name, because the program itself
+         * passed the argument.
          */
         String named() {
             return source == Source.OVERRIDE ? name : toString();

@@ -32,7 +32,7 @@ import org.millrace.config.Setting.ValueType;
  * The table of all settings, ordered by part. The page settings.md and the output of {@code millrace doctor} are
  * generated from the table. A setting has NCCL's name where NCCL has a setting for the same purpose.
  */
-@SuppressWarnings("doclint:missing") // The description in each setting documents the setting.
+@SuppressWarnings("doclint:missing") // Each setting contains its own description.
 public final class Settings {
 
     /** The parts of Millrace that settings belong to. */
@@ -82,14 +82,14 @@ public final class Settings {
     public enum Kernels {
         NONE,
         GPU,
-        /** CPU threads that emulate kernels, as in tests. */
+        /** CPU threads that emulate kernels, for instance in tests. */
         HOST
     }
 
-    /** Check of the payloads of steps and of GIN's frames by checksums. */
+    /** Comparison of payloads with their checksums, for steps and for GIN's frames. */
     public enum PayloadCheck {
         OFF,
-        /** A changed payload fails its connection. */
+        /** A changed payload makes its connection fail. */
         FAIL,
         /** A changed payload is only logged. */
         REPORT
@@ -122,11 +122,11 @@ public final class Settings {
      */
     private static final long BUFFER_UNIT = 8 * 4096;
     /**
-     * Minimum size of the work FIFO in bytes: twice the size of the largest item of work, rounded up. A kernel uses at
-     * most half of the FIFO.
+     * Minimum size of the work FIFO in bytes: twice the size of the largest item of work, rounded up to a power of two.
+     * A kernel uses at most half of the FIFO.
      */
     private static final long MIN_WORK_FIFO = 256;
-    /** Maximum size of the bounce buffer for unpacking in MiB, because offsets in that buffer have 32 bits. */
+    /** Maximum size of the bounce buffer for unpacking, in MiB. Offsets in that buffer have 32 bits. */
     private static final int MAX_UNPACK_MIB = 4096;
     private static final int DEFAULT_UNPACK_MIB = 256;
     private static final Map<String, Kernels> KERNELS =
@@ -173,8 +173,8 @@ public final class Settings {
             optional(Part.BUFFERS, "NCCL_P2P_NET_CHUNKSIZE", new ValueTypes.SizeType(1 << 10, 1L << 27, 1 << 10),
                     "size in bytes of a chunk of sends and receives, at most a slot; the same on all ranks;"
                             + " unset: a slot, or 128K for shared slots");
-    // With transfers in place, an all-reduce of 1 MiB between two processes over TCP took 330 us. Through slots it took
-    // 430 us. Up to 256 KiB a noisy machine showed no difference.
+    // With transfers between user buffers, an all-reduce of 1 MiB between two processes over TCP took 330 us. Through
+    // slots it took 430 us. Up to 256 KiB a noisy machine showed no difference.
     public static final Setting<Long> PTR_THRESHOLD =
             setting(Part.BUFFERS, "MILLRACE_PTR_THRESHOLD", new ValueTypes.SizeType(0, 1L << 40, 1), 256L << 10,
                     "minimum size in bytes of a hop that uses unregistered user memory in place, which saves"
@@ -211,7 +211,7 @@ public final class Settings {
             "1 on all ranks: all-reduces, all-gathers and reduce-scatters of up to"
                     + " MILLRACE_COLLNET_MAX_BYTES use a collective network; it is a network of another jar"
                     + " that all ranks have, or else the ranks reduce for each other");
-    // Up to this size, a collective takes no longer over the collective network than around the ring (collnet.md).
+    // Up to this size, the collective network is at least as fast as the ring (collnet.md).
     public static final Setting<Long> COLLNET_MAX_BYTES =
             setting(Part.COLLNET, "MILLRACE_COLLNET_MAX_BYTES", new ValueTypes.SizeType(1, 1L << 40, 1), 8L << 10,
                     "maximum size of a collective that uses the collective network, all ranks' parts"
@@ -309,8 +309,8 @@ public final class Settings {
 
     public static final Setting<Optional<Integer>> THREADS = optional(Part.THREADS, "MILLRACE_THREADS",
             integers(1, 256), "maximum number of polling threads of a rank; unset: derived from its number of cores");
-    // The default number of passes takes a few milliseconds. An earlier sleep would cost more time than it saves,
-    // because a sleep takes at least 60 us.
+    // A thread makes the default number of passes in a few milliseconds. With fewer passes, a thread would also sleep
+    // in short waits. Such a sleep would cost more time than it saves, because a sleep takes at least 60 us.
     public static final Setting<Integer> IDLE_THRESHOLD =
             setting(Part.THREADS, "NCCL_PROXY_IDLE_THRESHOLD", integers(0, Integer.MAX_VALUE), 20_000,
                     "number of passes without work until a polling thread sleeps between passes; 0: it never"
@@ -485,7 +485,8 @@ public final class Settings {
 
     /**
      * The values of {@code NCCL_DEBUG} and the levels of Millrace's own messages. NCCL orders them VERSION, WARN, INFO,
-     * ABORT, TRACE (nccl_common.h), so ABORT prints the same messages as INFO.
+     * ABORT, TRACE (nccl_common.h). Millrace has no message of the level ABORT, so ABORT prints the same messages as
+     * INFO.
      */
     public enum LogLevel {
         /** Only errors. */

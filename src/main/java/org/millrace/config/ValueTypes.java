@@ -123,7 +123,7 @@ public final class ValueTypes {
     }
 
     /**
-     * {@return a type with a few words, in upper or lower case, and texts with a certain prefix as values}
+     * {@return a type with two kinds of values: a few words, in upper or lower case, and all texts with a prefix}
      *
      * @param prefix prefix of the texts; more text must follow
      * @param rest   description of the text after the prefix
@@ -160,7 +160,7 @@ public final class ValueTypes {
     /**
      * {@return the type of any text}
      *
-     * @param meaning meaning of the text, which follows the text "allowed: " in a message
+     * @param meaning description of the allowed texts. A message shows it after the text "allowed: "
      */
     public static ValueType<String> text(String meaning) {
         return new Parsed<>(Function.identity(), Function.identity(), meaning);

@@ -27,8 +27,8 @@ public record CudaDevice(CudaRuntime runtime, int index) {
     }
 
     /**
-     * Returns the free and the total memory. The first call initializes the device in CUDA, which occupies some hundred
-     * megabytes of the device's memory.
+     * Returns the free and the total memory. The first call initializes the device in CUDA, which occupies several
+     * hundred megabytes of the device's memory.
      */
     public MemoryInfo memoryInfo() {
         try (CurrentDevice _ = makeCurrent(); Arena arena = Arena.ofConfined()) {
@@ -170,8 +170,8 @@ public record CudaDevice(CudaRuntime runtime, int index) {
 
         static Properties of(CudaRuntime runtime, int device) {
             CudaFunction function = CudaFunction.GET_DEVICE_PROPERTIES;
-            // The unversioned name always returns the oldest structure. If the library also has a function for a newer
-            // structure, the name of that function ends in _v2.
+            // The function without a version in its name always returns the oldest structure. If the library also has a
+            // function for a newer structure, the name of that function ends in _v2.
             MemorySegment address = runtime.library()
                     .find(function.symbol() + "_v2")
                     .or(() -> runtime.library().find(function.symbol()))

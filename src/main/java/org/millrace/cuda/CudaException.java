@@ -39,10 +39,7 @@ public final class CudaException extends MillraceException implements LibraryFai
         return code;
     }
 
-    /**
-     * Returns a remedy for an error that users often meet. Empty if no remedy is known that adds to CUDA's own
-     * description.
-     */
+    /** Returns a remedy for an error that users often meet. Empty if no known remedy adds to CUDA's own description. */
     private static String advice(int code) {
         if (code == cudart_h.cudaErrorInsufficientDriver()) {
             return "There is no NVIDIA driver on this machine, or it is older than this CUDA runtime (nvidia-smi"

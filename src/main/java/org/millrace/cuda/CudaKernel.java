@@ -27,7 +27,7 @@ public final class CudaKernel {
      * Enqueues a run of the kernel. The stream's device must be the calling thread's {@linkplain CudaDevice#makeCurrent
      * current} device.
      *
-     * @param arguments values of the kernel's parameters; this method copies them, so the caller may then change them
+     * @param arguments values of the kernel's parameters; copied, so the caller may change them afterwards
      */
     public void launch(LaunchShape shape, KernelParameters arguments, CudaStream stream) {
         MemorySegment queue = stream.handle().enter();

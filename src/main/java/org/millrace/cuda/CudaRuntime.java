@@ -41,10 +41,10 @@ public final class CudaRuntime {
     /**
      * Loads the runtime.
      *
-     * @param path the value of {@code MILLRACE_CUDART_LIBRARY}: a file, its folder, or a name for the dynamic loader.
-     *             If it is null or empty, these sources are tried in order: the libcudart that Millrace already uses in
-     *             this process; the system property {@code millrace.cudart.library}; the environment variable; and the
-     *             usual names and directories.
+     * @param path a file, its folder, or a name for the dynamic loader. If it is null or empty, the first available
+     *             source in this order determines the library: the libcudart that Millrace already uses in this
+     *             process; the system property {@code millrace.cudart.library}; the environment variable
+     *             {@code MILLRACE_CUDART_LIBRARY}; or the usual names and directories.
      * @return the runtime; a driver or a GPU need not be present
      * @throws MillraceException if no usable libcudart was found
      */

@@ -11,8 +11,8 @@ import org.millrace.ffi.cudart.cudart_h;
 import org.millrace.operation.Completions;
 
 /**
- * A queue of work for a GPU. Its kernels, copies, events and function calls run one after another. Any thread may
- * enqueue work. Work that two threads enqueue without synchronization has no defined order.
+ * A queue of work for a GPU. The kernels, copies, events and function calls of a stream run one after another. Any
+ * thread may enqueue work. Work that two threads enqueue without synchronization has no defined order.
  */
 public final class CudaStream implements DeviceStream {
 
@@ -207,8 +207,8 @@ public final class CudaStream implements DeviceStream {
             try {
                 Waiting.until(this::query, CLOSE_DEADLINE);
             } catch (MillraceException | IllegalStateException failedOrClosedMeanwhile) {
-                // The failure belongs to earlier work, and threads that wait for this work receive it. The stream is
-                // destroyed in any case.
+                // The failure belongs to earlier work. Threads that wait for this work receive the failure. The stream
+                // is destroyed in any case.
             }
         }
         handle.close();

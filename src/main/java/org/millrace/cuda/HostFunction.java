@@ -36,7 +36,7 @@ public final class HostFunction implements AutoCloseable {
         BY_NUMBER.put(number, this);
     }
 
-    /** {@return a function that can be called many times until it is closed, also by graphs} */
+    /** {@return a function that streams and graphs can call many times until it is closed} */
     public static HostFunction of(Runnable body) {
         return new HostFunction(body, false);
     }

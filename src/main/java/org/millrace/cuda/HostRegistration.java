@@ -5,7 +5,7 @@ import org.millrace.ffi.cudart.cudart_h;
 
 /**
  * Host memory that CUDA did not allocate (from an arena or a mapped file), page-locked and mapped for the GPU until
- * this object is closed. It must be closed before the memory is freed.
+ * this object is closed. This object must be closed before the memory is freed.
  */
 public final class HostRegistration implements AutoCloseable {
 
@@ -41,7 +41,7 @@ public final class HostRegistration implements AutoCloseable {
     }
 
     /**
-     * Returns the memory at its address for the GPU.
+     * Returns the memory as a segment that begins at its address in the GPU's address space.
      *
      * @return a segment that Java code cannot read or write
      */

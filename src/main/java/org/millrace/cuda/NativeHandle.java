@@ -61,8 +61,8 @@ public final class NativeHandle {
      * {@return a handle for an object that the library creates now or later} Calls can enter the handle after the
      * library has written the object's address.
      *
-     * @param slot    location where the library stores the address. It contains null until then. It must stay valid as
-     *                long as the library may write to it.
+     * @param slot    location where the library stores the address. The location contains null before this store. It
+     *                must stay valid as long as the library may write to it.
      * @param release function that releases the object; called at most once, and only if the library has written an
      *                address
      */
@@ -95,8 +95,8 @@ public final class NativeHandle {
 
     /** Ends a call. If the handle is closed and no other call is in progress, releases the object. */
     public void exit() {
-        // After CLOSED is set, the number of calls only decreases. So exactly one call of exit() or close() sees it
-        // reach zero.
+        // After CLOSED is set, the number of calls only decreases. Therefore exactly one call of exit() or close()
+        // finds that the number is zero.
         if ((int) STATE.getAndAdd(this, -1) - 1 == CLOSED) {
             releaseOnce();
         }
@@ -134,7 +134,7 @@ public final class NativeHandle {
 
     /**
      * Forbids further calls, and waits for the calls in progress until a deadline. Then releases the object, even if a
-     * call is stuck. Used for operations whose purpose is to end stuck calls.
+     * call is stuck. Used if the release itself ends stuck calls, as an abort does.
      *
      * @param nanos maximum time to wait, in nanoseconds
      */
@@ -164,7 +164,7 @@ public final class NativeHandle {
     private @Nullable MemorySegment resolve() {
         MemorySegment known = address;
         if (known == null) {
-            // Pairs with the library's store of the address, which publishes the object.
+            // This acquire pairs with the library's store of the address, which publishes the object.
             MemorySegment written = (MemorySegment) SLOT.getAcquire(slot, 0L);
             if (written.address() != 0) {
                 known = written;

@@ -1,5 +1,5 @@
 /**
- * The CUDA runtime as a Java library: devices, streams, events, graphs, memory and kernels over
+ * The CUDA runtime as a Java library: devices, streams, events, graphs, memory and kernels, based on
  * {@code org.millrace.ffi.cudart}.
  *
  * <p>

@@ -19,8 +19,8 @@ interface Block {
     }
 
     /**
-     * Prepares the block to do its work again, from the first slice. The block reserves its next place among the blocks
-     * that use its connections, in the same way as a new block.
+     * Prepares the block to do its work again, from the first slice. The block again reserves a place in the order of
+     * the blocks that use its connections.
      */
     default void rewind() {
         throw new UnsupportedOperationException(getClass().getSimpleName() + " runs once");
@@ -34,7 +34,7 @@ interface Block {
 
     /**
      * Two blocks of one work item that run at the same time. Examples are a send and a receive, or the two directions
-     * of a tree. On a GPU, one block divides its warps between the two.
+     * of a tree. On a GPU, one thread block runs both, each with some of its warps.
      */
     static final class BlockPair implements Block {
 

@@ -2,8 +2,8 @@ package org.millrace.device;
 
 /**
  * The work of one block of an operation, as a sequence of {@linkplain Primitives primitives}. The sequence consists of
- * rounds with the same primitives. A schedule does not depend on the protocol or on memory. A schedule stores its
- * position, so only one block at a time can run an instance.
+ * rounds, and all rounds have the same primitives. A schedule does not depend on the protocol or on memory. A schedule
+ * stores its position, so only one block at a time can run an instance.
  */
 public abstract class ChunkSchedule {
 
@@ -24,7 +24,7 @@ public abstract class ChunkSchedule {
     private long elements;
 
     /**
-     * @param share      elements that the block's channel processes
+     * @param share      elements that are assigned to the block's channel
      * @param parts      number of chunks in a round
      * @param primitives number of primitives in a round
      * @param sends      number of sending primitives in a round
@@ -120,7 +120,7 @@ public abstract class ChunkSchedule {
      * <pre>
      *                    elements begin here   pass here              end here
      *   without reduction  input → peers       peer → output, peers   peer → output
-     *   with reduction     input → peer        peers, input → peer    peers, input → output, last
+     *   with reduction     input → peer        peers, input → peer    peers, input → output, LAST
      * </pre>
      *
      * @param begin whether the flow begins at this rank, with elements of its input
@@ -135,7 +135,7 @@ public abstract class ChunkSchedule {
 
     /**
      * Returns the schedule of a rank that combines its input with received elements. The elements flow in one
-     * direction, as described above.
+     * direction, as in the table of {@link #spread}.
      *
      * @param receives whether this rank receives elements from preceding ranks
      * @param last     whether the flow ends at this rank, which stores the result in its output

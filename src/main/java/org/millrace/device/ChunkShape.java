@@ -111,7 +111,7 @@ public record ChunkShape(int chunkSteps, int sliceSteps, Protocol protocol, long
 
         /** The number of elements of each slice is a multiple of this number, by NCCL's rule. */
         private static final long ALIGNMENT = 16;
-        /** Ratio of a full slice to NCCL's smallest slice. */
+        /** Size of a full slice, divided by the size of NCCL's smallest slice. */
         private static final long SMALLEST_DIVISOR = 32;
 
         static Slices of(ReceivePort[] from, SendPort[] to, int elementBytes, int chunkSteps, int sliceSteps) {

@@ -100,7 +100,7 @@ public abstract class CollectiveFunction implements FunctionTable.DeviceFunction
         return tasks.size() == 1 ? first : new BlockPair(first, tasks.getLast().block(memory, channel));
     }
 
-    /** Returns the memory of a work item. If the operation does not combine elements, they are moved as bytes. */
+    /** Returns the memory of a work item. If the operation only moves elements, the memory treats them as bytes. */
     BlockMemory memory(int number, CollectiveWork work, int ranks, KernelMemory lookup) {
         Operation operation = FunctionNumber.operation(number);
         DataType type = FunctionNumber.type(number);

@@ -79,7 +79,7 @@ public final class DeviceChannel {
         return number;
     }
 
-    /** Returns the rank at a distance after this rank in the ring. The distance 0 means this rank. */
+    /** Returns the rank that follows this rank in the ring at the given distance; this rank for distance 0. */
     public int ringRank(int ahead) {
         return order.getAtIndex(ValueLayout.JAVA_INT, ahead);
     }

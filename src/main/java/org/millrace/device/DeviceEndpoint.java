@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
 public final class DeviceEndpoint<P> {
 
     private final String name;
-    /** Number of blocks that have reserved a place in the order of use so far. Device's thread only. */
+    /** Number of places that blocks have reserved so far in the order of use. Device's thread only. */
     private long issued;
     /** Number of blocks that have finished with this connection. Device's thread only. */
     private long passed;

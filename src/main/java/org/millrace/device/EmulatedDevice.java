@@ -33,8 +33,8 @@ public final class EmulatedDevice implements Device, StagingDevice, Agent {
 
     private static final long ALIGNMENT = 64;
     /**
-     * Minimum size in bytes of memory on the heap, if operations use the memory in place. Smaller memory is copied, so
-     * that the kernels of repeated operations can be launched again.
+     * Minimum size in bytes at which operations access memory on the Java heap in place. Smaller memory is copied to
+     * staging memory, so that repeated operations can launch the same kernels again.
      */
     private static final long LEAST_HEAP_BYTES = 4 << 20;
 
@@ -75,8 +75,7 @@ public final class EmulatedDevice implements Device, StagingDevice, Agent {
 
     /**
      * @param rank          rank that uses the device, for names and messages
-     * @param roomDeadline  maximum time without a completed task in a stream while a thread waits for room in the
-     *                      stream
+     * @param roomDeadline  maximum time that a thread waits for room in a stream while no task of the stream completes
      * @param closeDeadline maximum time that the close of a stream waits for the stream's tasks
      */
     public EmulatedDevice(int rank, Duration roomDeadline, Duration closeDeadline) {
@@ -87,7 +86,7 @@ public final class EmulatedDevice implements Device, StagingDevice, Agent {
     }
 
     /**
-     * Allocates memory from a heap that other processes map, from now on. Allocations that do not fit into the heap use
+     * From now on, allocates memory from a heap that other processes map. Allocations that do not fit into the heap use
      * other memory.
      */
     public void allocateFrom(SharedHeap mapped) {
@@ -166,7 +165,7 @@ public final class EmulatedDevice implements Device, StagingDevice, Agent {
         return new EmulatedEvent(this);
     }
 
-    /** Sets the agent that runs this device, so that waiting threads can help it. Called before any thread waits. */
+    /** Sets the agent of this device, so that waiting threads can run the streams. Called before any thread waits. */
     public void runBy(HelpedAgent agent) {
         helped = agent;
     }
@@ -177,8 +176,8 @@ public final class EmulatedDevice implements Device, StagingDevice, Agent {
     }
 
     /**
-     * Wakes the thread that runs the streams. Called when a stream has a new task or when a kernel must leave. Callable
-     * from any thread.
+     * Wakes the thread that runs the streams. Called when a stream has a new task or when a kernel must leave the
+     * device. Callable from any thread.
      */
     public void wake() {
         wake.run();
@@ -333,7 +332,8 @@ public final class EmulatedDevice implements Device, StagingDevice, Agent {
      */
     void launchAfter(EmulatedKernel before, EmulatedKernel kernel, DeviceStream stream) {
         EmulatedStream queue = own(stream);
-        // This task waits until the other kernel has left. A failure of that kernel does not affect this stream.
+        // This task waits until the other kernel has left the device. A failure of that kernel does not affect this
+        // stream.
         queue.enqueue(new Work(before::done));
         queue.enqueue(kernel);
     }

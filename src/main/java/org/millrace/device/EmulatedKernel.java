@@ -13,8 +13,8 @@ import org.millrace.foreign.Words;
 /**
  * A kernel on the emulated device. It consists of the blocks of one plan, one block per channel. The kernel is complete
  * when all its blocks are done. If the kernel fails, it leaves the device only after the proxies that move its operands
- * have stopped. Once the kernel has left, the program may reuse the operands' memory. A proxy that was still in a pass
- * could then write to the reused memory.
+ * have stopped. Otherwise the program could reuse the operands' memory, and a running proxy could overwrite the new
+ * content.
  */
 public final class EmulatedKernel implements StreamTask {
 
@@ -54,7 +54,7 @@ public final class EmulatedKernel implements StreamTask {
      * @param onFailure      callback that receives the reason why the kernel leaves before it is complete
      * @param proxiesStopped callback that returns whether the proxies have stopped accessing the operands; called after
      *                       {@code onFailure}
-     * @param watch          judge of the kernel if no block makes progress
+     * @param watch          decides whether the kernel is aborted if no block makes progress
      */
     public EmulatedKernel(Object name, Block[] blocks, Supplier<? extends Throwable> abort,
             Consumer<? super Throwable> onFailure, BooleanSupplier proxiesStopped, EmulatedDevice.KernelWatch watch) {

@@ -142,8 +142,8 @@ public final class EmulatedStream implements DeviceStream {
     }
 
     /**
-     * Returns whether a mark that this stream waits for is reached. A stream can only wait for marks that were recorded
-     * earlier. Streams therefore cannot wait for each other in a circle.
+     * Returns whether the other stream has reached a mark that this stream waits for. A stream can only wait for marks
+     * that were recorded earlier. Streams therefore cannot wait for each other in a circle.
      */
     private static boolean isReached(EventMark mark) {
         if (mark.done() && mark.failure() != null) {

@@ -6,9 +6,9 @@ import org.millrace.ReduceOp;
 import org.millrace.abi.Protocol;
 
 /**
- * The number of a device function, which each batch of work contains. NCCL's numbers are indices of a table that NCCL's
- * build generates. Millrace's numbers encode the function in their bits. Operation and algorithm select an entry of the
- * {@link FunctionTable}; the function itself interprets protocol, type and operator.
+ * The number of a device function. Each batch of work contains the number of its function. NCCL's numbers are indices
+ * of a table that NCCL's build generates. Millrace's numbers encode the function in their bits. Operation and algorithm
+ * select an entry of the {@link FunctionTable}; the function itself interprets protocol, type and operator.
  *
  * <pre>
  *   0           3           6          8      12    15

@@ -104,8 +104,8 @@ public final class KernelPlan implements AutoCloseable {
     }
 
     /**
-     * Returns the object that the launcher has attached for the next run; null before the first run. One thread at a
-     * time.
+     * Returns the object that the launcher has attached for the next run; null before the first run. Called by one
+     * thread at a time.
      */
     public @Nullable Object attachment() {
         return attachment;
@@ -141,8 +141,8 @@ public final class KernelPlan implements AutoCloseable {
     }
 
     /**
-     * Returns whether the plan has no memory that {@link #free} must free. Either the plan never had memory, or the
-     * memory is already freed.
+     * Returns whether the plan has no memory that {@link #free} must free. The result is true if the plan never had
+     * memory, or if the memory is already freed.
      */
     public boolean isFree() {
         return own == null || !own.scope().isAlive();

@@ -128,7 +128,7 @@ interface LineFormat {
 
     /**
      * The layout of LL128: lines of 128 bytes with 120 bytes of data and a flag at the end. Lines are written in units
-     * of 16, as by a warp of NCCL.
+     * of 16 lines, as a warp of NCCL writes them.
      */
     final class LL128Format implements LineFormat {
 

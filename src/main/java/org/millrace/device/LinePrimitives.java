@@ -40,7 +40,7 @@ final class LinePrimitives extends Primitives {
     /** Does not round up the step of any connection, because each chunk is one step. */
     @Override
     public void enter() {
-        // The steps continue from their current values.
+        // The connections continue from their current steps.
     }
 
     @Override

@@ -22,7 +22,7 @@ final class LocalCopy extends CollectiveFunction {
 
     /**
      * Returns a block that copies the elements once. If the operator first changes each rank's elements, for example by
-     * a multiplication, the block changes the copied elements in this way.
+     * a multiplication, the block applies this change to the copied elements.
      */
     static Block block(BlockMemory memory, long elements) {
         return new Block() {

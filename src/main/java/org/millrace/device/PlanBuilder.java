@@ -11,8 +11,8 @@ import org.millrace.abi.kernel.WorkType;
 
 /**
  * Creates the plan of one kernel from one or more operations. If an operation {@linkplain #hasRoom does not fit}, the
- * caller adds it to the next plan. One thread at a time. After {@link #finish}, the builder can be used for the next
- * plan.
+ * caller adds it to the next plan. Used by one thread at a time. After {@link #finish}, the builder can be used for the
+ * next plan.
  */
 public final class PlanBuilder {
 
@@ -177,9 +177,9 @@ public final class PlanBuilder {
     }
 
     /**
-     * The batches of one channel in an unfinished plan, by NCCL's rules. A work item joins the newest batch if it has
-     * the same type and function, and if the limits of the batch allow it. A batch has a bit set of its items' offsets.
-     * An item beyond the range of this bit set begins another batch, which extends the newest batch.
+     * The batches of one channel in an unfinished plan, formed by NCCL's rules. A work item joins the newest batch if
+     * it has the same type and function, and if the limits of the batch allow it. A batch has a bit set of its items'
+     * offsets. An item beyond the range of this bit set begins another batch, which extends the newest batch.
      */
     static final class ChannelBatches {
 

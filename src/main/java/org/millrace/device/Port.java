@@ -8,7 +8,7 @@ import org.millrace.abi.RecvMem;
 import org.millrace.abi.SendMem;
 import org.millrace.proxy.spi.ConnectionName;
 
-/** The device's end of a connection that exists: its memory and its current step. */
+/** The device's end of an established connection: its memory and its current step. */
 public abstract sealed class Port permits SendPort, ReceivePort {
 
     final ConnectionName name;
@@ -34,8 +34,8 @@ public abstract sealed class Port permits SendPort, ReceivePort {
     }
 
     /**
-     * Returns the number of the next step. All earlier steps were posted or consumed. Callable from any thread, but
-     * another thread may get a slightly outdated value.
+     * Returns the number of the next step. All earlier steps were posted or consumed. Callable from any thread. Threads
+     * except the device's thread may get a slightly outdated value.
      */
     public final long step() {
         return step;

@@ -56,8 +56,8 @@ public final class ReceivePort extends Port {
     }
 
     /**
-     * Returns whether all lines of the next step have arrived. Only the flags show this. If the step has no lines,
-     * returns true immediately. This end may therefore be ahead of the sender.
+     * Returns whether all lines of the next step have arrived. Only the flags in the lines show the arrival. If the
+     * step has no lines, returns true immediately. This end may therefore be ahead of the sender.
      */
     public boolean hasLines(Protocol protocol, long bytes) {
         return protocol == Protocol.LL ? flags.llReady(step, bytes) : flags.ll128Ready(step, bytes);

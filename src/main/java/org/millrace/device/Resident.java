@@ -22,7 +22,7 @@ final class Resident {
         return communicator;
     }
 
-    /** Returns the reader for the work of blocks. One block at a time uses it. */
+    /** Returns the reader that blocks use for their work items. One block at a time uses the reader. */
     WorkReader reader() {
         return reader;
     }

@@ -91,9 +91,9 @@ abstract class RingFunction extends CollectiveFunction {
      *   chunk (place r)   r-1   r-2 .. r-n+1           r                           r-1 .. r-n+2          r+1
      * </pre>
      *
-     * If two ranks have a small operation, they {@linkplain #exchanges exchange} their elements instead. Each rank
-     * sends all its elements to the other rank and adds the received elements to its own elements. Both algorithms send
-     * the same number of bytes, but the exchange needs one hop, and the ring needs two.
+     * If the ring has two ranks and the operation is small, the ranks {@linkplain #exchanges exchange} their elements
+     * instead. Each rank sends all its elements to the other rank and adds the received elements to its own elements.
+     * Both algorithms send the same number of bytes, but the exchange needs one hop, and the ring needs two.
      */
     static final class RingAllReduce extends RingFunction {
 
@@ -138,10 +138,9 @@ abstract class RingFunction extends CollectiveFunction {
         }
 
         /**
-         * Returns whether two ranks exchange their elements and both add up all of them. The operator must not first
-         * change each rank's own elements, because the two ranks would then compute different bits. The decision must
-         * not depend on this rank's registered memory, because the peer does not know whether this rank has registered
-         * memory.
+         * Returns whether two ranks exchange their elements, so that both ranks compute the whole result. Returns false
+         * if the operator first changes each rank's own elements, because the two ranks would then compute different
+         * bits. The result does not depend on this rank's registered memory, because the peer does not know of it.
          */
         private static boolean exchanges(int number, CollectiveWork work, int ranks) {
             return ranks == 2 && work.count() * FunctionNumber.type(number).bytes() <= MAX_EXCHANGED_BYTES

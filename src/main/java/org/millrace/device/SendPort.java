@@ -16,7 +16,9 @@ import org.millrace.proxy.spi.Steps;
  */
 public final class SendPort extends Port {
 
-    /** Pointers to this rank's memory for the peer's device; null if the peer cannot read this rank's memory. */
+    /**
+     * Pointers that the peer's device uses to read this rank's memory; null if the peer cannot read this rank's memory.
+     */
     private final @Nullable DirectMemory direct;
     private long head;
 
@@ -26,7 +28,7 @@ public final class SendPort extends Port {
         this.head = sendMem.headAcquire();
     }
 
-    /** Begins an operation. Rounds up the step to a multiple of a chunk's steps. */
+    /** Begins an operation. Rounds up the step to a multiple of the number of steps of a chunk. */
     public void begin(int chunkSteps) {
         step = Steps.roundUp(step, chunkSteps);
     }

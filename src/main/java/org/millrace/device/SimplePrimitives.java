@@ -174,8 +174,8 @@ final class SimplePrimitives extends Primitives {
     }
 
     /**
-     * Searches the sending connections from a given index on. Returns the index of the first one that needs the slice
-     * in its slot, or the number of sending connections if none does.
+     * Searches the sending connections from a given index on. Returns the index of the first connection that needs the
+     * slice in its slot, or the number of sending connections if none does.
      */
     private int notIn(boolean[] read, int begin) {
         int i = begin;

@@ -191,9 +191,9 @@ final class StreamCapture {
     }
 
     /**
-     * Returns the streams to normal operation. Called without this object's lock. A stream that joins a capture takes
-     * its own lock first and then this object's lock, so the opposite order could cause a deadlock. The fields that are
-     * read here do not change after the end of the capture.
+     * Releases the streams from the capture. Takes the streams' locks, and is therefore called without this object's
+     * lock. A stream that joins a capture takes its own lock first and then this object's lock. The opposite order
+     * could cause a deadlock. The fields that are read here do not change after the end of the capture.
      */
     private void releaseStreams() {
         streams.forEach(each -> each.captureEnded(this));

@@ -76,8 +76,8 @@ final class UserMemoryPrimitives extends Primitives {
     }
 
     /**
-     * Offers the destination of a received slice to the proxy. No more steps are in flight than the connection has
-     * slots. The previous step with the same slot and {@code connFifo} entry has therefore been released. An empty
+     * Offers the destination of a received slice to the proxy. The number of steps in flight never exceeds the number
+     * of slots. The previous step with the same slot and {@code connFifo} entry has therefore been released. An empty
      * slice needs no destination.
      */
     private void offer(int at) {

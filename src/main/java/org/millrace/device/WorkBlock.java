@@ -20,7 +20,7 @@ import org.millrace.abi.kernel.WorkType;
  */
 final class WorkBlock implements Block {
 
-    /** A work item that the block runs. The number is 0 if the item's times are not recorded. */
+    /** A work item that the block runs. {@code number} is 0 if the item's times are not recorded. */
     private static final class Running {
         final Block block;
         final boolean profiled;
@@ -74,7 +74,7 @@ final class WorkBlock implements Block {
 
     /**
      * Returns whether all work items can be rewound, that is, started again. Called before any item is rewound, because
-     * a rewound item has reserved its steps on its connections.
+     * a rewind reserves places on connections and cannot be undone.
      */
     @Override
     public boolean canRewind() {

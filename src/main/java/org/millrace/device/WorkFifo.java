@@ -31,7 +31,8 @@ public final class WorkFifo {
     /**
      * @param buffer memory of the ring: {@value #UNIT} to {@value #MAX_BYTES} bytes, a power of two, aligned to
      *               {@value #UNIT}
-     * @param first  initial value of both counters, a multiple of {@value #UNIT}: 0, except in tests of their wrap
+     * @param first  initial value of both counters, a multiple of {@value #UNIT}: 0, except in tests of the counters'
+     *               wrap
      * @throws IllegalArgumentException if the size or the first position is not allowed
      */
     public WorkFifo(MemorySegment buffer, WorkFifoCounters counters, int first) {
@@ -59,8 +60,8 @@ public final class WorkFifo {
     }
 
     /**
-     * Adds work items and returns the position of the first item. The release of the counter {@code produced} publishes
-     * the copied items.
+     * Adds work items and returns the position of the first item. The release store to the counter {@code produced}
+     * publishes the copied items.
      *
      * @param items memory of the work items, a multiple of {@value #UNIT} bytes
      * @throws IllegalStateException if there is not enough room

@@ -18,9 +18,9 @@ import org.millrace.agent.Waiting;
 import org.millrace.failure.RepeatedFailure;
 
 /**
- * Launches the plans of a communicator. It stores the work items of a plan, starts the plan's kernel, and frees the
- * room in the FIFO when the kernel is complete. The kernels of a communicator run one after another, even on different
- * streams, because operations must use connections in the order of their calls.
+ * Launches the plans of a communicator. This class stores the work items of a plan, starts the plan's kernel, and frees
+ * the room in the FIFO when the kernel is complete. The kernels of a communicator run one after another, even on
+ * different streams, because operations must use a connection in the order of the program's calls.
  *
  * <p>
  * A launch consists of {@link #hasRoom}, {@link #upload} and {@link #start}, in this order. The caller holds this
@@ -55,7 +55,7 @@ public final class WorkLauncher implements AutoCloseable {
      * ({@code eventCallbackQueue}).
      */
     private final Queue<Callback> callbacks = new ArrayDeque<>();
-    /** Plans that can run again and that have memory to free. */
+    /** Plans that can run again. This launcher frees their memory. */
     private final Set<KernelPlan> persistent = Collections.newSetFromMap(new IdentityHashMap<>());
     private final Queue<EmulatedKernel> launched = new ArrayDeque<>();
     private @Nullable EmulatedKernel last;
@@ -65,7 +65,7 @@ public final class WorkLauncher implements AutoCloseable {
     /** Reason for the abort of the communicator, if the abort preceded {@link #stopLaunching}; otherwise null. */
     private @Nullable Throwable reasonBeforeDrain;
     private boolean waiting;
-    /** While a plan waits for room: the time when the wait began, or the later time when room was last freed. */
+    /** Time when the current wait for room began, or when room was last freed during this wait. */
     private long lastMovedNanos;
 
     /**
@@ -82,7 +82,7 @@ public final class WorkLauncher implements AutoCloseable {
      * @param onFailure      callback that receives the reason why a kernel leaves before it is complete
      * @param proxiesStopped callback that returns whether proxies no longer access any operand; called after {@code
      * onFailure}
-     * @param watch          judge of kernels without progress
+     * @param watch          object that decides how long a kernel without progress may wait
      * @param roomDeadline   maximum time that a plan waits for room without progress of earlier kernels; longer than
      *                       the time after which {@code watch} abandons a kernel
      */
@@ -179,7 +179,7 @@ public final class WorkLauncher implements AutoCloseable {
             blocks[block] = new WorkBlock(device, functions, arguments, plan, block);
         }
         if (plan.storage() != KernelArguments.WorkStorage.FIFO) {
-            // The plan's next kernel can use the same blocks, because it runs after this kernel has left the device.
+            // The plan's next kernel can use these blocks again, because it runs after this kernel has left the device.
             plan.attach(blocks);
         }
         return new EmulatedKernel(name, blocks, reasonToLeave, onFailure, proxiesStopped, watch);
@@ -257,7 +257,7 @@ public final class WorkLauncher implements AutoCloseable {
         }
         Throwable reason = reasonToLeave();
         if (reason != null) {
-            // The communicator was aborted during the wait. If there is room now, failed kernels may have freed it.
+            // The communicator was aborted during the wait. This call fails even if failed kernels have freed room.
             throw endedWait(plan, reason);
         }
         if (room) {
@@ -275,9 +275,9 @@ public final class WorkLauncher implements AutoCloseable {
     }
 
     /**
-     * Stops launching, and waits until no kernel is on the device and the FIFO is empty. The wait is limited: a kernel
-     * leaves when it stalls or when the communicator is aborted, even if no thread requests this. A caller's wait for
-     * room is limited for the same reasons.
+     * Stops launching, and waits until no kernel is on the device and the FIFO is empty. The wait is limited, because a
+     * stalled kernel or a kernel of an aborted communicator leaves without a request from this method. For the same
+     * reason, a caller waits for room only for a limited time.
      *
      * @return false if a kernel does not leave; the memory that it accesses must not be freed
      */
@@ -291,7 +291,7 @@ public final class WorkLauncher implements AutoCloseable {
     }
 
     /**
-     * Stops launching, and waits for the kernels like {@link #drain()}, but at most for the given time.
+     * Stops launching, and waits for the kernels as {@link #drain()} does, but at most for the given time.
      *
      * @return kernels that are still on the device when the time has passed, in launch order; empty if all have left
      */
@@ -359,7 +359,8 @@ public final class WorkLauncher implements AutoCloseable {
     }
 
     /**
-     * Returns the maximum time to wait for a kernel without progress, in nanoseconds. Usually a kernel leaves before.
+     * Returns the maximum time to wait for a kernel that makes no progress, in nanoseconds. A kernel usually leaves
+     * earlier.
      */
     private long patienceNanos() {
         return communicator.aborted() ? graceNanos : roomNanos + graceNanos;

@@ -120,7 +120,7 @@ final class WorkReader {
         return items;
     }
 
-    /** Returns the memory of a work item. It is valid until the next batch is loaded. */
+    /** Returns the memory of a work item. The memory is valid until the next batch is loaded. */
     MemorySegment item(int index) {
         return own.asSlice((long) index * type.itemBytes(), type.itemBytes());
     }

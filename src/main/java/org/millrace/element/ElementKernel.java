@@ -124,7 +124,7 @@ public record ElementKernel(int elementBytes, @Nullable Loop pre, Loop op, @Null
      *
      * @param received combined elements of the ranks before this rank
      * @param last     whether this rank is the last one. {@code post} is then applied to the result. {@code post}
-     *                 divides an integer average, or replaces NaNs in a result that several ranks compute.
+     *                 divides the sum for an integer average, or replaces NaNs in a result that several ranks compute.
      */
     public void reduce(MemorySegment input, long inputOffset, MemorySegment received, long receivedOffset,
             MemorySegment destination, long destinationOffset, long count, boolean last) {

@@ -10,7 +10,7 @@ import org.millrace.element.Loop.Representation;
 
 /**
  * Template of the loops, with one method for each way to load, convert and store an element. {@link Loop#of} defines
- * further classes from the class file of this class. Each of these classes has its representation and its function as
+ * further classes from the class file of this class. Each of these classes has one representation and one function as
  * constants, and runs only one of the methods. This class itself is never initialized.
  */
 final class ElementLoop implements Loop {
@@ -192,7 +192,7 @@ final class ElementLoop implements Loop {
             }
         }
 
-        /** Rounds the results to nearest and stores them. */
+        /** Rounds the results to the nearest bfloat16 numbers, and stores these. */
         void store(MemorySegment destination, long at, int count) {
             int pairs = count / 2;
             storePairs(xBits, destination, at, pairs);

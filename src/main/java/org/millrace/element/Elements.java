@@ -55,7 +55,7 @@ public final class Elements {
         return type == DataType.UINT8 || type == DataType.UINT32 || type == DataType.UINT64;
     }
 
-    /** Conversions between bfloat16, the upper half of a binary32, and binary32. */
+    /** Conversions between bfloat16 and binary32. A bfloat16 has the format of the upper half of a binary32. */
     static final class BFloat16 {
 
         /** The bits of the only NaN that CUDA uses in bfloat16. */

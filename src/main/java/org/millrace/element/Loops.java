@@ -9,9 +9,10 @@ import org.millrace.element.Loop.ElementFunction;
 import org.millrace.element.Loop.Representation;
 
 /**
- * The loop for each type and step. A loop is created on first use and then kept, because its creation defines a class.
- * HotSpot vectorizes some loops only if they are {@linkplain StagedLoop staged}; measurements determined these loops.
- * Sums and products of 8-byte elements are not staged, because the memory bandwidth limits them in either case.
+ * The loop for each type and {@link Step}. A loop is created on first use and then kept, because its creation defines a
+ * class. HotSpot vectorizes some loops only if they are {@linkplain StagedLoop staged}; these loops were found by
+ * measurement. Sums and products of 8-byte elements are not staged, because the memory bandwidth limits them in either
+ * case.
  */
 final class Loops {
 
@@ -85,9 +86,9 @@ final class Loops {
 
     /**
      * Sums and products of the floating-point types with 16, 32 and 64 bits. The 16-bit types are computed in binary32.
-     * The 24 bits of precision of binary32 are at least two more than twice the precision of a 16-bit type. A sum or a
-     * product rounded to 24 bits and then to 11 or 8 bits therefore equals the value rounded once (Figueroa, "When is
-     * double rounding innocuous?", 1995). A product and a sum together do not have this property, see
+     * If the precision of a 16-bit type is p bits (11 or 8), binary32 has 24 &ge; 2p + 2 bits. A sum or a product
+     * rounded to 24 bits and then to p bits therefore equals the value rounded once (Figueroa, "When is double rounding
+     * innocuous?", 1995). A product and a sum together do not have this property, see
      * {@link Elements.Rounding#scaleAdd}.
      */
     private static final class FloatFunctions {
@@ -290,8 +291,8 @@ final class Loops {
     }
 
     /**
-     * Computation on each element in one pass; a reduction uses one or two passes. {@code x} is this rank's element,
-     * {@code y} the received element, {@code s} the operation's scalar.
+     * Computation that one pass makes on each element. A reduction makes one or two passes. {@code x} is this rank's
+     * element, {@code y} the received element, {@code s} the operation's scalar.
      */
     enum Step {
         ADD,

@@ -57,8 +57,8 @@ public final class Operands {
     /**
      * Checks the operands of a collective without a root.
      *
-     * @throws IllegalArgumentException if an operand cannot be used, or if the operands overlap, except as in an
-     *                                  operation in place
+     * @throws IllegalArgumentException if an operand cannot be used, or if the operands overlap in another way than an
+     *                                  operation in place requires
      */
     public void check(Operation operation, MemorySegment send, MemorySegment receive, long count, DataType type) {
         checkCount(operation, count);

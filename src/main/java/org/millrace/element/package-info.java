@@ -19,8 +19,8 @@
  * <p>
  * The scalar {@code s} of a float average is 1 / ranks, computed in binary64, rounded to binary32 and then to the
  * element type (NCCL 2.28.9, {@code src/enqueue.cc}, {@code hostToDevRedOp}). In PreMulSum each rank has its own
- * scalar. A group of one rank only multiplies ({@code src/device/onerank.cu}). NCCL refuses this multiplication for
- * 8-bit floats, but Millrace does not.
+ * scalar. In a group of one rank, the multiplication is the only step ({@code src/device/onerank.cu}). NCCL refuses
+ * this multiplication for 8-bit floats, but Millrace does not.
  *
  * <h2>Rounding</h2> The result is rounded to an element after every rank. Rounding is to nearest, ties to even.
  * Subnormal numbers are kept. These rules come from {@code src/device/reduce_kernel.h}, as compiled for {@code sm_90},

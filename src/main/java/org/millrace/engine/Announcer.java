@@ -112,8 +112,8 @@ final class Announcer {
     }
 
     /**
-     * Adds the share of one connector. If the part of the new share equals the part of the previous share, both shares
-     * refer to one object. Each run then creates only one numbered copy for both shares.
+     * Adds the share of one connector. If {@code part} equals the part of the previous share, both shares refer to one
+     * object. Each run then creates only one numbered copy for both shares.
      */
     private static void add(Connector<?> connector, ProxyOp part, List<Share> shares) {
         ProxyOp before = shares.isEmpty() ? null : shares.getLast().part();

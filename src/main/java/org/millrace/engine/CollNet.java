@@ -60,8 +60,8 @@ final class CollNet {
     }
 
     /**
-     * Returns this rank's transport for networks that reduce. The transport informs the other ranks which of these
-     * networks this rank can use.
+     * Returns this rank's transport for networks that reduce. The transport reports to the other ranks the networks
+     * that this rank can use.
      *
      * @param here this rank's listener, which other ranks connect to over the network
      */
@@ -166,12 +166,12 @@ final class CollNet {
     }
 
     /**
-     * Returns the algorithm of a collective that uses these networks, or null if the collective does not use them. The
+     * Returns the algorithm by which a collective uses these networks, or null if the collective does not use them. The
      * result is the same on all ranks.
      *
      * <p>
      * If hosts have leaders, an all-reduce uses the leaders. At every size, an all-reduce with leaders is at least as
-     * fast as an all-reduce without leaders, where each rank uses the network itself. {@code collnet.md} has the
+     * fast as an all-reduce without leaders, in which each rank uses the network directly. {@code collnet.md} has the
      * measurement.
      *
      * @param bytes size of each rank's part

@@ -25,10 +25,10 @@ import org.millrace.transport.TransportEnd;
 /**
  * A rank's connection with a network that reduces, on one channel. It owns the resources that both of the rank's ends
  * share ({@code ncclCollNetSharedRes}): the network, slots for sent data, slots for received data, and a proxy for each
- * direction. The receiving end connects the rank with the network, and the sending end waits for this connection. Both
- * proxies run on one agent, and the agent's thread calls the proxies' methods. Operations are announced on the
- * program's threads, or on the thread that makes connections. All other methods are called on the thread that makes
- * connections.
+ * direction. The receiving end connects the rank with the network, and the sending end waits until the rank is
+ * connected. Both proxies run on one agent, and the agent's thread calls the proxies' methods. Operations are announced
+ * on the program's threads, or on the thread that makes connections. All other methods are called on the thread that
+ * makes connections.
  */
 final class CollNetConnection {
 

@@ -58,7 +58,7 @@ final class CollectivePlanner {
         boolean reduces = operation.reduces();
         long bytes = asked.bytes();
         if (reduces) {
-            // Throws early if the operator is undefined for the type.
+            // Throws before the plan is made if the operator is undefined for the type.
             ElementKernel.of(type, op, ranks);
         }
         CollectiveFunction.Algorithm algorithm = algorithm(operation, bytes, type, op);
@@ -129,8 +129,8 @@ final class CollectivePlanner {
             int before = task.from().length == 0 ? Registrations.NO_RANK : task.from()[0];
             int behind = task.to().length == 0 ? Registrations.NO_RANK : task.to()[0];
             if (channel > 0 && (before != from || behind != to)) {
-                // A region belongs to one peer. Here this rank has different neighbors in different rings, so each
-                // direction would need several regions.
+                // A region belongs to one peer. The neighbors of this rank differ between the rings, so one region for
+                // each direction is not enough. The collective then uses no region.
                 return UserRegions.NONE;
             }
             from = before;

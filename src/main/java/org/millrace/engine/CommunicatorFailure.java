@@ -23,7 +23,7 @@ final class CommunicatorFailure extends GroupFailure implements ProxyConnection.
     private final DeviceCommunicator device;
     private final Consumer<? super Throwable> trace;
 
-    /** @param trace records the failure */
+    /** @param trace action that records the failure */
     CommunicatorFailure(ControlPlane control, DeviceCommunicator device, Consumer<? super Throwable> trace) {
         super(control);
         this.device = device;
@@ -49,9 +49,7 @@ final class CommunicatorFailure extends GroupFailure implements ProxyConnection.
                 : thrown);
     }
 
-    /**
-     * Reports the failure for which a proxy stopped. Does nothing if the proxy stopped on request, without a failure.
-     */
+    /** Reports the failure that stopped a proxy. Does nothing if the proxy stopped on request, without a failure. */
     @Override
     public void stopped(ProxyConnection connection, Throwable thrown) {
         if (thrown != null) {

@@ -58,7 +58,7 @@ final class CommunicatorParts {
     /** Number of this host's processes that run ranks of the group. */
     private int processes = 1;
     /**
-     * The proxies' acknowledgement that they have completed a pass that began after the failure. Null until
+     * Acknowledgement of the proxies: each proxy has completed a pass that began after the failure. Null until
      * {@link #proxiesStand} requests the acknowledgement. Device's thread only.
      */
     private @Nullable Acknowledgement passed;
@@ -71,7 +71,7 @@ final class CommunicatorParts {
      * @param control control plane; begins to close when this object is closed, or if this constructor fails
      * @param shared  threads of the communicator whose split created this communicator; null if this communicator is
      *                not the result of a split
-     * @param release closes the resources if this constructor fails
+     * @param release executor that closes the resources if this constructor fails
      */
     CommunicatorParts(ControlPlane control, Configuration configuration, @Nullable EngineThreads shared,
             Executor release) {
@@ -113,7 +113,8 @@ final class CommunicatorParts {
                     resources.add(new DirectTraces(number)));
             launched = new LaunchCounts(control, failure);
             attendance = new Attendance(control, launched, options.stallDeadline(), options.lateDeadline());
-            // The recovery is opened last, because it outlives the resources and is not closed with them.
+            // The recovery outlives the resources and is not closed with them. It is opened last, because the catch
+            // block would not close it.
             recovery = Recovery.open(control);
         } catch (RuntimeException | Error thrown) {
             control.fail(thrown);
@@ -177,7 +178,7 @@ final class CommunicatorParts {
 
     /**
      * Completes the set-up of the group of ranks. From now on, a rank starts an operation, or connects to a peer, only
-     * when its program calls the operation. Such a rank may be late, so the late deadline applies from now on.
+     * when its program calls the operation. A program may call late, so the late deadline applies from now on.
      */
     void begin() {
         connectors.serve(attendance, options.lateDeadline(), options.connectDeadline());
@@ -195,8 +196,8 @@ final class CommunicatorParts {
     }
 
     /**
-     * Stops the proxies after a failure. Before the stop, a network may still write to operands without the proxies,
-     * and peers may still read operands. After the stop, nothing accesses an operand.
+     * Stops the proxies after a failure. Before the stop, peers may still read operands, and a network may still write
+     * to operands even while no proxy runs. After the stop, nothing accesses an operand.
      */
     void stopProxiesAfterFailure() {
         if (failure.get() != null && !stopProxies(Duration.ZERO)) {

@@ -186,7 +186,7 @@ final class Connector<P> {
     }
 
     /**
-     * Abandons the connection attempt. May be called twice. If the connector has failed before, its state remains
+     * Abandons the connection attempt. May be called twice. If the connector has already failed, its state remains
      * {@link State#FAILED}.
      */
     void giveUp(State why) {

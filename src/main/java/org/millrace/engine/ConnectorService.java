@@ -15,9 +15,9 @@ import org.millrace.agent.RequestQueue;
  * continue to run while this thread makes connections.
  *
  * <p>
- * The thread sleeps until another thread wakes it with a request. During the sleep, the program can use the core. A
- * peer's message about a connection also wakes it. While connections are being made, the thread also polls these
- * connections. The thread sleeps between two polls, and the sleeps become longer while no connection makes progress.
+ * The thread sleeps until another thread's request, or a peer's message about a connection, wakes it. During the sleep,
+ * the program can use the core. While connections are being made, the thread also polls these connections. The thread
+ * sleeps between two polls, and the sleeps become longer while no connection makes progress.
  */
 final class ConnectorService implements AutoCloseable {
 
@@ -101,8 +101,8 @@ final class ConnectorService implements AutoCloseable {
     }
 
     /**
-     * Removes a communicator's connectors. Once the request is answered, this thread no longer accesses the connectors,
-     * nor the connections that the connectors made.
+     * Removes a communicator's connectors. Once the returned request is answered, this thread accesses neither the
+     * connectors nor their connections.
      */
     RequestQueue.Request remove(Connectors connectors) {
         RequestQueue.Request request = requests.ask(new RequestQueue.Request() {

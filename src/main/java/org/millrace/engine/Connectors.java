@@ -56,7 +56,7 @@ final class Connectors {
     private final DirectTraces direct;
     private final Map<Key, Connector<SendPort>> sends = new ConcurrentHashMap<>();
     private final Map<Key, Connector<ReceivePort>> receives = new ConcurrentHashMap<>();
-    /** Receive connectors of collectives. Each collective is announced to all of them. */
+    /** Receive connectors of collectives. Each collective is announced to all of these connectors. */
     private final List<Connector<ReceivePort>> collectiveReceives = new CopyOnWriteArrayList<>();
     private final ConcurrentLinkedQueue<Connector<?>> asked = new ConcurrentLinkedQueue<>();
     private final AtomicInteger missing = new AtomicInteger();
@@ -183,9 +183,9 @@ final class Connectors {
     }
 
     /**
-     * Announces an operation to each receive connector of collectives, unless the connector moves data of the
-     * operation. If a peer nevertheless sends data on such a connector, the peer runs a different operation. The
-     * connector can then report this difference. Not safe from several threads at a time.
+     * Announces an operation to each receive connector of collectives that moves no data of this operation. If a peer
+     * nevertheless sends data to such a connector, the peer runs a different operation. The connector can then report
+     * this difference. Not safe from several threads at a time.
      */
     void announceWithout(long opCount, long signature, long count) {
         for (int i = 0; i < collectiveReceives.size(); i++) {
@@ -197,8 +197,8 @@ final class Connectors {
     }
 
     /**
-     * Waits until all requested connections are made. Used in the set-up of a communicator. The exception names no
-     * remedy, because the caller does not have this communicator yet.
+     * Waits until all requested connections are made. Used in the set-up of a communicator. The exception does not
+     * advise a close or a shrink, because the caller does not have this communicator yet.
      *
      * @throws MillraceException if the communicator fails, or the thread is interrupted
      */

@@ -70,7 +70,7 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
      */
     private final Set<EngineCommunicator> children = Collections.newSetFromMap(new WeakHashMap<>());
     private final LaunchQueue launches;
-    /** Operations of the plan that a thread makes, under this communicator's lock; null if none is being made. */
+    /** Operations of the plan that is being made; null if none is being made. Guarded by this communicator's lock. */
     private LaunchQueue.@Nullable Group recording;
     private final Routes routes;
     private final CallGuard guard;
@@ -419,12 +419,13 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
                         control.close();
                         throw new MillraceException(guard.label("shrink: the release failed: " + thrown), thrown);
                     }
-                    // The argument null requests new threads for the new communicator. With the old threads, it would
-                    // also use the old memory, which excluded ranks can still read.
+                    // The argument null requests new threads for the new communicator. With the old threads, the new
+                    // communicator would also use the old memory, which excluded ranks can still read.
                     return EngineProvider.assemble(control, parts.configuration, null, release);
                 });
             } finally {
-                // Failed groups have resources of their own. Their release may take longer than the other ranks wait.
+                // Awaits only the release of this communicator. Failed groups have resources of their own, and their
+                // release may take longer than the other ranks wait.
                 awaitRelease();
                 CompletableFuture.allOf(releases.toArray(new CompletableFuture<?>[0])).whenComplete((done, thrown) -> {
                     if (thrown != null) {
@@ -439,7 +440,8 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
         try {
             Thread.ofPlatform().daemon().name("release-" + rank()).start(task);
         } catch (OutOfMemoryError noThread) {
-            task.run(); // The agreement is then late, but a later call does not wait for the release forever.
+            // The release on this thread delays the agreement. Without the release, a later call would wait forever.
+            task.run();
         }
     }
 
@@ -546,8 +548,8 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
         boolean isRecoverable = reason instanceof CommunicatorException && callers.isInCall();
         boolean isFirst = guard.close();
         try (ControlPlane _ = isRecoverable ? null : parts.control) {
-            // The close of the recovery also ends a shrink of another thread. The close may take two seconds, so the
-            // ranks learn of the failure first, and the release follows.
+            // The close of the recovery also ends a call of shrink() on another thread. The close may take two seconds,
+            // so the ranks learn of the failure first, and the release follows.
             try (Recovery _ = isRecoverable ? null : parts.recovery) {
                 if (isFirst) {
                     abortChildren(reason);
@@ -563,7 +565,7 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
 
     @Override
     public void close() {
-        try (Recovery _ = parts.recovery) { // also ends a shrink of another thread
+        try (Recovery _ = parts.recovery) { // also ends a call of shrink() on another thread
             if (guard.close()) {
                 try {
                     leave();
@@ -572,8 +574,8 @@ final class EngineCommunicator implements Communicator, CallerCheck.Checked {
                     parts.control.close();
                 }
             } else if (parts.failure.get() != null) {
-                // An abort for a recovery left the control plane open. Without a failure, another thread may still wait
-                // in close, and that thread needs the control plane.
+                // An abort that permits a recovery leaves the control plane open. If there is no failure, another
+                // thread may still be in close() and need the control plane.
                 parts.control.close();
             }
         }

@@ -16,7 +16,7 @@ import org.millrace.config.Settings;
 import org.millrace.engine.NetTransport.Unpacking;
 
 /**
- * Options of the engine, after all decisions.
+ * Final values of the engine's options.
  *
  * @param channels          number of rings; large operations are spread over them
  * @param bufferBytes       size of a connection's buffer in bytes, for all its slots together
@@ -38,8 +38,8 @@ import org.millrace.engine.NetTransport.Unpacking;
  * @param workFifoBytes     size in bytes of the FIFO for work that does not fit into a kernel's arguments
  * @param workArgumentBytes maximum size of a kernel's arguments in bytes
  * @param firstWork         initial value of the FIFO's counters
- * @param ptrThreshold      minimum size of a hop, in bytes, for collectives over networks to use the user's memory in
- *                          place
+ * @param ptrThreshold      minimum size of a hop, in bytes, at which collectives over networks use unregistered memory
+ *                          of the user in place
  * @param unpacking         settings for kernels that gather received data; null if they do not gather
  * @param check             check of the payloads that pass a network
  */
@@ -113,8 +113,9 @@ record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepN
     }
 
     /**
-     * Returns the longest time without progress before deadlines fail an operation. In the worst case, three limits
-     * pass one after the other: a rank is late, then the ranks connect, and then the operation makes no progress.
+     * Returns the maximum time that an operation can be without progress before a deadline ends it. In the worst case,
+     * three limits pass one after the other: a rank is late, then the ranks connect, and then the operation makes no
+     * progress.
      */
     Duration longestOperation() {
         return lateDeadline.plus(connectDeadline).plus(stallDeadline);
@@ -228,8 +229,8 @@ record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepN
 
         /**
          * Maximum number of ranks without shared slots, if the user does not decide. Shared slots save memory. With
-         * more ranks than this number, they also save time, because they stay in the cache. For chunks of less than a
-         * few KiB, they save no time. {@code PoolBench} measures the time; performance.md has figures.
+         * more ranks than this number, shared slots also save time, because they stay in the cache. Chunks of less than
+         * a few KiB are an exception. {@code PoolBench} measures the time; performance.md has figures.
          */
         private static final int SHARING_PEERS = 16;
 

@@ -42,8 +42,8 @@ public final class EngineProvider implements CommunicatorProvider {
     }
 
     /**
-     * Creates a communicator like {@link #assemble(ControlPlane, Configuration, EngineThreads, Executor)}. If it fails,
-     * the control plane is closed on return.
+     * Creates a communicator like {@link #assemble(ControlPlane, Configuration, EngineThreads, Executor)}. If this
+     * method fails, the control plane is closed on return.
      */
     static EngineCommunicator make(ControlPlane control, Configuration configuration, @Nullable EngineThreads shared) {
         try {
@@ -55,12 +55,12 @@ public final class EngineProvider implements CommunicatorProvider {
     }
 
     /**
-     * Creates a communicator. Collective: each rank of the group must call this method. If it fails, the control plane
-     * begins to close.
+     * Creates a communicator. Collective: each rank of the group must call this method. If this method fails, the
+     * control plane begins to close.
      *
      * @param shared  threads of the communicator whose split creates the new communicator; null if no split creates the
      *                new communicator
-     * @param release releases the resources of a communicator that fails, which may take 20 s
+     * @param release executor that releases the resources of a failed communicator; a release may take 20 s
      */
     static EngineCommunicator assemble(ControlPlane control, Configuration configuration,
             @Nullable EngineThreads shared, Executor release) {
@@ -69,7 +69,7 @@ public final class EngineProvider implements CommunicatorProvider {
             try {
                 EngineCommunicator communicator = new EngineCommunicator(parts);
                 parts.connectors.await();
-                control.complete(); // a rank must neither begin nor end before its neighbors are connected
+                control.complete(); // no rank may use or close the communicator before all ranks are connected
                 parts.begin();
                 return communicator;
             } catch (RuntimeException | Error thrown) {
@@ -96,8 +96,8 @@ public final class EngineProvider implements CommunicatorProvider {
     }
 
     /**
-     * Refuses unpacking together with large buffers. A list tells a kernel the locations of received data, and can
-     * describe at most 4 MiB. Each list describes one slice, which has two slots.
+     * Refuses unpacking together with large buffers. Each slice of two slots has a list, which tells a kernel the
+     * locations of received data. A list can describe at most 4 MiB.
      */
     static void refuseUnpack(Configuration configuration) {
         long most = PieceCheck.MAX_SLICE_BYTES / 2 * ConnectionLayout.SLOTS;

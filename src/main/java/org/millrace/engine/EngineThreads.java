@@ -102,7 +102,7 @@ final class EngineThreads implements AutoCloseable {
         return "the threads of " + device.name();
     }
 
-    /** Returns this object for one more communicator, which must also close it. */
+    /** Returns this object for one more communicator, which must also close the object. */
     EngineThreads share() {
         if (users.getAndUpdate(count -> count == 0 ? 0 : count + 1) == 0) {
             throw new MillraceException(
@@ -127,8 +127,8 @@ final class EngineThreads implements AutoCloseable {
 
     /**
      * Adds {@code change} to the counts of connections: 1 for a connection that was made, and -1 for a connection that
-     * was closed. A new connection must be counted before a kernel uses it. If the peer of a connection does not wake
-     * this rank, a thread must poll the connection.
+     * was closed. A new connection must be counted before a kernel uses it. The connection is also counted as silent if
+     * its peer does not wake this rank. A thread must then poll the connection.
      */
     void count(TransportConnection connection, int change) {
         boolean proxied = !connection.proxies().isEmpty();
@@ -157,8 +157,8 @@ final class EngineThreads implements AutoCloseable {
 
     /**
      * Agent that serves all connections in the last pass before its thread sleeps. The thread announces the sleep
-     * before this pass. Stores before the announcement wake no thread, so this pass must find them. The pass also
-     * publishes whether any work is in flight.
+     * before this pass. Stores of other threads before the announcement do not wake this thread, so this pass must find
+     * them. The pass also publishes whether any work is in flight.
      *
      * @param own       doorbell that wakes the agent's thread
      * @param wakeOther action that wakes the thread that polls memory written by this agent

@@ -111,7 +111,7 @@ final class EngineTrace implements AutoCloseable {
         return changed;
     }
 
-    /** Returns a random number that rank 0 draws. Collective. */
+    /** Returns a random number that rank 0 draws. All ranks must call this method. */
     static long number(ControlPlane control) {
         byte[] mine = ByteBuffer.allocate(Long.BYTES).putLong(new SecureRandom().nextLong()).array();
         RankLetter drawn = new RankLetter(0, "the communicator's number", control.allGather(mine)[0]);

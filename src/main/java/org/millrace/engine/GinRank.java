@@ -81,7 +81,7 @@ public final class GinRank implements AutoCloseable {
                 mesh = FullMesh.connect(network, here, control.allGather(here.address()), rank, KEY, number,
                         options.connectDeadline(),
                         () -> joined.failure() == null ? null : new GinException(joined.failure().message()));
-                control.barrier(); // a rank must neither begin nor end before its peers are connected
+                control.barrier(); // no rank may use or leave the group before its peers are connected
             }
             setUp.close();
             GinCommunicator communicator = new GinCommunicator(number, rank, mesh.senders(), mesh.receivers(),
@@ -102,10 +102,9 @@ public final class GinRank implements AutoCloseable {
     }
 
     /**
-     * Fails the communicator when a peer reports a failure. Without the report, this rank could miss the failure in two
-     * cases. In the first case, this rank has read the shutdown message of a connection. In the second case, this rank
-     * has nothing in flight to the peer. Kernels that wait for the peer's signals end soon after the report. Without
-     * the report, they would wait until their deadline.
+     * Fails the communicator when a peer reports a failure. Without the report, this rank could miss the failure if it
+     * has read the shutdown message of a connection, or if it has nothing in flight to the peer. Kernels that wait for
+     * the peer's signals end soon after the report. Without the report, they would wait until their deadline.
      */
     private static void hear(ControlPlane control, GinCommunicator communicator) {
         RemoteFailure told = control.failure();
@@ -143,7 +142,7 @@ public final class GinRank implements AutoCloseable {
     }
 
     /**
-     * Creates a device communicator. This rank closes it when the rank is closed. Collective.
+     * Creates a device communicator. The close of this rank also closes the device communicator. Collective.
      *
      * @param requirements requirements, the same on each rank
      */

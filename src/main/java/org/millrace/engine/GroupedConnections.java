@@ -24,7 +24,7 @@ import org.millrace.transport.EndRequest;
  */
 final class GroupedConnections {
 
-    /** Index in the keys of shared network connections. It is larger than the index of any other connection. */
+    /** Index of shared network connections in their keys. All other connections have smaller indexes. */
     private static final int INDEX = 2;
 
     private record Place(int peer, int group) {

@@ -13,8 +13,9 @@ import org.millrace.Operand;
 import org.millrace.ReduceOp;
 
 /**
- * Program that trains the JVM while the JVM creates the class cache of the ranks. Two ranks of this process join as if
- * each were a process, first over shared memory and then over TCP. They run the first operations of typical programs.
+ * Program that trains the JVM while the JVM creates the class cache of the ranks. Two ranks of this process join a
+ * group like ranks of separate processes, first over shared memory and then over TCP. They run the first operations of
+ * typical programs.
  */
 public final class JoinTraining {
 
@@ -23,7 +24,7 @@ public final class JoinTraining {
     private static final int BYTES = 1 << 20;
     private static final int SMALL_OPERATIONS = 2_000;
     private static final int LARGE_OPERATIONS = 100;
-    /** Maximum time of an operation; the machine may be busy. */
+    /** Maximum time of an operation. The limit is high, because the machine may be busy. */
     private static final Duration DEADLINE = Duration.ofMinutes(2);
 
     private JoinTraining() {}

@@ -27,8 +27,8 @@ import org.millrace.operation.OperationGroup;
 
 /**
  * Launches a communicator's operations: single operations immediately, and the operations of a {@link Group} when the
- * outermost group of the calling thread ends. Several threads may have open groups at the same time. On all ranks,
- * their groups must end in the same order.
+ * outermost group of the calling thread ends. Several threads may have open groups at the same time. The groups must
+ * end in the same order on all ranks.
  */
 final class LaunchQueue {
 
@@ -53,7 +53,7 @@ final class LaunchQueue {
     /**
      * @param argumentBytes maximum size of a kernel's arguments in bytes; ignored if it is too small for one batch of
      *                      each channel
-     * @param check         throws if the communicator has failed or is closed; the launch is then refused
+     * @param check         check that throws if the communicator has failed or is closed, and so refuses a launch
      * @param registrations registered memory; a plan is valid only for the memory registered when it was made
      */
     public LaunchQueue(String who, EmulatedDevice device, DeviceCommunicator communicator, int argumentBytes,
@@ -95,8 +95,8 @@ final class LaunchQueue {
     }
 
     /**
-     * Launches a single send or receive with another rank. As for a single collective, the kernel is kept, and the call
-     * must not be in a group of operations.
+     * Launches a single send or receive with another rank. The kernel is kept, like the kernel of a single collective.
+     * Must not be called in a group of operations.
      */
     public void launchNow(SendOrReceive asked, DeviceStream stream) {
         PlannedKernel kernel = recent.find(asked);
@@ -238,8 +238,8 @@ final class LaunchQueue {
     /**
      * Transfers of a group of operations, in an order that all ranks use. The transfers are ordered by rounds, which
      * are numbered from 0 to the number of ranks minus 1, and then from 0 again. In round {@code r}, each rank sends to
-     * the rank {@code r} positions later and receives from the rank {@code r} positions earlier. With this order, ranks
-     * may split the transfers into kernels at different places without a deadlock.
+     * the rank {@code r} positions after it and receives from the rank {@code r} positions before it. With this order,
+     * ranks may split the transfers into kernels at different places without a deadlock.
      */
     private static final class TransferSchedule {
 
@@ -251,14 +251,14 @@ final class LaunchQueue {
             void add(int round, @Nullable SendOrReceive send, @Nullable SendOrReceive receive);
         }
 
-        /** @param number the transfer's round, plus the number of ranks for each earlier transfer of the same kind */
+        /** @param number sort key: round + ranks * (number of earlier transfers of this round and direction) */
         private record Turn(long number, SendOrReceive transfer) {
         }
 
         private final int rank;
         private final int ranks;
         private final List<Turn> turns = new ArrayList<>();
-        /** Number of sends of each round, and then of receives of each round. */
+        /** Number of sends of each round, followed by the number of receives of each round. */
         private final int[] counts;
 
         TransferSchedule(int rank, int ranks) {
@@ -345,8 +345,8 @@ final class LaunchQueue {
 
     /**
      * Kernels of the newest operations, to be launched again if the program repeats an operation. Small operations are
-     * kept because the planning of a small operation takes longer than its run. Large collectives are kept as well. If
-     * a large collective followed small collectives and were not kept, its planning would run code that is not yet
+     * kept because the planning of a small operation takes longer than its run. Large collectives are kept as well.
+     * Otherwise the planning of a large collective that follows small collectives would run code that is not yet
      * compiled. For example, a collective of 256 KiB after smaller collectives took 150 us instead of 40 us between two
      * processes. Kept kernels reference their operands. Operands in memory that the garbage collector manages therefore
      * stay allocated for a few operations longer. Used by one thread at a time.
@@ -359,7 +359,7 @@ final class LaunchQueue {
         private final @Nullable Request[] asked = new Request[KEPT];
         private final @Nullable PlannedKernel[] kernels = new PlannedKernel[KEPT];
         private int latest;
-        /** {@link Registrations#version} when the kept kernels were planned. */
+        /** Value of {@link Registrations#version} at the time when the kept kernels were planned. */
         private int version;
 
         RecentKernels(Registrations registrations) {
@@ -423,8 +423,8 @@ final class LaunchQueue {
          *
          * @param used     streams that the operations name, at least one
          * @param alone    whether the group contains no other communicator
-         * @param captured check before each launch of a captured kernel, which throws if the launch is no longer
-         *                 possible; null if the streams are not being captured
+         * @param captured check that runs before each launch of a captured kernel, and throws if the launch is no
+         *                 longer possible; null if the streams are not being captured
          */
         GroupLaunch(EmulatedDevice device, PlanLauncher launcher, List<PlannedKernel> plans, List<DeviceStream> used,
                 boolean alone, @Nullable Runnable captured) {

@@ -45,7 +45,7 @@ import org.millrace.transport.TransportEnd;
 abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
 
     /**
-     * Size of the buffer of protocol Simple in bytes, if slots are shared. Such a buffer holds no data. Its size only
+     * Size of the buffer of protocol Simple in bytes, if slots are shared. The buffer then holds no data. Its size only
      * keeps the memory after the buffer aligned.
      */
     private static final long NO_SLOTS = 4096;

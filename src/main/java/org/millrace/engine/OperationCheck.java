@@ -50,7 +50,7 @@ final class OperationCheck {
     private final ConnectionName name;
     private final MemorySegment mine;
     private final MemorySegment theirs;
-    /** Newest record that was read from the other side. Reused, because only one thread at a time announces. */
+    /** Newest record read from the other side. One object suffices, because only one thread at a time announces. */
     private final Announcement other = new Announcement();
     private final Announcement without = new Announcement();
     private long announced;
@@ -94,9 +94,9 @@ final class OperationCheck {
         if (other.number == number) {
             return other.is(op) ? null : disagreement(op, other);
         }
-        // The other side writes its records in the order of its operations. The record with this number is therefore
-        // read again after the record "without part". If the second read does not find the record either, the other
-        // side announced the operation without part first.
+        // The other side writes its records in the order of its operations. This thread therefore reads the record of
+        // operation `number` again, after the record "without part". If the record of operation `number` is still
+        // absent, the other side announced the operation without part before operation `number`.
         read(WITHOUT_PART, without);
         read(at, other);
         if (other.number == number) {
@@ -116,8 +116,8 @@ final class OperationCheck {
 
     private void write(long at, long number, ProxyOp op) {
         LONG.setOpaque(mine, at + NUMBER, BEING_WRITTEN);
-        // If a reader reads the new value of a field that is stored below, the reader does not read the old number
-        // afterwards. Pairs with the load fence in read().
+        // A reader that sees a value of the stores below does not see the old number in its second load of the number.
+        // Pairs with the load fence in read().
         VarHandle.storeStoreFence();
         LONG.setOpaque(mine, at + OP_COUNT, op.opCount());
         LONG.setOpaque(mine, at + SIGNATURE, op.signature());

@@ -48,7 +48,7 @@ final class OperationTrace implements AutoCloseable {
     private final Runnable watcher = this::look;
     private @Nullable EmulatedKernel[] kernels = new EmulatedKernel[KERNELS];
     /**
-     * For each observed kernel, the number of its first operation. {@link #end} contains the number after its last
+     * Number of the first operation of each observed kernel. {@link #end} contains the number after the kernel's last
      * operation.
      */
     private long[] first = new long[KERNELS];

@@ -129,7 +129,7 @@ final class P2pTransport implements Transport {
          */
         static final String PROCESS = UUID.randomUUID().toString();
 
-        /** Memory that one rank has created and its peer has not yet opened, by handle. */
+        /** Created memory that the peer has not yet opened. The key is the memory's handle. */
         private static final ConcurrentMap<Long, Block> OFFERED = new ConcurrentHashMap<>();
         private static final AtomicLong NUMBERS = new AtomicLong();
         private static final AtomicInteger BLOCKS = new AtomicInteger();

@@ -20,7 +20,7 @@ import org.millrace.transport.TransportEnd;
 final class PendingConnection implements Pending<TransportConnection> {
 
     private static final int SENDER = 1;
-    /** Index of the first peer group's connections, larger than the indexes of connections to a rank. */
+    /** Connection index of the first peer group, larger than the indexes of connections between two ranks. */
     private static final long GROUPS = 1 << 8;
 
     private final EndRequest request;
@@ -126,8 +126,8 @@ final class PendingConnection implements Pending<TransportConnection> {
     }
 
     /**
-     * Returns a message without the transport's name. Throws if the name differs, because an end can read the peer's
-     * message only if both ends have chosen the same transport.
+     * Returns a message without the transport's name. Throws an exception if the message has the name of another
+     * transport, because an end can read the peer's message only if both ends have chosen the same transport.
      */
     private byte[] withoutName(int other, byte[] message) {
         byte[] name = transport.getBytes(StandardCharsets.UTF_8);

@@ -11,7 +11,7 @@ import org.millrace.device.WorkLauncher;
 import org.millrace.engine.Attendance.Meeting;
 
 /**
- * Launches a communicator's plans. For each plan, it first places the work for the device, then announces the
+ * Launches a communicator's plans. For each plan, this class first places the work for the device, then announces the
  * operations to the proxies, and then starts the kernel.
  */
 final class PlanLauncher {

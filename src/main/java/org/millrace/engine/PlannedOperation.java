@@ -117,7 +117,7 @@ sealed interface PlannedOperation {
         /**
          * Returns the operation's shares, one for each connection. Later runs use the shares of the first run.
          *
-         * @param find computes the shares in the first run; called by one thread at a time
+         * @param find function that computes the shares in the first run; called by one thread at a time
          */
         List<Share> shares(Function<PlannedCollective, List<Share>> find) {
             if (shares == null) {

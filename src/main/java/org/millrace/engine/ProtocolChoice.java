@@ -15,11 +15,12 @@ import org.millrace.config.Settings;
  * receives ignore this choice.
  *
  * <p>
- * On CPU threads, Simple is the fastest protocol at each size. On a GPU, LL and LL128 need no fence before the store of
- * {@code tail}, unlike Simple. On a CPU, the release store of {@code tail} costs nothing, but LL and LL128 have to pack
- * and unpack lines. The table has the processor time of a float all-reduce on two ranks, with devices, proxies and a
- * copy for a network in one thread. The first column is the number of bytes of a hop from one rank to the next. Values
- * are medians of nine interleaved rounds (two-core VM, JDK 25, a loaded machine): <pre>
+ * On CPU threads, Simple is the fastest protocol at each size. On a GPU, Simple needs a fence before the store of
+ * {@code tail}, but LL and LL128 do not. On a CPU, the release store of {@code tail} costs nothing, but LL and LL128
+ * have to pack and unpack lines. The table has the processor time of a float all-reduce on two ranks. One thread runs
+ * the devices and the proxies, and copies data in place of a network. The first column is the number of bytes of a hop
+ * from one rank to the next. Values are medians of nine interleaved rounds (two-core VM, JDK 25, a loaded machine):
+ * <pre>
  *   bytes     LL        LL128     Simple
  *   8         1.8 us    2.0 us    1.5 us
  *   512       3.2 us    2.9 us    1.8 us

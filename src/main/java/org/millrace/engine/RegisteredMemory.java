@@ -19,8 +19,8 @@ final class RegisteredMemory implements AutoCloseable {
     private final IntFunction<Transport> choices;
 
     /**
-     * @param choices returns the transport that connects this rank with another rank
-     * @param maker   returns the region of a transport; null if the transport registers no memory
+     * @param choices function that returns the transport that connects this rank with another rank
+     * @param maker   function that returns the region of a transport; null if the transport registers no memory
      */
     RegisteredMemory(List<Transport> transports, IntFunction<Transport> choices,
             Function<Transport, @Nullable MemoryRegion> maker) {

@@ -19,16 +19,16 @@ final class Registrations implements AutoCloseable {
     public static final int NO_RANK = -1;
 
     /**
-     * Minimum size of a hop, in bytes, if peers read registered memory in place. This minimum is for operations that
-     * combine elements. The data of a smaller hop passes through slots, because a sender copies this data as fast as
-     * the receiver reads it. Measured with {@code RegisteredBench}, with two ranks of one process over P2P and SHM.
-     * From this size on, operations with registered operands take 0.9 to 1.0 times as long as operations through slots.
-     * At half this size, they take 1.1 times as long.
+     * Minimum size of a hop in bytes at which peers read registered memory in place, for operations that combine
+     * elements. The data of a smaller hop passes through slots, because a sender copies this data as fast as the
+     * receiver reads it. Measured with {@code RegisteredBench}, with two ranks of one process over P2P and SHM. From
+     * this size on, operations with registered operands take 0.9 to 1.0 times as long as operations through slots. At
+     * half this size, they take 1.1 times as long.
      */
     private static final long LEAST_COMBINED = 64 << 10;
     /**
-     * Minimum size of a hop, in bytes, if peers read registered memory in place. This minimum is for operations that
-     * only move elements, where the use of slots costs one additional copy.
+     * Minimum size of a hop in bytes at which peers read registered memory in place, for operations that only move
+     * elements. In these operations, the use of slots costs one additional copy.
      */
     private static final long LEAST_MOVED = 256 << 10;
 
@@ -57,9 +57,9 @@ final class Registrations implements AutoCloseable {
     private final RegisteredMemory anything;
 
     /**
-     * @param threshold     minimum size of a hop, in bytes, for using unregistered memory in place
-     * @param readThreshold minimum size of a hop, in bytes, for peers to read registered memory in place; empty for
-     *                      {@link #LEAST_COMBINED} and {@link #LEAST_MOVED}
+     * @param threshold     minimum size of a hop in bytes at which unregistered memory is used in place
+     * @param readThreshold minimum size of a hop in bytes at which peers read registered memory in place; if empty,
+     *                      {@link #LEAST_COMBINED} and {@link #LEAST_MOVED} apply
      */
     public Registrations(int rank, TransportConnections connections, long threshold, Optional<Long> readThreshold) {
         this.readThreshold = readThreshold;
@@ -141,7 +141,7 @@ final class Registrations implements AutoCloseable {
     }
 
     /**
-     * Returns the regions by which an operation can use any of the user's memory in place, registered or not. Returns
+     * Returns regions that let an operation use any user memory in place, registered or not. Returns
      * {@link UserRegions#NONE} if a hop of the operation is too small, or if a network requires registered memory.
      *
      * @param hopBytes number of bytes of one hop

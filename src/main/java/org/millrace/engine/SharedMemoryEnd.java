@@ -232,8 +232,8 @@ final class SharedMemoryEnd implements TransportEnd {
         /**
          * Functions that create or open common memory.
          *
-         * @param create     creates memory of a size in bytes
-         * @param open       opens memory that the peer created, by the value of its {@link CommonMemory#handle}
+         * @param create     creates memory; the argument is the size in bytes
+         * @param open       opens memory that the peer created; the argument is its {@link CommonMemory#handle}
          * @param opensHeaps whether an end that can open the memory can also open the peer's heap
          */
         record Source(LongFunction<CommonMemory> create, Opener open, boolean opensHeaps) {
@@ -250,8 +250,8 @@ final class SharedMemoryEnd implements TransportEnd {
         byte[] handle();
 
         /**
-         * Returns an array with one element for each slot. The sender stores the segment of user memory that the
-         * receiver reads for this slot. Returns null if the ends belong to two processes.
+         * Returns an array with one element for each slot. In the element, the sender stores the segment of user memory
+         * that the receiver reads for the slot. Returns null if the ends belong to two processes.
          */
         default @Nullable MemorySegment @Nullable [] pointed() {
             return null;

@@ -71,8 +71,8 @@ final class ShmTransport implements Transport {
     }
 
     /**
-     * Returns the part of an offer's text that must be equal on two ranks, so that they can connect. The other part is
-     * about sealed memory and only selects the kind of memory.
+     * Returns the part of an offer's text that must be equal on two ranks that connect. The other part is about sealed
+     * memory and only selects the kind of memory.
      */
     private static String place(String offer) {
         return offer.split(SEALED, 2)[0];

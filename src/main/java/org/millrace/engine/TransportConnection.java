@@ -54,14 +54,14 @@ final class TransportConnection implements AutoCloseable {
         return proxies;
     }
 
-    /** {@return whether the peer's device wakes this rank after each of its actions} */
+    /** {@return whether the peer's device wakes this rank after each action of that device} */
     public boolean wakesThisRank() {
         return end.wakesThisRank();
     }
 
     /**
-     * Announces an operation to the proxies, in the order of the device's operations. Has no effect if the connection
-     * has no proxies.
+     * Announces an operation to the proxies. Called in the order of the device's operations. Has no effect if the
+     * connection has no proxies.
      */
     public void announce(ProxyOp op) {
         end.announce(op);

@@ -179,8 +179,8 @@ final class TransportConnections implements AutoCloseable {
     }
 
     /**
-     * Returns a line for each end that was started, with the reasons against transports of higher preference, such as
-     * {@code "rank 0 -> rank 1, channel 0: SHM (P2P: other process 4711)"}.
+     * Returns a line for each end that was started. The line contains the reasons against transports of higher
+     * preference, for instance {@code "rank 0 -> rank 1, channel 0: SHM (P2P: other process 4711)"}.
      */
     public synchronized List<String> describe() {
         return List.copyOf(descriptions);
@@ -199,7 +199,7 @@ final class TransportConnections implements AutoCloseable {
     }
 
     /**
-     * Abandons pending connections, and frees all connections. Their devices and proxies must have stopped. May be
+     * Abandons pending connections, and frees all connections. The device and the proxies must have stopped. May be
      * called twice.
      */
     @Override
@@ -216,7 +216,7 @@ final class TransportConnections implements AutoCloseable {
 
         /**
          * Chooses the first transport that can connect the ranks. Both ranks choose the same transport, because each
-         * rank knows both offers.
+         * rank knows the transports that either rank offers.
          *
          * @throws MillraceException if no transport can connect the ranks; the message states the reason for each
          *                           transport

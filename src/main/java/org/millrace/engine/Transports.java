@@ -62,8 +62,8 @@ final class Transports {
     }
 
     /**
-     * Returns whether two ranks may map each other's heap. If P2P connects two ranks of one process, they need the heap
-     * only to wake each other.
+     * Returns whether two ranks may map each other's heap. Two ranks of one process with P2P use their heaps only to
+     * wake each other.
      */
     private static boolean mayMap(PeerInfo here, PeerInfo there) {
         if (here.rank() == there.rank() || !here.host().equals(there.host())) {

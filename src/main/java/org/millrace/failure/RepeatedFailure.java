@@ -31,9 +31,9 @@ public final class RepeatedFailure {
     }
 
     /**
-     * Returns the same exception as {@link #of}, but it also names the operation in progress.
+     * Returns an exception as {@link #of} does. A {@link CommunicatorException} also names the operation in progress.
      *
-     * @param what description of the operation in progress; null without an operation; ignored if the reason already
+     * @param what description of the operation in progress; null if none is in progress; ignored if the reason already
      *             names an operation
      */
     public static MillraceException during(String text, Throwable reason, @Nullable String what) {

@@ -54,7 +54,7 @@ public record FileName(long id, ProcessIdentity owner, String kind) {
         return kind.startsWith(DESCRIPTOR);
     }
 
-    /** Returns the number that the memfd's descriptor has in the process of its creator. */
+    /** Returns the number of the memfd's descriptor in the process that created the memfd. */
     public int descriptor() {
         return Integer.parseInt(kind.substring(DESCRIPTOR.length()));
     }

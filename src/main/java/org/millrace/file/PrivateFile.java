@@ -87,8 +87,8 @@ public final class PrivateFile {
     }
 
     /**
-     * Writes zeros to a file, so that the file system allocates its bytes. If the bytes were only reserved, and no
-     * memory were left, an access to them would kill the process.
+     * Writes zeros to a file, so that the file system allocates its bytes. If the bytes were only reserved, an access
+     * to the bytes would kill the process when no memory is left.
      */
     public static void fill(FileChannel channel, long bytes) throws IOException {
         ByteBuffer zeros = ZEROS.duplicate();

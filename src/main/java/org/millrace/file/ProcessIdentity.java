@@ -60,8 +60,8 @@ public record ProcessIdentity(long pid, long startTicks, long namespace) {
             return new ProcessIdentity(pid, Long.parseLong(stat(pid)[START_FIELD]),
                     Long.parseLong(namespace.replaceAll("\\D", "")));
         } catch (IOException | RuntimeException noProc) {
-            // Zeros mark an unknown identity: the number may belong to a process of another container, or may be
-            // reused.
+            // Zeros mark an unknown identity. A process of another container, or a later process, may have the same
+            // number.
             return new ProcessIdentity(pid, 0, 0);
         }
     }
@@ -89,8 +89,8 @@ public record ProcessIdentity(long pid, long startTicks, long namespace) {
 
     /**
      * Returns whether the process is certainly dead; false in case of doubt. If {@code /proc} does not show the
-     * process, it may hide processes ({@code hidepid}). A {@code kill} without a signal then determines whether a
-     * process with the number exists.
+     * process, the process may exist but be hidden ({@code hidepid}). A {@code kill} without a signal then determines
+     * whether a process with the number exists.
      */
     public boolean isProvablyDead() {
         if (!isOfThisNamespace()) {

@@ -45,8 +45,8 @@ public final class User {
     }
 
     /**
-     * Returns the effective user, which is the second number of the line. The line has the real, the effective, the
-     * saved and the file system user, in this order.
+     * Returns the effective user from the lines of {@code /proc/self/status}. The line with the users contains the
+     * numbers of the real, the effective, the saved and the file system user, in this order.
      */
     private static int parse(List<String> status) {
         return status.stream()

@@ -8,8 +8,8 @@ import java.util.function.BooleanSupplier;
 import java.util.function.LongSupplier;
 
 /**
- * Process of a peer. All connections to the process share one object. However many connections ask, {@code /proc} is
- * read at most twice a second, because each read costs more than a hundred microseconds. Callable from any thread.
+ * Process of a peer. All connections to the process share one object. {@code /proc} is read at most twice a second for
+ * any number of connections, because each read costs more than a hundred microseconds. Callable from any thread.
  */
 public final class WatchedProcess implements AutoCloseable {
 
@@ -22,10 +22,10 @@ public final class WatchedProcess implements AutoCloseable {
     private final LongSupplier nanoClock;
     private final AtomicLong lastRead;
     private volatile boolean dead;
-    /** Number of users. Guarded by the entry in {@link #WATCHED}. */
+    /** Number of connections that share this object. Guarded by the object's entry in {@link #WATCHED}. */
     private int users;
 
-    /** @param reader reads {@code /proc}, and returns whether the process is certainly dead */
+    /** @param reader function that reads {@code /proc} and returns whether the process is certainly dead */
     WatchedProcess(ProcessIdentity identity, BooleanSupplier reader, LongSupplier nanoClock) {
         this.identity = identity;
         this.reader = reader;

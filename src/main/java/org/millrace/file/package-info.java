@@ -1,6 +1,6 @@
 /**
- * Files in a directory that processes of one user share: their names, their creators, their permissions, and their
- * deletion. The content of the files is defined by other packages.
+ * Names, creators, permissions and deletion of files in a directory that the processes of one user share. The content
+ * of the files is defined by other packages.
  */
 @NullMarked
 package org.millrace.file;

@@ -6,9 +6,9 @@ import org.millrace.gin.OutboundFrames.OutboundFrame;
 
 /**
  * Path for puts and gets if this rank's device can directly access the peer's window. The device copies the bytes, and
- * the peer does nothing. Each copy has an entry in {@link OutboundFrames}. The entry keeps its position in that queue
- * until the copy is complete. A frame is sent for the entry only if the copy's descriptor has a signal that this rank
- * cannot increase directly in the peer's memory.
+ * the peer does nothing. Each copy has an entry in {@link OutboundFrames}. The entry keeps its position among the
+ * frames until the copy is complete. A frame is sent for the entry only if the copy's descriptor has a signal that this
+ * rank cannot increase directly in the peer's memory.
  */
 final class DirectPath extends Path {
 

@@ -269,7 +269,8 @@ final class FrameDispatcher {
      */
     private @Nullable Window window(FrameHeader header, long bytes) {
         long handle = GinHeader.window(header);
-        // isYetToCome is called before find, because another thread may register the window between the two calls.
+        // isYetToCome is called before find. In the opposite order, a window that another thread registers between the
+        // two calls would be refused.
         boolean mayCome = rank.windows().isYetToCome(handle);
         Window window = rank.windows().find(handle);
         if (window == null) {
@@ -286,8 +287,8 @@ final class FrameDispatcher {
     }
 
     /**
-     * Measures how long a frame waits for its window or context, which the peer may have created earlier than this
-     * rank. Refuses the frame after the communicator's patience.
+     * Measures how long a frame waits for its window or context, which the peer may have created before this rank did.
+     * Refuses the frame if the wait exceeds the communicator's patience.
      *
      * @param what reason for the wait, for the message
      */

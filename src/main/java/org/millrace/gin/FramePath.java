@@ -6,8 +6,8 @@ import org.millrace.gin.OutboundFrames.OutboundFrame;
 
 /**
  * Path of the puts, inline values and signals that are sent in frames. The frame's header contains an inline value or a
- * signal. Other bytes are the frame's payload. If this rank shares a staging ring with the peer, the bytes are copied
- * into the ring instead, and the header contains their offset in the ring.
+ * signal. Other bytes are the frame's payload, unless this rank shares a staging ring with the peer. With a staging
+ * ring, the bytes are copied into the ring, and the header contains their offset in the ring.
  */
 final class FramePath extends Path {
 
@@ -29,8 +29,8 @@ final class FramePath extends Path {
     }
 
     /**
-     * Begins to make bytes of a window readable: for the network, or for the peer in the staging ring. Returns false if
-     * no staging space is free now.
+     * Begins to open bytes of a window for the network, or to copy them into the staging ring for the peer. Returns
+     * false if no staging space is free now.
      */
     boolean begin(OutboundFrame frame, Window source, long offset, long bytes) {
         StagingRing.Writer staging = ring;

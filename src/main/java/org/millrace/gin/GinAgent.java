@@ -50,8 +50,8 @@ public final class GinAgent implements Agent {
     }
 
     /**
-     * A request by another thread to wait for a condition. Only the agent's thread may evaluate the condition. After
-     * the wait the agent's thread executes an action, also if the condition was not met in time.
+     * Request of another thread that waits for a condition. Only the agent's thread may evaluate the condition. At the
+     * end of the wait, the agent's thread executes an action, even if the condition was not met in time.
      */
     private static final class Wait extends RequestQueue.Request {
         private final GinCommunicator communicator;
@@ -128,7 +128,7 @@ public final class GinAgent implements Agent {
         }
     }
 
-    /** Serves a communicator, from one of the next passes on. */
+    /** Serves a communicator. One of the next passes is the first that serves it. */
     public void add(GinCommunicator communicator) {
         communicator.servedBy(this);
         requests.add(() -> schedule.add(List.of(communicator)));
@@ -138,7 +138,7 @@ public final class GinAgent implements Agent {
      * Stops serving a communicator and closes its connections. First waits until the operations in flight are complete,
      * at most for the patience. When this method returns, the agent's thread and the network no longer access the
      * communicator's windows and contexts. After a failure the agent closes the connections itself, but may still serve
-     * the contexts, to release waiting kernels. Only this method ends that service.
+     * the contexts until this method is called, to release waiting kernels.
      *
      * @param patience maximum time to wait for the operations in flight
      * @return whether all operations in flight completed

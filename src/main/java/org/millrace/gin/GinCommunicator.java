@@ -13,8 +13,8 @@ import org.millrace.net.FrameSender;
  * <p>
  * All ranks create windows and contexts in the same order. A peer may create a window or context earlier than this
  * rank, and send frames that name it. These frames wait until this rank has also created the window or context. The
- * first failure makes this communicator unusable, but no other communicator. All methods are safe from any thread,
- * except where stated otherwise.
+ * first failure makes this communicator unusable, but does not affect other communicators. All methods are safe from
+ * any thread, except where stated otherwise.
  */
 public final class GinCommunicator {
 
@@ -26,7 +26,7 @@ public final class GinCommunicator {
 
         /**
          * Called on the agent's thread when operations are in flight and none has made progress for the communicator's
-         * patience. Called again after each further period of the same length without progress.
+         * patience. Called again whenever the patience passes once more without progress.
          *
          * @param what description of the stall and of the oldest operation in flight
          */
@@ -62,7 +62,7 @@ public final class GinCommunicator {
     /** Agent that serves the communicator; null if no agent serves it. */
     private volatile @Nullable GinAgent agent;
     /**
-     * Whether all connections are closed. The network then no longer accesses any window. Transfers may still be open.
+     * Whether all connections are closed. The network then accesses no window, although transfers may still be open.
      */
     private volatile boolean disconnected;
     /**
@@ -157,8 +157,9 @@ public final class GinCommunicator {
     }
 
     /**
-     * Stops serving a context. First waits until its queues are empty and its descriptors are complete, at most for the
-     * communicator's patience. When this method returns, the agent's thread no longer accesses the context's memory.
+     * Stops serving a context. First waits, for at most the communicator's patience, until the context's queues are
+     * empty and its descriptors are complete. When this method returns, the agent's thread no longer accesses the
+     * context's memory.
      *
      * @return whether the queues were empty and the descriptors were complete
      * @throws GinException if the agent does not answer; the context's memory must not be freed then
@@ -261,9 +262,9 @@ public final class GinCommunicator {
     }
 
     /**
-     * Reports a peer's failure that was learned from another source than the communicator's connections, for example
-     * from the control plane. The communicator fails one second later. Within this second, a connection may fail with a
-     * more detailed reason, for example with the operations in flight to the peer.
+     * Reports a peer's failure that did not become known from the communicator's connections, but for example from the
+     * control plane. The communicator fails one second later. Within this second, a connection may fail with a more
+     * detailed reason, for example with the operations in flight to the peer.
      */
     public void failSoon(Throwable thrown) {
         failure.failSoon(thrown);
@@ -291,7 +292,7 @@ public final class GinCommunicator {
      * communicator's patience.
      *
      * @param work amount of work of the pass
-     * @return the same amount
+     * @return {@code work}
      */
     int countWork(int work) {
         if (stall.isStalled(work)) {

@@ -66,12 +66,12 @@ public final class GinContext {
         reached[peer] = signals;
     }
 
-    /** Returns a peer's signals that this rank can increase without a frame; null if it cannot. */
+    /** Returns a peer's signals that this rank can increase without a frame; null if it can increase none. */
     public @Nullable PeerSignals reached(int peer) {
         return reached[peer];
     }
 
-    /** Counts a peer's signal that this rank has increased without a frame. */
+    /** Counts one increase of a peer's signal by this rank without a frame. */
     public void countReached() {
         served.countReached();
     }
@@ -124,7 +124,7 @@ public final class GinContext {
         }
     }
 
-    /** Stops all accesses of the agent to the context's memory, from now on. Agent's thread only. */
+    /** Ends all accesses of the agent to the context's memory. Agent's thread only. */
     public void close() {
         closed = true;
     }

@@ -62,8 +62,8 @@ final class GinContexts {
     /**
      * Adds a context.
      *
-     * @throws IllegalArgumentException if the context's number is in use, or the context has another number of peers
-     *                                  than the communicator
+     * @throws IllegalArgumentException if the context's number is in use, or if the context's number of peers is not
+     *                                  the communicator's number of ranks
      */
     public synchronized void add(GinContext context) {
         @Nullable
@@ -111,7 +111,7 @@ final class GinContexts {
     }
 
     /**
-     * Publishes to a peer how many of its frames are settled. Agent's thread only.
+     * Publishes to a peer the number of the peer's frames that are settled. Agent's thread only.
      *
      * @param frames number of the peer's frames that this rank has settled
      */

@@ -27,7 +27,7 @@ final class GinFailure {
     private final MemorySegment flag = Arena.ofAuto().allocate(ValueLayout.JAVA_INT);
     private final AtomicReference<@Nullable Throwable> first = new AtomicReference<>();
     /**
-     * Report of a peer's failure from another source than the connections; null if none. Set at most once. The agent's
+     * Report that a peer has failed, from another source than a connection; null if none. Set at most once. The agent's
      * thread evaluates it in {@link #throwIfDue}.
      */
     private volatile @Nullable Report reported;
@@ -59,7 +59,7 @@ final class GinFailure {
         }
     }
 
-    /** Records a report of a peer's failure from another source than the connections. */
+    /** Records a report that a peer has failed, from another source than a connection. */
     void failSoon(Throwable thrown) {
         if (reported == null) {
             reported = new Report(thrown, System.nanoTime() + REASON_NANOS);

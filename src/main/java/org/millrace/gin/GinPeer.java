@@ -28,7 +28,7 @@ abstract class GinPeer {
     /**
      * Makes as much progress as is possible without blocking, in both directions. Returns the amount of work done.
      *
-     * @param quiet whether no destination of this rank's descriptors had any work in the last passes
+     * @param quiet true if the last passes found no work, neither for this peer nor for another destination
      */
     public abstract int progress(boolean quiet);
 
@@ -54,7 +54,7 @@ abstract class GinPeer {
      */
     public abstract void close(boolean failed);
 
-    /** Returns the watch over the queues of all contexts for this peer, updated to the current contexts. */
+    /** Returns the watch over this peer's queues in all contexts. Renews the watch if the contexts have changed. */
     final QueueWatch watch() {
         if (rank.contexts().all() != served) {
             renewDrains();
@@ -107,7 +107,7 @@ abstract class GinPeer {
         return null;
     }
 
-    /** Returns whether a descriptor for this peer is still in a queue, not completely passed to a path. */
+    /** Returns whether a queue still contains a descriptor for this peer that is not passed completely to a path. */
     final boolean isWanted() {
         for (GinContext context : rank.contexts().all()) {
             if (context != null && context.queue(peer).isWaiting()) {

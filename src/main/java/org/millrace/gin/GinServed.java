@@ -5,8 +5,9 @@ import java.lang.invoke.VarHandle;
 import org.millrace.abi.gin.GinOp;
 
 /**
- * Number of descriptors that an agent has taken from the queues of one or more contexts and passed on, by operation.
- * The total is the sum of all components except {@code signalled} and {@code reached}.
+ * Number of descriptors that an agent has taken from the queues of one or more contexts, by operation. A descriptor
+ * counts when it has been passed completely to a path, or completed without a path. The total is the sum of all
+ * components except {@code signalled} and {@code reached}.
  *
  * @param puts      puts of bytes of a window
  * @param values    puts of an inline value; the value is in the descriptor
@@ -39,8 +40,8 @@ public record GinServed(long puts, long values, long signals, long gets, long fl
     }
 
     /**
-     * Counters of one context. Only the agent's thread writes them, so an increment is not an atomic operation. Any
-     * thread may read them. The numbers are read one after another and may belong to different moments.
+     * Counters of one context. Only the agent's thread writes them, so an increment need not be atomic. Any thread may
+     * read them. The numbers are read one after another and may belong to different moments.
      */
     static final class Counters {
 

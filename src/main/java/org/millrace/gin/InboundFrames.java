@@ -3,9 +3,9 @@ package org.millrace.gin;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The frames of one peer with incomplete effects at this rank, oldest first. A frame's effects are the write of its
- * bytes to a window, and its signal. Each frame is first added. Then its payload arrives. Then the frame is settled,
- * that is, its effects are complete. Each of these events occurs in the order of the frames.
+ * The frames that one peer has sent and whose effects at this rank are incomplete, oldest first. A frame's effects are
+ * the write of its bytes to a window, and its signal. Each frame is first added. Then its payload arrives. Then the
+ * frame is settled, that is, its effects are complete. Each of these events occurs in the order of the frames.
  */
 final class InboundFrames {
 
@@ -143,8 +143,8 @@ final class InboundFrames {
         private @Nullable PeerQueue queue;
         private int index;
         /**
-         * Staging ring that contains the frame's bytes; null if the bytes are a payload. {@link #stagedUpTo} is the
-         * position that is released after these bytes were written.
+         * Staging ring that contains the frame's bytes; null if the bytes are a payload. After the bytes were written,
+         * the ring is released up to the position {@link #stagedUpTo}.
          */
         private StagingRing.@Nullable Reader ring;
         private long stagedUpTo;
@@ -174,7 +174,7 @@ final class InboundFrames {
             }
         }
 
-        /** Makes the window's memory begin its batched copies, by a query of the transfer's state. */
+        /** Queries the state of the transfer, so that the window's memory begins its batched copies. */
         void begin() {
             if (transfer.isOpen()) {
                 transfer.memory().written(transfer);

@@ -17,8 +17,9 @@ final class OutboundFrames {
     private final OutboundFrame[] ring;
     private long added;
     /**
-     * Result of {@link #add} for the newest entry with an open transfer; 0 if none. A window's memory may delay a
-     * transfer's copies until an entry is checked. {@link #asked} is the value of this field at the latest check.
+     * Number of the newest entry with an open transfer; 0 if none. A window's memory may delay an entry's copies until
+     * the entry or a newer entry is checked. {@link #progress} therefore checks the newest entry. {@link #asked} is the
+     * value of this field at the latest such check.
      */
     private long newest;
     private long asked;
@@ -50,8 +51,8 @@ final class OutboundFrames {
     }
 
     /**
-     * Called after the peer has closed the connection. Returns whether some frames are not sent. The hello, which is
-     * the first frame, is not counted, because the peer may close before it receives the hello.
+     * Called after the peer has closed the connection. Returns whether some frames are not yet sent. The hello, which
+     * is the first frame, is not counted, because the peer may close the connection before it receives the hello.
      */
     boolean owesPeer() {
         return added > Math.max(sent, 1);
@@ -84,15 +85,14 @@ final class OutboundFrames {
     }
 
     /**
-     * Offers entries, oldest first, up to the first entry that is not readable or that the network does not accept now.
-     * Then lets the sender make progress, and completes the entries that the network has sent. Returns the amount of
-     * work done.
+     * Offers entries, oldest first, until an entry is not readable or the network accepts no more frames. Then lets the
+     * sender make progress, and completes the entries that the network has sent. Returns the amount of work done.
      */
     int progress() {
         int work = 0;
         try {
-            // New entries were added. The check of the newest entry makes the window's memory begin their batched
-            // copies.
+            // New entries were added. The check of the newest entry makes the window's memory begin the batched copies
+            // of these entries.
             if (asked != newest) {
                 asked = newest;
                 at(newest - 1).isReadable();
@@ -104,7 +104,8 @@ final class OutboundFrames {
                 }
                 work++;
             }
-            publish(); // Flushes and full queues need not wait for the sender's writes.
+            // Published before the sender writes, so that flushes and full queues need not wait for the writes.
+            publish();
             work += sender.progress();
         } finally {
             // Also runs if sender.progress() throws, because the sender may have sent frames before the exception.
@@ -136,7 +137,7 @@ final class OutboundFrames {
         }
     }
 
-    /** Publishes the completed descriptors of a queue together, because a kernel polls the published word. */
+    /** Publishes the completed descriptors of a queue together, by one store to the word that a kernel polls. */
     private void publish() {
         if (unpublished != null) {
             unpublished.publish();

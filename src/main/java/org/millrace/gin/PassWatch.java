@@ -5,8 +5,8 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 
 /**
- * Reports that an agent is in one pass for too long. The agent reports all other stalls itself, but cannot report a
- * long pass, because the agent's thread is blocked. An example is a driver call that waits for a kernel, while the
+ * Reports that an agent has been in one pass for too long. The agent reports all other stalls itself, but cannot report
+ * a long pass, because the agent's thread is blocked. An example is a driver call that waits for a kernel, while the
  * kernel waits for the agent. Runs on its own thread.
  */
 public final class PassWatch implements AutoCloseable {

@@ -16,7 +16,7 @@ abstract class Path {
 
     /**
      * Moves parts of a queue's current descriptor, until the descriptor is finished or the next part cannot be moved
-     * now. The next call then continues with that part. Returns the number of moved parts.
+     * now. The next call continues with the part that could not be moved. Returns the number of moved parts.
      */
     final int move(QueueDrain drain) {
         int parts = 0;

@@ -24,7 +24,7 @@ final class PeerConnection extends GinPeer {
     private FramePath bytesPath;
     private final GetAnswers answers = new GetAnswers();
     private final FrameDispatcher inbound;
-    /** Number of the peer's settled frames, as this rank last published it to the peer. */
+    /** Number of settled frames of the peer that this rank last published to the peer. */
     private long publishedSettled;
     private boolean sendingOver;
     private boolean receivingOver;
@@ -50,8 +50,8 @@ final class PeerConnection extends GinPeer {
      * Returns the check of the payloads of puts. Answers to gets are not checked, because other ranks may write the
      * source of a get during the transfer.
      *
-     * @param frames maximum number of frames in flight. A receiver has 1: it accepts a frame only after the previous
-     *               frame's payload was checked, because both payloads may be written to the same bytes
+     * @param frames maximum number of frames in flight; 1 for a receiver: two payloads may be written to the same
+     *               bytes, so each payload is checked before the next frame is accepted
      */
     private static FrameCheck check(LocalRank rank, String direction, int frames) {
         return new FrameCheck(rank.options().check(), GinHeader.CHECKED, frames, true,
@@ -188,7 +188,7 @@ final class PeerConnection extends GinPeer {
         } finally {
             inbound.close();
         }
-        // If close() throws, the entries are not abandoned, because the network may still access staging buffers.
+        // Not executed if close() throws, because the network may then still access staging buffers.
         frames.abandon();
         inbound.abandon();
     }

@@ -16,7 +16,7 @@ import org.millrace.abi.gin.GinQueueMemory;
  * </pre>
  *
  * Descriptors are taken one after another. They may complete in another order, because a get waits for an answer. The
- * consumer index {@code cis} advances from left to right, past the descriptors that are complete without a gap.
+ * consumer index {@code cis} advances from left to right, up to the oldest incomplete descriptor.
  */
 final class PeerQueue {
 
@@ -108,8 +108,8 @@ final class PeerQueue {
     }
 
     /**
-     * Records that a descriptor is complete, because its local memory is no longer needed. Increments the descriptor's
-     * counter. The caller must call {@link #publish} afterwards; one call can publish several descriptors.
+     * Records that a descriptor is complete: its local memory is no longer needed. Increments the descriptor's counter.
+     * The caller must call {@link #publish} afterwards; one call can publish several descriptors.
      */
     void count(int index) {
         int slot = index & mask;
@@ -120,7 +120,7 @@ final class PeerQueue {
         }
     }
 
-    /** Advances {@code cis}, which frees the slots of all descriptors that are complete without a gap. */
+    /** Advances {@code cis}, which frees the slots of all descriptors before the oldest incomplete one. */
     void publish() {
         if (context.isClosed()) {
             return;
@@ -150,8 +150,8 @@ final class PeerQueue {
     }
 
     /**
-     * Returns the index after all descriptors that are complete without a gap. Threads except the agent's thread may
-     * get a slightly outdated value.
+     * Returns the index of the oldest incomplete descriptor, or of the next descriptor to take if all are complete.
+     * Threads except the agent's thread may get a slightly outdated value.
      */
     int completed() {
         return completed;

@@ -4,8 +4,8 @@ import org.millrace.abi.gin.GinOp;
 import org.millrace.gin.InboundFrames.InboundFrame;
 
 /**
- * Path of the descriptors of this rank for itself: copies between this rank's own windows. The descriptors take effect
- * in the order in which they begin, as the frames of a peer do.
+ * Path of this rank's descriptors with this rank as the destination: copies between this rank's own windows. The
+ * descriptors take effect in the order in which they begin, like frames from a peer.
  */
 final class SelfPath extends Path {
 

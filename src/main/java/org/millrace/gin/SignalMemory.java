@@ -17,10 +17,10 @@ import org.millrace.abi.gin.GinCells;
  *
  * <p>
  * {@code settled} of a rank is the number of frames from that rank that the owner has settled: all their effects are
- * complete. The owner's agent writes it. A peer may add to a signal if {@code settled} equals the number of frames that
- * the peer has sent. The add then does not overtake any frame. All processes change signals by atomic adds, and the
- * owner's kernels reset them. Each entry of the diagram begins at a multiple of 128 bytes, two cache lines, because
- * prefetchers fetch lines in pairs.
+ * complete. The owner's agent writes this number. A peer may add to a signal if {@code settled} equals the number of
+ * frames that the peer has sent. The add then does not overtake any frame. All processes change signals by atomic adds,
+ * and the owner's kernels reset them. Each entry of the diagram begins at a multiple of 128 bytes, two cache lines,
+ * because prefetchers fetch lines in pairs.
  */
 public final class SignalMemory {
 
@@ -72,7 +72,7 @@ public final class SignalMemory {
     }
 
     /**
-     * Publishes to a rank the number of its frames that the owner has settled. A release: pairs with the acquires in
+     * Publishes to a rank the number of its frames that the owner has settled. This release pairs with the acquires in
      * {@link PeerSignals}.
      *
      * @param frames number of settled frames of the rank
@@ -101,7 +101,7 @@ public final class SignalMemory {
          *               peer refuses it.
          */
         public boolean add(long frames, int signal, long value) {
-            // An acquire: pairs with the peer's release, which follows the effects of the frames. A kernel that sees
+            // This acquire pairs with the peer's release, which follows the effects of the frames. A kernel that sees
             // this signal therefore also sees these effects.
             if (signal >= signals.count() || settled.acquire(cell) != frames) {
                 return false;
@@ -111,7 +111,7 @@ public final class SignalMemory {
         }
 
         /**
-         * Returns whether the peer has settled a number of frames. An acquire: pairs with the peer's release, which
+         * Returns whether the peer has settled a number of frames. The acquire pairs with the peer's release, which
          * follows the effects of the frames.
          *
          * @param frames number of frames, counted from the first that this rank sent to the peer

@@ -50,9 +50,7 @@ public final class StagingBuffers {
     private final int[] free;
     private int freeCount;
     private final byte[] use;
-    /**
-     * For each purpose, the number of buffers in use ({@code taken}) and the maximum of this number ({@code limit}).
-     */
+    /** For each purpose, the number of buffers in use ({@code taken}) and the limit of this number ({@code limit}). */
     private final int[] taken = new int[LEAST];
     private final int[] limit = new int[LEAST];
     private final Copies copies;

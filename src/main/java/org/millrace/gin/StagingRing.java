@@ -23,7 +23,7 @@ import org.millrace.abi.gin.GinCells;
  * multiple of 64 bytes. A piece that does not fit before the end of the ring begins at offset 4096 again. A position is
  * the number of bytes that have passed through the ring since its creation, including the skipped bytes. Sender and
  * receiver compute positions by the same rule. {@code released} is the position after the bytes that the receiver has
- * read. Only the receiver writes {@code released}. One word is sufficient, because the receiver settles pieces in the
+ * read. Only the receiver writes {@code released}. One word is sufficient, because the receiver releases pieces in the
  * order of their positions.
  */
 public final class StagingRing {
@@ -31,8 +31,8 @@ public final class StagingRing {
     private static final long HEADER_BYTES = 4096;
     private static final long ALIGNMENT = 64;
     /**
-     * Minimum size of a piece in bytes. In a shorter piece, the start of the copies costs more time than their overlap
-     * saves.
+     * Minimum size of a piece in bytes. If pieces were shorter, starting their copies would cost more time than the
+     * overlap of the copies saves.
      */
     private static final long MIN_PIECE_BYTES = 256 << 10;
     /**
@@ -52,7 +52,7 @@ public final class StagingRing {
      * @param memory memory of the global scope, with {@link #bytes} bytes. The first word of the memory contains the
      *               initial position, which can be any value, for example zero. Sender and receiver must see the same
      *               initial value.
-     * @param device address of the memory for this process's device; the address of the memory itself if the device is
+     * @param device address that this process's device uses for the memory; equal to the host address if the device is
      *               the host
      * @throws IllegalArgumentException if the memory does not have the size of a ring
      */
@@ -82,7 +82,7 @@ public final class StagingRing {
         return memory;
     }
 
-    /** Returns the address of the ring's memory for this process's device. */
+    /** Returns the address that this process's device uses for the ring's memory. */
     public long device() {
         return device;
     }
@@ -154,7 +154,7 @@ public final class StagingRing {
 
         /**
          * Begins to copy bytes of a window into the ring. Returns their offset in the ring's memory. Returns -1 if the
-         * ring has no free space now, or the window's memory can begin no copy now.
+         * ring has no free space now, or no copy of the window's memory can begin now.
          */
         public long begin(WindowTransfer transfer, Window source, long sourceOffset, long bytes) {
             long start = ring.start(taken, bytes);
@@ -171,8 +171,8 @@ public final class StagingRing {
         }
 
         /**
-         * Reads the ring's {@code released} word. An acquire: pairs with the release by the receiver, which follows the
-         * receiver's copies out of the ring.
+         * Reads the ring's {@code released} word. This acquire pairs with the receiver's release, which follows the
+         * copies out of the ring.
          */
         private long readReleased() {
             long now = ring.released().acquire(0);
@@ -210,7 +210,7 @@ public final class StagingRing {
 
         /**
          * Begins to copy the next piece from the ring to a window. The piece's location must have passed the check of
-         * {@link #problem}. Returns false if the window's memory can begin no copy now.
+         * {@link #problem}. Returns false if no copy to the window's memory can begin now.
          */
         public boolean begin(WindowTransfer transfer, Window target, long targetOffset, long bytes) {
             long start = ring.start(expected, bytes);

@@ -37,17 +37,18 @@ public final class Window {
     }
 
     /**
-     * Allows puts to this window to become visible in any order, from now on. A signal still becomes visible after its
-     * earlier puts. The program must not read the bytes of a put before it has seen a signal.
+     * Allows puts to this window to become visible in any order, from now on. A signal still becomes visible after all
+     * earlier puts of the same context and peer. The program must not read the bytes of a put before it has seen a
+     * signal.
      */
     public void relax() {
         strict = false;
     }
 
     /**
-     * Returns whether a put of this size must become visible after all earlier puts of its context. Only small puts
-     * must: a program may poll the bytes of a small put to learn that earlier bytes have arrived. It must not poll the
-     * bytes of a large put.
+     * Returns whether a put of this size must become visible after all earlier puts of its context. Only small puts are
+     * ordered, because a program may poll the bytes of a small put to learn that earlier bytes have arrived. The
+     * program must not poll the bytes of a large put.
      */
     public boolean isOrdered(long bytes) {
         return bytes <= MAX_ORDERED && strict;
@@ -108,7 +109,7 @@ public final class Window {
         open++;
     }
 
-    /** Ends one use of the memory, by a transfer or by {@link #hold}. */
+    /** Ends one use of the memory, which a transfer or {@link #hold} has begun. */
     public void release() {
         open--;
     }

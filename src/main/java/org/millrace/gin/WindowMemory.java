@@ -20,9 +20,9 @@ package org.millrace.gin;
  * A method that opens or begins a transfer stores the memory's data about the transfer in the {@link WindowTransfer}.
  * It returns false if it cannot begin the transfer now, for example because no staging buffer is free. The agent then
  * calls it again later. The caller has checked that ranges lie in the window. A range has at least 1 byte and at most
- * the communicator's chunk. Only a range of a copy between devices may be longer. If the communicator ends before the
- * transfer, the agent calls {@link #abandon} instead of {@link #release}, in any state of the transfer. An
- * implementation ignores the events that it does not need.
+ * the length of the communicator's chunk. Only a range of a copy between devices may be longer. If the communicator
+ * ends before the transfer, the agent calls {@link #abandon} instead of {@link #release}, in any state of the transfer.
+ * An implementation ignores the events that it does not need.
  *
  * <p>
  * Transfers need not become readable or written in the order in which they were begun. The agent ensures that a signal
@@ -33,7 +33,7 @@ public interface WindowMemory extends AutoCloseable {
 
     long bytes();
 
-    /** Begins to make bytes readable for the network. Sets the location of the payload in the transfer. */
+    /** Begins to make bytes readable for the network. Stores the location of the payload in {@code transfer}. */
     boolean openRead(WindowTransfer transfer, long offset, long bytes);
 
     /**
@@ -44,19 +44,19 @@ public interface WindowMemory extends AutoCloseable {
     /**
      * Returns whether the network reads a copy of the source, not the window itself. If so, the source may be
      * overwritten as soon as the transfer is readable. Otherwise it may be overwritten only after the frame was sent. A
-     * put completes, for its counter and for a flush, when its source may be overwritten. The value is the same for all
-     * transfers.
+     * put's counter and a flush count the put as complete when its source may be overwritten. The result of this method
+     * is the same for all transfers.
      */
     default boolean isCopied() {
         return false;
     }
 
-    /** Prepares a location for bytes that will arrive, and sets the location in the transfer. */
+    /** Prepares a location for bytes that will arrive, and stores the location in {@code transfer}. */
     boolean openWrite(WindowTransfer transfer, long offset, long bytes);
 
     /**
-     * Records that the payload has arrived at the transfer's location. The memory may write it to the window from now
-     * on.
+     * Records that the payload has arrived at the transfer's location. The memory may write the payload to the window
+     * from now on.
      */
     default void arrived(WindowTransfer transfer) {}
 

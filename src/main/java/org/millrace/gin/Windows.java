@@ -86,9 +86,7 @@ final class Windows {
         return table.find(handle);
     }
 
-    /**
-     * Returns whether no window has been registered with a handle yet. A later window may then receive the handle.
-     */
+    /** Returns whether a handle has not been assigned yet. A later window may then receive the handle. */
     public boolean isYetToCome(long handle) {
         return handle > table.issued;
     }
@@ -98,7 +96,7 @@ final class Windows {
         return table.places.length;
     }
 
-    /** Returns a message that explains why a handle has no window: it was closed, or it is not registered. */
+    /** Returns a message that a handle's window was closed, or that no window with this handle was registered. */
     public String describe(long handle) {
         long count = table.issued;
         return "window " + handle

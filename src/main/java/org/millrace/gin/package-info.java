@@ -23,10 +23,10 @@
  *      ├─ DirectPath    This rank's device copies to the peer's window. There is no frame, or a frame with the signal.
  *      └─ SelfPath      The put is a copy between windows of this rank. It continues directly at InboundFrames.
  *      ↓
- *   OutboundFrames    in order: waits until an entry's bytes are readable, then sends its frame, if it needs one, and
- *      ↓              completes the descriptor when the source may be overwritten
- *   HelpedSender      only in the plugin, and only for networks that copy payloads with the processor: this thread or a
- *      ↓              helper thread lets the network make progress
+ *   OutboundFrames    in order: waits until an entry's bytes are readable, then sends the entry's frame, if there is
+ *      ↓              one, and completes the descriptor when the source may be overwritten
+ *   HelpedSender      only in the plugin, and only for networks that copy payloads with the processor: the agent's
+ *      ↓              thread or a helper thread lets the network make progress
  *   the network
  *      ↓
  *   FrameDispatcher   at the peer: a frame is checked, and its bytes get a location in a window
@@ -35,7 +35,7 @@
  * </pre>
  *
  * <p>
- * A descriptor moves only down these steps. Only its completion moves up: a descriptor has one or more entries. The
+ * A descriptor moves only down these steps. Only its completion moves up. A descriptor has one or more entries, and the
  * last entry that needs the source passes the descriptor's index to {@link org.millrace.gin.PeerQueue#complete}.
  *
  * <p>

@@ -60,8 +60,8 @@ final class GpuCommunicator implements Communicator, CallerCheck.Checked {
     private final LaunchCounts launched;
     /**
      * Whether {@link #launched} counts all operations. The value becomes false when the first plan is recorded, because
-     * the operations of a repeated graph are not counted. If the value is false, this rank does not send its counts
-     * when it closes. This rank's count is then too low, but the low count does not make this rank fail.
+     * the operations of a repeated graph are not counted. If the value is false, the counts are too low, so this rank
+     * does not send them when it closes. Counts that are too low never make this rank itself fail.
      */
     private volatile boolean counts = true;
     private final AtomicBoolean closed = new AtomicBoolean();
@@ -355,8 +355,8 @@ final class GpuCommunicator implements Communicator, CallerCheck.Checked {
      * Stops the watch and frees NCCL's communicator.
      *
      * @param together whether the other ranks also leave now. Only then may NCCL's communicator be destroyed, because
-     *                 NCCL waits for the other ranks. The communicator is aborted if {@code together} is false, after a
-     *                 failure, or if the watch is still in an NCCL call
+     *                 NCCL waits for the other ranks. The communicator is aborted in three cases: {@code together} is
+     *                 false, the communicator has failed, or the watch is still in an NCCL call
      */
     private void tearDown(boolean together) {
         boolean isQuiet = watch.stop();
@@ -395,7 +395,8 @@ final class GpuCommunicator implements Communicator, CallerCheck.Checked {
 
         /**
          * @param who      name of the rank in messages
-         * @param launcher launches a graph in a stream, in the same way as the communicator launches operations
+         * @param launcher function that launches a graph in a stream, in the same way as the communicator launches
+         *                 operations
          */
         GraphPlans(String who, BiConsumer<CudaGraph.Executable, DeviceStream> launcher) {
             this.who = who;

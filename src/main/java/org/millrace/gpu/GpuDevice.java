@@ -62,7 +62,7 @@ final class GpuDevice implements Device, StagingDevice {
     }
 
     @Override
-    // The restricted method reinterpret() adds an action that runs when the arena is closed.
+    // The suppressed warning is about reinterpret(), which adds an action that runs when the arena is closed.
     @SuppressWarnings("restricted")
     public MemorySegment allocate(long bytes, Arena arena) {
         // CUDA returns no address for an allocation of 0 bytes.
@@ -160,8 +160,8 @@ final class GpuDevice implements Device, StagingDevice {
     }
 
     /**
-     * Throws the failure of any communicator that uses the device. It is unknown which communicators a stream's kernels
-     * belong to. The failure of one communicator may therefore have ended any kernel early.
+     * Throws the failure of any communicator that uses the device. A stream's kernels may belong to any of these
+     * communicators, so the failure of one communicator may have ended any kernel early.
      */
     void throwIfFailed() {
         failure.throwIfFailed();
@@ -235,8 +235,8 @@ final class GpuDevice implements Device, StagingDevice {
 
         @Override
         public boolean query() {
-            // The stream is queried before the failures, because kernels of an aborted communicator end as if they
-            // had completed.
+            // The stream is queried first. The kernels of an aborted communicator end as if they had completed, and the
+            // later check of the failures then detects the abort.
             boolean done = isIdle();
             device.throwIfFailed();
             return done;
@@ -324,9 +324,9 @@ final class GpuDevice implements Device, StagingDevice {
     static final class StagedCopies implements AutoCloseable {
 
         /**
-         * Size of a pinned buffer in bytes. Pinned memory is expensive, so the buffer is small. A copy fills the buffer
-         * several times. While the host fills or empties the buffer, the GPU does not copy. Each filling also costs a
-         * host call of 10 µs.
+         * Size of a pinned buffer in bytes. Pinned memory is expensive, so the buffer is small. A long copy fills the
+         * buffer several times. While the host fills or empties the buffer, the GPU does not copy. Each filling also
+         * costs a host call of 10 µs.
          */
         private static final long PIECE_BYTES = 4 << 20;
 
@@ -349,7 +349,7 @@ final class GpuDevice implements Device, StagingDevice {
                 prepared = true;
                 try (StagingMemory.Lease _ = pinned.take(PIECE_BYTES);
                         StagingMemory.Lease _ = pinned.take(PIECE_BYTES)) {
-                    // Nothing else is necessary: when the leases close, both pinned buffers are available for copies.
+                    // The return closes both leases, but the pinned buffers remain allocated for the copies.
                     return;
                 }
             }
@@ -357,7 +357,7 @@ final class GpuDevice implements Device, StagingDevice {
 
         /**
          * Returns whether a copy of host memory must be staged in a pinned buffer. Returns false while the stream is
-         * being captured, because CUDA itself makes the copies of a graph.
+         * being captured, because CUDA itself makes the copies that a graph contains.
          */
         boolean isFor(MemorySegment host, CudaStream stream) {
             if (host.byteSize() == 0 || stream.isCapturing()) {

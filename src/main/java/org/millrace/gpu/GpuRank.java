@@ -35,7 +35,7 @@ import org.millrace.trace.JoinTrace;
 /**
  * A rank that has joined the other ranks: its libraries, control plane, GPU and NCCL communicator.
  *
- * @param control  connections over which ranks agree and learn of failures
+ * @param control  connections over which ranks exchange data and report failures
  * @param failure  first failure of the communicator
  * @param patience maximum duration of an NCCL call that waits for other ranks
  */
@@ -56,8 +56,8 @@ record GpuRank(Libraries libraries, ControlPlane control, GroupFailure failure, 
     }
 
     /**
-     * Makes the preparations for joining that involve no other rank: loads the libraries, checks for a GPU and
-     * configures the plugin.
+     * Prepares this rank for the join, without any other rank: loads the libraries, checks for a GPU and configures the
+     * plugin.
      */
     static Libraries prepare(Configuration configuration) {
         Libraries libraries = Libraries.load(configuration);

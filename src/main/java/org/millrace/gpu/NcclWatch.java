@@ -127,8 +127,8 @@ final class NcclWatch implements Runnable {
     }
 
     /**
-     * The calls of libnccl in a thread's group of operations, for one or more communicators. This class opens a group
-     * of NCCL. NCCL then prepares all plans of the group before it launches the first plan.
+     * The NCCL calls in a thread's group of operations, for one or more communicators. The constructor opens a group of
+     * NCCL. NCCL then prepares all plans of the group before it launches the first plan.
      */
     private static final class Group implements OperationGroup.Part {
 
@@ -184,7 +184,7 @@ final class NcclWatch implements Runnable {
         } catch (NcclException told) {
             MillraceException kind = typed(told);
             if (kind instanceof PeerLostException) {
-                // Another rank may soon report the reason for the loss.
+                // The failure is not final yet, because another rank may soon report the reason for the loss.
                 failure.suspect(kind);
             } else {
                 failure.fail(kind);
@@ -211,8 +211,8 @@ final class NcclWatch implements Runnable {
     }
 
     /**
-     * Waits until the watching thread has ended. An interruption of the calling thread does not end the wait. Called
-     * from another thread than the watching thread.
+     * Waits until the watching thread has ended. An interruption of the calling thread does not end the wait. Must be
+     * called on a thread other than the watching thread.
      *
      * @return false if the watching thread is still in an NCCL call after 10 s; the communicator can then be aborted,
      *         but not destroyed

@@ -50,9 +50,9 @@ public final class BundledLibrary {
     }
 
     /**
-     * Prevents the inheritance of file descriptors that this JVM opens after this call. Programs that native libraries
-     * start, and processes that native libraries fork, do not inherit these descriptors ({@code descriptors.c}). The
-     * JDK itself closes all descriptors in processes that it starts.
+     * Prevents the inheritance of file descriptors that this JVM opens after this call. The descriptors are then not
+     * passed to programs and processes that native libraries start or fork ({@code descriptors.c}). The JDK itself
+     * closes all descriptors in processes that it starts.
      */
     public static void keepDescriptors() {
         try {

@@ -31,7 +31,7 @@ public final class LibraryDirectories {
     }
 
     /**
-     * Lists those directories that exist.
+     * Lists the existing directories.
      *
      * @param root        root of the file system; {@code /} except in tests
      * @param environment returns the value of an environment variable; null for a variable that is not set

@@ -71,9 +71,9 @@ public final class NativeLibrary {
      * Finds, checks and binds a library, or returns the library that is already bound.
      *
      * @param explicit a file, the folder that contains it, or a name for the dynamic loader; no other candidate is
-     *                 tried. If it is null or blank, the result is the library that is already bound. If none is bound,
-     *                 the system property or the environment variable names the library. If neither is set, the usual
-     *                 names and places are searched.
+     *                 tried. If this argument is null or blank, the result is the library that is already bound. If
+     *                 none is bound, the system property or the environment variable names the library. If neither is
+     *                 set, the usual names and places are searched.
      * @throws MillraceException if no library is found, if it is broken, or if another file of this kind is bound; the
      *                           message states the places that were searched, each candidate's problem, and the setting
      *                           that can name another file
@@ -143,8 +143,8 @@ public final class NativeLibrary {
     /**
      * Creates an exception for a function that the library does not export.
      *
-     * @return exception. Its message names the function, the version and the path of the library, and the first release
-     *         that exports the function
+     * @return exception with a message that names the function, the version and the path of the library, and the first
+     *         release that exports the function
      */
     public MillraceException lacks(NativeFunction function, String version) {
         return new MillraceException(function.symbol() + " is not in the loaded " + search.title() + " " + version
@@ -339,7 +339,7 @@ public final class NativeLibrary {
      * @param version  version of the library as text; null if no file was loaded, or if the library returned no version
      * @param problem  reason why the library cannot be used; null if it can be used
      * @param missing  whether the problem is that no library was found
-     * @param setAside unusable candidates that were tried before: file and problem
+     * @param setAside unusable candidates that were tried, each with its file and its problem
      */
     public record Report(String title, @Nullable Path path, @Nullable String version, @Nullable String problem,
             boolean missing, List<String> setAside) {

@@ -32,8 +32,8 @@ import org.millrace.foreign.CFunction;
  * <p>
  * A method for an operation enqueues the operation in a stream of the communicator's device and returns. With a
  * non-blocking communicator, NCCL may still work on a call when the method has returned. {@link #awaitReady} must then
- * precede the next call. A count is a number of elements. An operand is device memory, or pinned host memory at its
- * address for the device. The methods allocate nothing, except for a {@link ReduceOp.PreMulSum}: its reduction is
+ * precede the next call. A count is a number of elements. An operand is device memory, or pinned host memory that is
+ * given by its device address. The methods allocate nothing, except for a {@link ReduceOp.PreMulSum}: its reduction is
  * created for the call and destroyed after it.
  *
  * <p>
@@ -107,7 +107,7 @@ public final class NcclCommunicator implements AutoCloseable {
      * @param count   number of signals, 1 or more
      * @param peer    rank of the peer
      * @param signal  number of the signal, which the peer passes to {@link #signal} or {@link #putSignal}
-     * @param context number of the context, which the peer passes to the same method
+     * @param context number of the context, which the peer passes together with the number of the signal
      */
     public record Awaited(int count, int peer, int signal, int context) {
     }
@@ -390,8 +390,8 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     /**
-     * Reduces the elements of all ranks and stores the result on every rank, by a {@link NcclReduction} of this
-     * communicator.
+     * Reduces the elements of all ranks with a {@link NcclReduction} of this communicator, and stores the result on
+     * every rank.
      */
     public void allReduce(MemorySegment send, MemorySegment receive, long count, DataType type, NcclReduction reduction,
             CudaStream stream) {
@@ -421,8 +421,8 @@ public final class NcclCommunicator implements AutoCloseable {
     }
 
     /**
-     * Reduces the elements of all ranks and stores the result on the root, by a {@link NcclReduction} of this
-     * communicator.
+     * Reduces the elements of all ranks with a {@link NcclReduction} of this communicator, and stores the result on the
+     * root.
      */
     public void reduce(MemorySegment send, @Nullable MemorySegment receive, long count, DataType type,
             NcclReduction reduction, int root, CudaStream stream) {
@@ -665,7 +665,7 @@ public final class NcclCommunicator implements AutoCloseable {
         return size;
     }
 
-    /** A function of NCCL that writes an int about a communicator. */
+    /** A function of NCCL that stores a property of a communicator as an int. */
     interface Query {
         int call(MemorySegment communicator, MemorySegment out);
     }

@@ -22,8 +22,8 @@ import org.millrace.ffi.nccl.nccl_h;
  * }</pre>
  *
  * <p>
- * In a group, or with a non-blocking communicator, NCCL writes the struct later. It is complete when the group has
- * ended and {@link NcclCommunicator#awaitReady} has returned.
+ * In a group, or with a non-blocking communicator, NCCL writes the struct after the call has returned. The struct is
+ * complete when the group has ended and {@link NcclCommunicator#awaitReady} has returned.
  */
 public final class NcclDeviceCommunicator implements AutoCloseable {
 
@@ -46,7 +46,7 @@ public final class NcclDeviceCommunicator implements AutoCloseable {
             }
         }
 
-        /** Returns whether kernels need GIN, even if all ranks share memory. */
+        /** Returns whether kernels need GIN even between ranks that share memory. */
         boolean gin() {
             return signals > 0 || counters > 0 || contexts > 0;
         }

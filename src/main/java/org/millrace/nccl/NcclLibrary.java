@@ -51,7 +51,7 @@ public final class NcclLibrary {
 
     /**
      * Loads NCCL. If NCCL is absent, loads RCCL, AMD's library with the same functions. Communicators also need CUDA's
-     * runtime, so only those functions of RCCL that need no GPU can be used.
+     * runtime, so a program can use only the functions of RCCL that need no GPU.
      *
      * @param path the value of {@code MILLRACE_NCCL_LIBRARY}: a file, its folder, or a name for the dynamic loader. If
      *             it is null or empty, these sources are tried in order: the libnccl that Millrace already uses in this
@@ -210,7 +210,7 @@ public final class NcclLibrary {
     /**
      * Creates a communicator with all its ranks in this process, one rank for each device.
      *
-     * @return the ends of all ranks, in the order of the devices
+     * @return the communicator object of each rank, in the order of the devices
      */
     public List<NcclCommunicator> joinAll(List<CudaDevice> devices) {
         if (devices.isEmpty()) {
@@ -232,7 +232,7 @@ public final class NcclLibrary {
         }
     }
 
-    /** Opens a group. NCCL issues the group's calls of this thread together when the group is closed. */
+    /** Opens a group. When the group is closed, NCCL issues all calls together that this thread made in the group. */
     public NcclGroup group() {
         return new NcclGroup(this);
     }

@@ -7,8 +7,8 @@ import org.millrace.ffi.nccl.nccl_h;
 
 /**
  * The GPU memory that NCCL itself uses for a communicator: {@link NcclCommunicator#memory()}. NCCL can free a part of
- * this memory and allocate it again later. A program can use this feature while it does not need the communicator.
- * Requires NCCL 2.29.7.
+ * this memory and allocate it again later. While a program does not need the communicator, it can request that NCCL
+ * frees this part. Requires NCCL 2.29.7.
  */
 public final class NcclMemory {
 

@@ -15,7 +15,7 @@ import org.millrace.ffi.nccl.nccl_h;
  * @param multicast       whether kernels can use the multicast of the NVLink switch
  * @param gin             implementation of the puts that kernels start; null if these bindings do not know the
  *                        implementation
- * @param railGin         implementation of the puts that kernels start to ranks of the same rail
+ * @param railGin         implementation of the kernels' puts to ranks of the same rail
  * @param memoryTeams     number of teams of ranks that can access each other's memory
  * @param hostPuts        whether the host can enqueue {@linkplain NcclCommunicator#putSignal puts and signals}
  */
@@ -60,8 +60,8 @@ public record NcclProperties(int rank, int size, int cudaDevice, int managedDevi
             MemorySegment out = ncclCommProperties_t.allocate(arena);
             ncclCommProperties_t.size(out, ncclCommProperties_t.sizeof());
             ncclCommProperties_t.magic(out, nccl_h.MILLRACE_NCCL_CONFIG_MAGIC());
-            // NCCL refuses a struct with a version newer than the loaded release. The struct has the same fields in all
-            // releases since SINCE.
+            // NCCL refuses a struct with a version newer than the loaded release. If the headers are newer, the version
+            // of the release suffices, because all releases since SINCE have the same fields in the struct.
             ncclCommProperties_t.version(out, Math.min(library.version(), nccl_h.NCCL_VERSION_CODE()));
             communicator.enter(NcclFunction.COMM_QUERY_PROPERTIES,
                     handle -> nccl_h.ncclCommQueryProperties(handle, out));

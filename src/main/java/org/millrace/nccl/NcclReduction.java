@@ -46,8 +46,8 @@ public final class NcclReduction implements AutoCloseable {
     }
 
     /**
-     * Returns NCCL's number of this reduction, for a call on its communicator. Throws if the caller is another
-     * communicator or the operands have another type.
+     * Returns NCCL's number of this reduction, for a call on the reduction's communicator. Throws if the caller is
+     * another communicator or the operands have another type.
      */
     int code(NcclCommunicator caller, DataType operands) {
         if (caller != communicator) {
@@ -81,8 +81,8 @@ public final class NcclReduction implements AutoCloseable {
 
     /**
      * Returns memory that contains one number, in the representation of an element type. Floats are rounded to nearest,
-     * ties to even. As in CUDA, a number that is too large becomes infinity, or the largest number of an 8-bit type.
-     * Integers are truncated towards zero and clamped to the range of the type.
+     * ties to even. As in CUDA, a float that is too large becomes infinity, or the largest number if the type has 8
+     * bits. Integers are truncated towards zero and clamped to the range of the type.
      */
     static MemorySegment scalar(double value, DataType type, SegmentAllocator allocator) {
         MemorySegment scalar = allocator.allocate(Long.BYTES, Long.BYTES);

@@ -56,7 +56,7 @@ public enum NcclResult {
         return ordinal();
     }
 
-    /** Returns the remedy for this error; empty for no error. */
+    /** Returns the remedy for this error; empty if this result is no error. */
     String advice() {
         return advice;
     }

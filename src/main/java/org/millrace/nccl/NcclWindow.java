@@ -21,7 +21,7 @@ public final class NcclWindow implements AutoCloseable {
          * can then access the memory directly.
          */
         SYMMETRIC(nccl_h.NCCL_WIN_COLL_SYMMETRIC()),
-        /** The data of puts becomes visible in the order of the puts; from 2.29.7 on. */
+        /** The data of puts becomes visible in the order of the puts; requires NCCL 2.29.7. */
         STRICT_ORDERING(nccl_h.NCCL_WIN_STRICT_ORDERING());
 
         private final int bit;
@@ -53,8 +53,8 @@ public final class NcclWindow implements AutoCloseable {
         }
         MemorySegment address = DeviceSegments.pointer("memory to register", memory, 0);
         int flags = wanted.stream().mapToInt(flag -> flag.bit).reduce(nccl_h.NCCL_WIN_DEFAULT(), (a, b) -> a | b);
-        // NCCL may write the window's address after the call has returned, as it does for a child communicator. The
-        // memory for the address is therefore never freed.
+        // In a group, or with a non-blocking communicator, NCCL writes the window's address after the call has
+        // returned. The memory for the address is therefore never freed.
         MemorySegment slot = Arena.global().allocate(ValueLayout.ADDRESS);
         communicator.enter(NcclFunction.COMM_WINDOW_REGISTER,
                 handle -> nccl_h.ncclCommWindowRegister(handle, address, memory.byteSize(), slot, flags));
@@ -70,7 +70,7 @@ public final class NcclWindow implements AutoCloseable {
         return slot.get(ValueLayout.ADDRESS, 0).address();
     }
 
-    /** {@return the address of this rank's memory in the window for this rank's GPU; requires NCCL 2.29} */
+    /** {@return the address at which this rank's GPU accesses this rank's memory in the window; requires NCCL 2.29} */
     public long memoryAddress() {
         communicator.library.require(NcclFunction.WIN_GET_USER_PTR);
         try (Arena arena = Arena.ofConfined()) {
@@ -82,8 +82,8 @@ public final class NcclWindow implements AutoCloseable {
     }
 
     /**
-     * Returns the {@code ncclWindow_t}, for a call on its communicator. Throws if the caller is another communicator,
-     * or if the window is closed.
+     * Returns the {@code ncclWindow_t}, for a call on the window's communicator. Throws if {@code caller} is another
+     * communicator, or if the window is closed.
      */
     long addressFor(NcclCommunicator caller) {
         if (caller != communicator) {

@@ -10,8 +10,8 @@ import org.jspecify.annotations.Nullable;
  */
 public record ConnectionKey(long high, long low) {
     /**
-     * Compares two keys. Replaces the record's own method. The JVM generates the code of that method at its first call,
-     * which would delay the start of the process.
+     * Compares two keys. For a record without this method, the JVM would generate the code of the comparison at the
+     * first call. The generation would delay the start of the process.
      */
     @Override
     public boolean equals(@Nullable Object other) {

@@ -81,7 +81,7 @@ public interface DeviceRegion extends MemoryRegion {
         long copy(long to, long from, long bytes);
 
         /**
-         * Begins a copy like {@link #copy}, but from pinned host memory to the device.
+         * Does the same as {@link #copy}, but from pinned host memory to the device.
          *
          * @param to    address of the target
          * @param from  address of the source
@@ -93,8 +93,8 @@ public interface DeviceRegion extends MemoryRegion {
         }
 
         /**
-         * Begins a copy like {@link #copyFromHost}, but from host memory that is not pinned. The copy is not batched
-         * with others.
+         * Does the same as {@link #copyFromHost}, but from host memory that is not pinned. The copy is not batched with
+         * other copies.
          *
          * @param to    address of the target
          * @param from  address of the source
@@ -126,7 +126,7 @@ public interface DeviceRegion extends MemoryRegion {
          * Prepares the calling thread for the use of the copies. Called by a thread that closes the connection, because
          * another thread may serve the connection.
          *
-         * @return the permission; the same thread closes it, which restores the thread's previous state
+         * @return the permission; the same thread must close it, to restore the thread's previous state
          */
         default Use enter() {
             return () -> {};

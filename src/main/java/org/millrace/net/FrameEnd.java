@@ -24,8 +24,8 @@ public interface FrameEnd extends AutoCloseable {
     }
 
     /**
-     * Records that this connection will be closed because another process was lost. If the network supports it, the
-     * peer of this connection receives the description of that process. Safe from any thread.
+     * Records that this connection will be closed because another process was lost. The peer of this connection
+     * receives the description of that process, if the network can send it. Safe from any thread.
      *
      * @param lostPeer description of the lost process: the result of {@link #peer} of the connection to that process
      */

@@ -25,8 +25,8 @@ public interface FrameReceiver extends FrameEnd {
     void accept(@Nullable MemoryRegion region, long offset);
 
     /**
-     * {@return whether the payload is in device memory of the peer, for the frame whose header was polled last} Only
-     * such a payload may be accepted into device memory of this process.
+     * {@return whether the frame whose header was polled last has its payload in device memory of the peer} Only such a
+     * payload may be accepted into device memory of this process.
      */
     default boolean isOnDevice() {
         return false;
@@ -39,7 +39,7 @@ public interface FrameReceiver extends FrameEnd {
 
     /**
      * Accepts the frame whose header was polled last. Sets pages as the destination of the frame's payload. The network
-     * fills the pages in their order. Otherwise this method is like {@link #accept(MemoryRegion, long)}.
+     * fills the pages in their order. In all other respects, this method is like {@link #accept(MemoryRegion, long)}.
      *
      * @param pages the pages
      * @param first index of the first page; the payload uses as many following pages as it needs

@@ -3,7 +3,7 @@ package org.millrace.net;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The sending end of a connection. Frames arrive in the order of the offers. Used by one thread at a time.
+ * The sending end of a connection. Frames arrive in the order in which they were offered. Used by one thread at a time.
  */
 public interface FrameSender extends FrameEnd {
 
@@ -27,8 +27,8 @@ public interface FrameSender extends FrameEnd {
     long framesCompleted();
 
     /**
-     * {@return whether payloads in a device memory can be sent at present} A frame with such a payload is offered like
-     * any other.
+     * {@return whether payloads in the given device memory can be sent at present} A frame with such a payload is
+     * offered like any other.
      *
      * @param memory memory of the payloads
      */
@@ -46,8 +46,8 @@ public interface FrameSender extends FrameEnd {
 
     /**
      * Accelerates the completion of frames in flight, because the owner needs the memory of their payloads. If the
-     * sender can copy the payloads, it copies them, and the frames are complete before the peer has read them. A sender
-     * that cannot copy the payloads asks the peer for an immediate acknowledgement.
+     * sender can copy the payloads, it copies them, and the frames are complete before the peer has read the payloads.
+     * A sender that cannot copy the payloads asks the peer for an immediate acknowledgement.
      *
      * @throws ConnectionException if the connection is lost
      */
@@ -58,8 +58,8 @@ public interface FrameSender extends FrameEnd {
 
     /**
      * Ends the connection with a shutdown message to the peer. Frames in flight are sent first, unless this would
-     * require a wait. May be called by any thread, and repeatedly, but only after the owner's last call of any other
-     * method.
+     * require a wait. May be called by any thread, and repeatedly. The owner must not call any other method at the same
+     * time or afterwards.
      */
     @Override
     void close();

@@ -14,8 +14,8 @@ public interface Listener extends AutoCloseable {
      */
     int ADDRESS_BYTES = 68;
     /**
-     * Offset in an address at which the number of the listener's host is stored, an {@code int}. Emulated links between
-     * pairs of hosts use the number. Other networks leave it 0.
+     * Offset of the number of the listener's host in an address. The number is an {@code int}. Emulated links between
+     * pairs of hosts use the number. Without emulated links, the number is 0.
      */
     int HOST_OFFSET = 64;
 
@@ -52,8 +52,8 @@ public interface Listener extends AutoCloseable {
      * queue, peers wait behind clients that are not peers.
      */
     default void attend() {
-        // This default method does nothing, because most listeners are polled continuously and then admit clients
-        // without this call.
+        // This default method does nothing, because most listeners are polled continuously, and admit clients in these
+        // polls.
     }
 
     /** {@return number of refused clients so far} Every refused client counts, even a client that is not a peer. */

@@ -13,9 +13,9 @@ public interface MemoryRegion extends AutoCloseable {
     MemorySegment segment();
 
     /**
-     * Makes payloads visible to a device that is notified afterwards. The network has written the payloads before. The
-     * method does nothing if every reader sees the writes of a completed frame, as in host memory. If a network card
-     * writes device memory directly, the method must read back from that memory.
+     * Makes payloads visible to a device that is notified afterwards. Called after the network has written the
+     * payloads. The method does nothing if every reader sees the writes of a completed frame, as in host memory. If a
+     * network card writes device memory directly, the method must read back from that memory.
      *
      * @param offset offset of the payload
      * @param bytes  length of the payload

@@ -28,7 +28,7 @@ public interface Pending<T> extends AutoCloseable {
     @Override
     void close();
 
-    /** {@return a pending connection that applies a function to this connection once it is established} */
+    /** {@return a pending result of a function for this connection, available once this connection is established} */
     default <R> Pending<R> map(Function<? super T, ? extends R> function) {
         Pending<T> pending = this;
         return new Pending<>() {

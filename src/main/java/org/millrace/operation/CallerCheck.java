@@ -5,12 +5,12 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Detects threads that use one communicator at the same time. The check takes no lock, so two calls that begin within
- * the same nanoseconds can go undetected. A call during another thread's wait is always detected.
+ * Detects threads that use one communicator at the same time. The check takes no lock, so it may miss two calls that
+ * begin within a few nanoseconds of each other. A call during another thread's wait is always detected.
  */
 public final class CallerCheck {
 
-    /** A communicator with such a check. */
+    /** A communicator whose calls are checked. */
     public interface Checked {
 
         /** {@return the check of this communicator} */
@@ -18,7 +18,7 @@ public final class CallerCheck {
     }
 
     private final int rank;
-    /** Thread that is in a call; null if there is none. Opaque access suffices, because it publishes no other data. */
+    /** Thread that is in a call; null if none. Opaque access suffices, because the field publishes no other data. */
     private final AtomicReference<@Nullable Thread> user = new AtomicReference<>();
 
     /** @param rank rank of the communicator, for messages */

@@ -49,8 +49,9 @@ public final class Completions implements Runnable {
     private record Awaited(BooleanSupplier done, CompletableFuture<Void> stage) {
 
         /**
-         * Completes the stage if its condition is true or throws. The completion runs on another thread than the
-         * polling thread. Returns whether the stage needs no further polling.
+         * Completes the stage if its condition is true, or if the evaluation of the condition throws an exception. The
+         * completion runs on a thread other than the polling thread. Returns whether the stage needs no further
+         * polling.
          */
         boolean isOver() {
             try {

@@ -5,12 +5,12 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Checks host memory before a thread of the device accesses the memory. Without the checks, an error would appear only
- * at this later access.
+ * when the thread accesses the memory.
  */
 public final class CopiedSegments {
 
     /**
-     * Thread that stands for the device's threads in checks of access. Like them, this thread owns no arena. It is
+     * Thread that represents the device's threads in access checks. Like the device's threads, it owns no arena. It is
      * never started.
      */
     private static final Thread ANY_THREAD = new Thread(() -> {});

@@ -18,11 +18,11 @@ import org.jspecify.annotations.Nullable;
  */
 public final class HeapAddress {
 
-    /** First address of the ranges. No processor gives addresses of this size to a process. */
+    /** First address of the ranges. No process can have memory at this address or above. */
     private static final long FIRST = 1L << 62;
     private static final long ALIGNMENT = 64;
     private static final AtomicLong NEXT = new AtomicLong(FIRST);
-    /** Memory of each range that is in use. The key is the scope of the range. The range keeps its memory reachable. */
+    /** For the scope of each range in use, its memory. The range, and not this map, keeps the memory reachable. */
     private static final Map<MemorySegment.Scope, WeakReference<Placed>> PLACED =
             Collections.synchronizedMap(new WeakHashMap<>());
 
@@ -41,8 +41,8 @@ public final class HeapAddress {
     private HeapAddress() {}
 
     /**
-     * {@return a new address range for memory on the heap} The memory stays reachable until {@link #release}, or as
-     * long as the range is reachable.
+     * {@return a new address range for memory on the heap} The memory stays reachable until {@link #release} is called
+     * or the range becomes unreachable.
      */
     @SuppressWarnings("restricted") // no access: the segment only represents addresses
     public static MemorySegment of(MemorySegment memory) {

@@ -59,7 +59,7 @@ public final class OperationGroup {
      * Adds an owner to the calling thread's open group.
      *
      * @param owner owner of the part; each owner has one part
-     * @param part  creates the part when the owner joins the group for the first time
+     * @param part  function that creates the part when the owner joins the group for the first time
      * @return the owner's part; empty if no group is open
      */
     public static Optional<Part> join(Object owner, Supplier<? extends Part> part) {
@@ -73,7 +73,7 @@ public final class OperationGroup {
     }
 
     /**
-     * Runs a function. The operations that it calls are recorded for a {@code Plan} instead of executed.
+     * Runs a function. The operations that the function calls are not executed, but recorded for a {@code Plan}.
      *
      * @param operations the argument of {@code Communicator.plan}; runs on the calling thread
      */
@@ -97,8 +97,8 @@ public final class OperationGroup {
      * thread's open group.
      *
      * @param owner  owner of the part that the operations belong to
-     * @param action receives the reason why that part could not be launched; null if the part was launched. If several
-     *               communicators share the part, the operations of all of them fail
+     * @param action function to call. Its argument is the reason why that part could not be launched; null if the part
+     *               was launched. If several communicators share the part, the operations of all of them fail
      */
     public static void afterwards(Object owner, Consumer<@Nullable Throwable> action) {
         OperationGroup group = OPEN.get();

@@ -7,8 +7,8 @@ import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Stack traces that begin at the program's call. The frames of Millrace above this call do not help the program. The
- * log level DEBUG of {@code org.millrace} keeps them.
+ * Stack traces that begin at the program's call. The frames of Millrace above this call do not help the program. They
+ * are kept if the log level of {@code org.millrace} is DEBUG.
  */
 public final class UserTrace {
 
@@ -39,7 +39,7 @@ public final class UserTrace {
             return true;
         }
         try {
-            // A program can have packages of the same names, for instance in tests of Millrace.
+            // A program can have packages with the names of Millrace's packages, for instance in tests of Millrace.
             Class<?> type = Class.forName(frame.getClassName(), false, UserTrace.class.getClassLoader());
             return type.getProtectionDomain() != UserTrace.class.getProtectionDomain();
         } catch (ClassNotFoundException | LinkageError ofAnotherLoader) {

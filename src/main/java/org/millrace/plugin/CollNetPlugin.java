@@ -29,7 +29,7 @@ import org.millrace.plugin.path.PeerHandle;
 /**
  * Operations of NCCL's collective network tables (facts: {@code transport/coll_net.cc} of 2.28 to 2.30). A group
  * consists of one rank of each host: the rank of the host's first GPU. The ranks' kernels post data. NCCL's own proxy
- * passes the data to this table, for up to eight channels at the same time, and then polls until the result is
+ * passes the data to this table, for up to eight channels at the same time. The proxy then polls until the result is
  * complete. All ranks make the same calls in the same order.
  *
  * <p>

@@ -10,7 +10,7 @@ import org.millrace.library.BundledLibrary;
 import org.millrace.nccl.NcclResult;
 import org.millrace.plugin.host.NativeEnvironment;
 
-/** Serves the plugin in this JVM, for Java programs. NCCL opens the plugin's shim, and the shim calls this JVM. */
+/** Runs the plugin inside the JVM of a Java program. NCCL opens the plugin's shim, and the shim calls this JVM. */
 public final class InProcessPlugin {
 
     private static final String PLUGIN = "NCCL_NET_PLUGIN";
@@ -21,8 +21,8 @@ public final class InProcessPlugin {
     private InProcessPlugin() {}
 
     /**
-     * Sets variables for NCCL as {@link #activate()} does. Call it before the first communicator is created, because
-     * NCCL reads each variable once.
+     * Sets variables in the native environment, where NCCL reads them. Call this method before the first communicator
+     * is created, because NCCL reads each variable once.
      */
     public static synchronized void configure(Map<String, String> variables) {
         variables.forEach(NativeEnvironment::set);

@@ -42,7 +42,7 @@ import org.millrace.trace.JoinTrace;
 
 /**
  * Operations of NCCL's network tables. Arguments are C values: pointers are numbers, and results are written to the
- * memory that such pointers refer to. A failed operation throws an exception, which {@link Upcalls} converts to a
+ * memory that pointer arguments refer to. A failed operation throws an exception, which {@link Upcalls} converts to a
  * result code and a line in NCCL's log.
  */
 final class NetPlugin {
@@ -81,10 +81,7 @@ final class NetPlugin {
         private final Context commonContext;
         /** Number of communicators. Guarded by the plugin's lock. */
         private int communicators;
-        /**
-         * Whether the NCCL library is older than 2.28. Such a library does not report that it no longer uses the
-         * network.
-         */
+        /** Whether the NCCL library is older than 2.28, and so does not report that it no longer uses the network. */
         private volatile boolean endsUntold;
 
         private Session(long library, NetEndpoint endpoint, DataPath path, PluginConfiguration settings,
@@ -225,8 +222,8 @@ final class NetPlugin {
         Session session = openSession(version, () -> NcclLog.use(logger, warnLevel), library, nccl);
         if (context != 0) {
             NativeMemory.putLong(context, handles.add(new Context(session, communicator, losses)));
-            // An NCCL release without a profiler, or with a profiler that the user selected, would not report the end
-            // of the bootstrap.
+            // The trace needs NCCL's report of the end of the bootstrap. NCCL does not report it if the release has no
+            // profiler, or if the user selected a profiler.
             if (nccl.vendor() == Vendor.NCCL && nccl.version() >= 22_800
                     && NativeEnvironment.get("NCCL_PROFILER_PLUGIN") == null) {
                 beginning.computeIfAbsent(communicator,
@@ -319,8 +316,9 @@ final class NetPlugin {
     }
 
     /**
-     * Returns the session of a calling library. A library between NCCL and this plugin has no session of its own. Calls
-     * of such a library belong to the open session. This method then fails if no session or several sessions are open.
+     * Returns the session of a calling library. A library between NCCL and this plugin has no session of its own, so
+     * its calls belong to the open session. For such a call, this method fails if no session or several sessions are
+     * open.
      */
     public Session session(long library) {
         Session own = sessionIfAny(library);
@@ -437,9 +435,10 @@ final class NetPlugin {
     }
 
     /**
-     * Checks that an address can be the address of a device handle, as the takeover requires. On hosts with AMD's AINIC
-     * cards, RCCL passes the address of a structure of four bytes on its stack instead. NCCL and RCCL keep the pointer
-     * to a handle in the heap, and RCCL has initialized this pointer to null (transport/net.cc).
+     * Checks that an address can be the address of a device handle. The takeover requires such an address. On hosts
+     * with AMD's AINIC cards, RCCL instead passes the address of a four-byte structure on its stack. NCCL and RCCL keep
+     * the pointer to a handle in the heap, and RCCL initializes this pointer to null (transport/net.cc). This method
+     * therefore refuses an address on the stack. Under RCCL, it also refuses the address of a pointer that is not null.
      *
      * @param deviceHandle address; 0 for none
      * @throws MillraceException if the address cannot be the address of a device handle

@@ -100,9 +100,9 @@ public record PluginConfiguration(CallingLibrary nccl, boolean takeover, ProxyTh
             new Requirement("NCCL_COLLNET_ENABLE", 0, 0, "processors add what CollNet reduces, in the host's memory"));
 
     /**
-     * Variables for slots in GPU memory, set unless the user has set them. Slots are in GPU memory at any distance
-     * between GPU and network card, because no card is used. Chunks have 512 KiB, because a GPU needs little more time
-     * to copy 512 KiB than 128 KiB.
+     * Variables for slots in GPU memory. The plugin sets those that the user has not set. The variables allow slots in
+     * GPU memory at any distance between GPU and network card, because no card is used. Chunks have 512 KiB, because a
+     * GPU needs little more time to copy 512 KiB than 128 KiB.
      */
     private static final Map<String, String> FOR_DEVICE_SLOTS =
             Map.of("NCCL_NET_GDR_LEVEL", "SYS", "NCCL_NET_GDR_READ", "1", "NCCL_P2P_NET_CHUNKSIZE", "524288");
@@ -126,8 +126,8 @@ public record PluginConfiguration(CallingLibrary nccl, boolean takeover, ProxyTh
      *
      * <p>
      * Measured on two H200s: send and receive of 128 MiB with 1, 2 and 4 connections. Over shared memory the transfer
-     * took 6.7, 3.7 and 2.6 ms, and over TCP 42.7, 25.4 and 15.5 ms. With two cores for each rank, the transfer took
-     * 57, 67 and 59 ms. The time of small transfers does not depend on the number of connections.
+     * took 6.7, 3.7 and 2.6 ms, and over TCP 42.7, 25.4 and 15.5 ms. With two cores for each rank, the transfer over
+     * TCP took 57, 67 and 59 ms. The time of small transfers does not depend on the number of connections.
      */
     private static final String PEER_CHANNELS = "NCCL_NCHANNELS_PER_NET_PEER";
     private static final String CHANNELS_PER_PEER = "4";
@@ -139,17 +139,17 @@ public record PluginConfiguration(CallingLibrary nccl, boolean takeover, ProxyTh
      * all ranks, like the number of rings.
      *
      * <p>
-     * Measured on two H200s: an all-reduce of 128 MiB took 10 instead of 15 ms with 8 cores for each rank. With 16
-     * cores, it took 6.0 instead of 7.2 ms. With one and two cores, it took about a tenth less time than with NCCL's
-     * default.
+     * Measured on two H200s: with 8 cores for each rank, an all-reduce of 128 MiB took 10 ms, and 15 ms with NCCL's
+     * default. With 16 cores, it took 6.0 ms, and 7.2 ms with NCCL's default. With one and two cores, it took about a
+     * tenth less time than with NCCL's default.
      */
     private static final String BUFFER = "NCCL_BUFFSIZE";
     private static final String BUFFER_BYTES = Integer.toString(2 << 20);
 
     /**
-     * Variables for kernels that unpack, set unless the user has set them. Kernels of the algorithm PAT do not unpack.
-     * The algorithm tree is excluded, too: its kernels can unpack from two peers, but a rank of a tree may receive from
-     * three.
+     * Variables for kernels that unpack. The plugin sets those that the user has not set. Kernels of the algorithm PAT
+     * do not unpack. The algorithm tree is excluded, too: its kernels can unpack from two peers, but a rank of a tree
+     * may receive from three.
      */
     private static final Map<String, String> FOR_UNPACK =
             Map.of("NCCL_PAT_ENABLE", "0", "NCCL_ALGO", "Ring", SHARED_BUFFERS, "0");
@@ -316,7 +316,7 @@ public record PluginConfiguration(CallingLibrary nccl, boolean takeover, ProxyTh
     }
 
     /**
-     * Adds the variables that a takeover requires to {@code toSet} and returns null. If a takeover is impossible,
+     * Adds to {@code toSet} the variables that a takeover requires, and returns null. If a takeover is impossible,
      * returns the reason.
      */
     private static @Nullable String prepareTakeover(CallingLibrary nccl, Configuration settings,

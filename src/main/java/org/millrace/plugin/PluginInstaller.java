@@ -21,7 +21,7 @@ import org.millrace.library.BundledLibrary;
  * DIR/libnccl-net-millrace.so
  * DIR/librccl-net.so, DIR/librccl-net-millrace.so -&gt; libnccl-net-millrace.so, the names that RCCL searches
  * DIR/millrace.jar
- * DIR/runtime -&gt; the Java runtime, or a directory with it, as in the archive of a release; without it the
+ * DIR/runtime -&gt; the Java runtime, or a directory that contains it, as in a release's archive; if missing, the
  *   library looks at MILLRACE_JAVA_HOME, JAVA_HOME, the PATH and /usr/lib/jvm
  * DIR/millrace-....aot: the cache of StartupCache, if it was created
  * </pre>
@@ -30,14 +30,14 @@ public final class PluginInstaller {
 
     private static final String RUNTIME = "runtime";
     /**
-     * Links to the library. RCCL opens the first without {@code NCCL_NET_PLUGIN} (since 2.29), and the second with
-     * {@code NCCL_NET_PLUGIN=millrace}.
+     * Links to the library. Without {@code NCCL_NET_PLUGIN}, RCCL 2.29 or newer opens the first link. With
+     * {@code NCCL_NET_PLUGIN=millrace}, RCCL opens the second link.
      */
     private static final List<String> RCCL_LINKS = List.of("librccl-net.so", "librccl-net-millrace.so");
     /** Names of all files that an installation writes. */
     private static final List<String> INSTALLED =
             List.of(BundledLibrary.NAME, RCCL_LINKS.getFirst(), RCCL_LINKS.getLast(), StartupCache.JAR, RUNTIME);
-    /** Class of a dependency of Millrace. A jar without this class cannot run alone. */
+    /** Class from a library that Millrace needs. A jar without this class cannot run alone. */
     private static final String DEPENDENCY = "org/apache/logging/log4j/LogManager.class";
 
     private final Path jar;
@@ -69,7 +69,7 @@ public final class PluginInstaller {
         }
     }
 
-    /** {@return the default Java runtime: the runtime in the directory if it has one, otherwise the running Java} */
+    /** {@return the runtime in an installation directory; the running Java if the directory contains no runtime} */
     public static Path javaFor(Path directory) {
         Path own = directory.resolve(RUNTIME);
         return isOwn(own) ? own : Path.of(System.getProperty("java.home"));
@@ -136,7 +136,7 @@ public final class PluginInstaller {
         }
     }
 
-    /** Deletes the startup caches. A cache is useless if it belongs to another jar or Java runtime. */
+    /** Deletes the startup caches, because they are useless for another jar or Java runtime. */
     private static void deleteCaches(Path home) throws IOException {
         try (Stream<Path> files = Files.list(home)) {
             for (Path file : (Iterable<Path>) files.filter(StartupCache::isCache)::iterator) {

@@ -13,9 +13,7 @@ import org.millrace.plugin.loss.LossWatch;
 import org.millrace.plugin.path.DataPath;
 import org.millrace.plugin.path.TunerChoices;
 
-/**
- * The objects that implement NCCL's tables. For each call of the shim, calls the method that implements the function.
- */
+/** The objects that implement NCCL's tables. The shim's calls arrive here, and are passed to these objects. */
 record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin, ProfilerPlugin profiler,
         CollNetPlugin collNet) implements Upcalls.Target {
 
@@ -39,8 +37,8 @@ record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin, ProfilerPlu
     }
 
     /**
-     * {@inheritDoc} Each table has its own method below. When the shim calls one function often, the JIT compiler
-     * compiles only the method of the function's table.
+     * {@inheritDoc} Each table has its own method below. If the shim often calls the functions of one table, the JIT
+     * compiler compiles only the method of this table.
      */
     @Override
     public void call(Upcalls.Function function, long a) {

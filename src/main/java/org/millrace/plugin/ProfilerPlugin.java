@@ -30,7 +30,7 @@ final class ProfilerPlugin {
     /**
      * A communicator that NCCL has not finalized.
      *
-     * @param pauses number of ended pauses between operations
+     * @param pauses number of operations that followed a pause
      */
     private record Open(CommunicatorTrace trace, AtomicLong pauses) {
     }

@@ -14,7 +14,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Modules of the JDK that Millrace needs. A Java runtime that jlink created contains only the modules that its author
- * listed. Without this check, a missing module appears late, at the first connection, as a class that cannot be found.
+ * listed. Without this check, a missing module is detected late, at the first connection, as a class that cannot be
+ * found.
  */
 public final class RuntimeModules {
 

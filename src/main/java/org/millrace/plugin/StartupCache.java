@@ -198,7 +198,7 @@ public final class StartupCache {
         return NAMES.matcher(file.getFileName().toString()).matches();
     }
 
-    /** The plugin's library. The library lists the options of a JVM that it starts. */
+    /** The plugin's library. The library can start a JVM, and lists the options of that JVM. */
     @SuppressWarnings("restricted") // only Millrace's own library is called
     private static final class Shim {
 
@@ -213,7 +213,8 @@ public final class StartupCache {
         }
 
         /**
-         * Returns the options of a JVM that the library starts. A cache is valid only for the options of its creation.
+         * Returns the options of a JVM that the library starts. A cache is valid only for a JVM with the same options
+         * as the JVM that created the cache.
          */
         List<String> options() {
             List<String> options = new ArrayList<>();

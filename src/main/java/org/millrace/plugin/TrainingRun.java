@@ -21,8 +21,9 @@ import org.millrace.plugin.takeover.KernelPair;
 
 /**
  * Program that a JVM runs to create the startup cache ({@link StartupCache}). The program makes all calls that NCCL
- * makes, between two ranks of this process. The calls use shared memory and TCP, with and without takeover, and GIN
- * with all operations that a kernel can post. It is a separate program: {@code main LIBRARY}.
+ * makes, between two ranks of this process. With takeover, the ranks use shared memory and TCP. Without takeover, they
+ * use only TCP. They also use GIN, with all operations that a kernel can post. The argument of {@code main} is the path
+ * of the plugin's library.
  */
 final class TrainingRun {
 
@@ -100,7 +101,7 @@ final class TrainingRun {
         return ARENA.allocate(Long.BYTES, Long.BYTES).address();
     }
 
-    /** Moves steps between two emulated kernels, over a connection that is taken over. */
+    /** Moves steps between two emulated kernels, over a connection with takeover. */
     private void takeOver(Link link) {
         MemorySegment from = KernelPair.memory(ARENA);
         MemorySegment to = KernelPair.memory(ARENA);

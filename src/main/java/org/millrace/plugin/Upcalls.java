@@ -39,7 +39,8 @@ final class Upcalls {
     private final Target target;
 
     /**
-     * A function that the shim calls. Each table has its own enum. All enums together have the order of the C struct.
+     * A function that the shim calls. Each table has its own enum. The constants of all enums, one enum after the
+     * other, have the order of the C struct.
      */
     public sealed interface Function {
         /** {@return the name of the enum constant that stands for this function} */
@@ -116,7 +117,7 @@ final class Upcalls {
         return all.toArray(new Function[0]);
     }
 
-    /** Returns the name of a function in C: {@code regMr}. */
+    /** Returns a function's name in C, for instance {@code "regMr"}. */
     static String nameInC(Function function) {
         return Pattern.compile("_(.)")
                 .matcher(function.name().toLowerCase(Locale.ROOT))

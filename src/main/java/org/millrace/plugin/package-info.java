@@ -7,12 +7,13 @@
  * {@link org.millrace.plugin.InProcessPlugin} before it loads libnccl. Both classes pass the methods of
  * {@code NetPlugin}, {@code TunerPlugin}, {@code GinPlugin}, {@code ProfilerPlugin} and {@code CollNetPlugin} to the
  * shim (src/main/c), through {@code Upcalls}. {@code PluginTables} maps each function of NCCL's tables to a method; for
- * the network table it is the method of that name ({@code regMr} calls {@code NetPlugin.regMr}).
+ * the network table, the method has the function's name ({@code regMr} calls {@code NetPlugin.regMr}).
  *
  * <p>
- * The data of a connection moves on one of two data paths: with {@code takeover}, Java threads serve the memory of the
- * connections, and with {@code fallback}, NCCL's proxy moves the data. Both are based on {@code path}. The package
- * {@code gin} serves GIN and RMA, {@code loss} reports lost peers, and {@code host} contains the access to the process.
+ * The data of a connection moves on one of two data paths. With {@code takeover}, Java threads serve the memory of the
+ * connections. With {@code fallback}, NCCL's proxy moves the data. Both data paths are based on {@code path}. The
+ * package {@code gin} serves GIN and RMA, {@code loss} reports lost peers, and {@code host} contains the access to the
+ * process.
  */
 @NullMarked
 package org.millrace.plugin;

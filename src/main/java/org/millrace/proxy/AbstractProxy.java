@@ -53,7 +53,7 @@ public abstract class AbstractProxy implements ProxyConnection {
 
     /**
      * Makes a pass, unless the abort flag is raised. The flag is read first in each call. A raised flag is never
-     * lowered. Kernels that read the raised flag exit, too.
+     * lowered. Kernels also exit when they read the raised flag.
      */
     @Override
     public final int progress() {
@@ -66,7 +66,8 @@ public abstract class AbstractProxy implements ProxyConnection {
     }
 
     /**
-     * Makes as much progress as is possible without blocking. Returns the amount of work done, like {@link #progress}.
+     * Makes as much progress as is possible without blocking. Returns the amount of work done, as {@link #progress}
+     * does.
      */
     protected abstract int pass();
 
@@ -88,8 +89,8 @@ public abstract class AbstractProxy implements ProxyConnection {
     }
 
     /**
-     * Returns whether a failure is an expected end of the connection, for one of two reasons: the device was aborted,
-     * or the peer closed the connection while this end had no data that the peer needs.
+     * Returns whether a failure is an expected end of the connection. Either the device was aborted, or the peer closed
+     * the connection while this end had no data that the peer needs.
      */
     private boolean isMeant(Throwable failure) {
         return failure instanceof DeviceAbortedException || failure instanceof PeerClosedException && !owesData();

@@ -18,8 +18,8 @@ import org.millrace.net.MemoryRegion;
  * lines are received directly into their slot, because one word contains a flag and its data.
  *
  * <p>
- * When a network card reports completion, the data that it wrote to a GPU can still be on its way. Such data is
- * flushed. Lines need no flush, because the CPU copies them.
+ * When a network card reports completion, the data that it wrote to a GPU can still be on its way. This class flushes
+ * such data before the device is notified. Lines need no flush, because the CPU copies them.
  */
 final class ArrivingFrames {
 

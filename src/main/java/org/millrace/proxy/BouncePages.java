@@ -20,8 +20,8 @@ public final class BouncePages {
     /**
      * Creates the pages of one connection.
      *
-     * @param bounce    bounce buffer of the process. The source offsets that a kernel reads are relative to its
-     *                  beginning.
+     * @param bounce    bounce buffer of the process. The source offsets that a kernel reads are relative to the
+     *                  buffer's beginning.
      * @param offsets   offsets of the {@link #needed} pages in the buffer, unsigned. If the network does not scatter,
      *                  the pages must be consecutive.
      * @param slotBytes size of a slot of protocol Simple
@@ -60,7 +60,7 @@ public final class BouncePages {
     }
 
     /**
-     * Makes a receiver store a payload in pages: the payload of the header that the receiver returned last.
+     * Makes a receiver store a payload in pages. The payload belongs to the header that the receiver returned last.
      *
      * @param first index of the first page
      */

@@ -28,9 +28,9 @@ import org.millrace.proxy.spi.Steps;
  *                           to.tail   (release)              →      tail (acquire)   2
  *   head (acquire)   ←      from.size = -1, from.head (release)                      3
  *
- *   1 pairs: the consumer has read the slot before it is written again
- *   2 pairs: the consumer sees data and size
- *   3 pairs: the producer sees size = -1 and may write the slot
+ *   pair 1: the consumer has read the slot before it is written again
+ *   pair 2: the consumer sees data and size
+ *   pair 3: the producer sees size = -1 and may write the slot
  * </pre>
  *
  * Up to {@link ConnectionLayout#SLOTS} copies are in flight. The producer and the consumer may each be a device or
@@ -149,7 +149,7 @@ public final class CopyProxy extends AbstractProxy {
 
         /**
          * @param offset offset of the slot, the same in both connections
-         * @param bytes  number of bytes, 0 or more; whole lines if the protocol has lines
+         * @param bytes  number of bytes, 0 or more; a multiple of the line length if the protocol has lines
          */
         void begin(Protocol protocol, long offset, long bytes);
 

@@ -7,10 +7,10 @@ import org.millrace.net.check.FrameCheck;
 import org.millrace.proxy.spi.Steps;
 
 /**
- * The received payloads in slots that the device has not freed, oldest first. Compares each payload with the checksum
- * in its frame's header when the device has freed the slot, before the slot is used again. Only slots are checked: the
- * user may change the user's memory as soon as the operation is complete, and the proxy may notice the completion only
- * after this change. Proxy's thread only.
+ * The received payloads in slots that the device has not freed, oldest first. After the device has freed a slot, and
+ * before the slot is used again, the payload is compared with the checksum in its frame's header. Payloads in the
+ * user's memory are not checked. The user may change this memory as soon as the operation is complete, and the proxy
+ * may notice the completion only after this change. Proxy's thread only.
  */
 final class DeliveredSlots {
 

@@ -92,7 +92,10 @@ final class MemoryReceiveSource implements ReceiveStepSource {
         arriving.arrived();
     }
 
-    /** Returns whether no frame is being received. Frames that have not arrived are not known, so they do not count. */
+    /**
+     * Returns whether no frame is being received. A frame counts only after its header has arrived, because this rank
+     * learns of a frame from the header.
+     */
     @Override
     public boolean drained() {
         return arriving.isEmpty();

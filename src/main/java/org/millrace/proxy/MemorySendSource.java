@@ -14,12 +14,12 @@ import org.millrace.proxy.spi.ProxyException;
  * unmodified libnccl announces no operations.
  *
  * <p>
- * The kind of a step s follows from its size in {@code connFifo}, if the size is not {@link RecvMem#EMPTY}. The first
- * rule that applies decides:
+ * If the size of a step s in {@code connFifo} is not {@link RecvMem#EMPTY}, the first rule that applies determines the
+ * kind of the step:
  * <ul>
  * <li>The step has no data if its size is 0. Its protocol is not known. For LL, the device posts neither lines nor a
- * change of tail for a step without data, so the step is sent immediately. For Simple, the device moves tail
- * afterwards, and the new tail is then forwarded.
+ * change of tail for a step without data, so the step is sent immediately. For Simple, the device moves tail after it
+ * has posted the size, and the new tail is then forwarded.
  * <li>It is an LL step if all its lines contain the flag of s. Only LL steps write the LL buffer, and no other LL step
  * has that flag.
  * <li>The step is not ready if tail has not passed it. Devices move tail after the data of Simple and LL128 steps.
@@ -27,7 +27,7 @@ import org.millrace.proxy.spi.ProxyException;
  * <li>Otherwise it is a Simple step.
  * </ul>
  * A step that tail has passed may have the size {@code EMPTY}, for two reasons. First, a Simple slice of two steps has
- * a size only at its first step. Second, the device skipped the step when it rounded up the first step of an operation.
+ * a size only at its first step. Second, the device rounded up the first step of an operation and so skipped the step.
  * The preceding frame, or a frame without data, covers such a step.
  *
  * <p>
@@ -92,7 +92,9 @@ final class MemorySendSource extends SendStepSource {
         offset = buffers.slotOffset(protocol, step);
     }
 
-    /** Skips the empty steps that tail has passed, from {@code from} on. Returns the first step that is not skipped. */
+    /**
+     * Skips empty steps that tail has passed, beginning at {@code from}. Returns the first step that is not skipped.
+     */
     private long skipEmpty(long from, long tail) {
         long at = from;
         while (tail - at > 0 && at - covered < ConnectionLayout.SLOTS

@@ -169,8 +169,8 @@ final class OperationReceiveSource implements ReceiveStepSource {
     public void taken() {
         long step = steps.step();
         if (op.user() != null && size > 0) {
-            // Marks the address that the device posted as used. The release of tail publishes this store. The device
-            // posts the next address only after it has read tail.
+            // Marks the device's address as used, by storing the size EMPTY. The release of tail publishes this store.
+            // The device posts the next address only after it has read tail.
             recvMem.sizePlain(ConnectionLayout.slot(step), RecvMem.EMPTY);
         } else if (shared != null && op.protocol() == Protocol.SIMPLE && size > 0) {
             shared.taken(step);

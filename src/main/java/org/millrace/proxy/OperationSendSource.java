@@ -101,8 +101,8 @@ final class OperationSendSource extends SendStepSource {
     }
 
     /**
-     * Returns tail, and checks that the device has the credits for it. The acquire pairs with the device's release of
-     * tail, so that sizes and data of the posted steps are visible.
+     * Returns tail, and checks that the device has credits for all steps before tail. The acquire pairs with the
+     * device's release of tail, so that sizes and data of the posted steps are visible.
      */
     private long tail() {
         long tail = recvMem.tailAcquire();
@@ -176,7 +176,7 @@ final class OperationSendSource extends SendStepSource {
         }
     }
 
-    /** {@inheritDoc} An announced operation needs its peer. */
+    /** {@inheritDoc} Without the peer, an announced operation cannot complete. */
     @Override
     boolean continuesWithoutPeer() {
         return false;
@@ -188,9 +188,9 @@ final class OperationSendSource extends SendStepSource {
     }
 
     /**
-     * Grants slots of the pool to the device of a connection without own slots (mode OFFSET). The device waits as usual
-     * until {@code head + 8 ≥ step + steps}. The proxy advances {@code head} past a step when the pool has a slot for
-     * the step and the slot's offset is stored.
+     * Grants slots of the pool to the device of a connection without own slots (mode OFFSET). As with its own slots,
+     * the device waits until {@code head + 8 ≥ step + steps}. The proxy advances {@code head} past a step when the pool
+     * has a slot for the step and the slot's offset is stored.
      *
      * <pre>
      *   this proxy                                     device
@@ -220,7 +220,8 @@ final class OperationSendSource extends SendStepSource {
         }
 
         /**
-         * Grants as many steps of an operation as possible.
+         * Grants steps of an operation, until a step finds no slot in the pool, or {@link ConnectionLayout#SLOTS}
+         * granted steps have no sent frame.
          *
          * @param step next step of the operation
          * @param last first step after the operation
@@ -247,8 +248,8 @@ final class OperationSendSource extends SendStepSource {
         }
 
         /**
-         * Skips the steps before the rounded-up first step of an operation. The skipped steps belong to no operation
-         * and have no slot.
+         * Skips the steps before the first step of an operation, which is rounded up to a multiple of the steps per
+         * chunk. The skipped steps belong to no operation and have no slot.
          */
         private void skipTo(long step) {
             if (released == granted) {

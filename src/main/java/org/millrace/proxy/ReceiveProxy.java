@@ -73,8 +73,8 @@ public final class ReceiveProxy extends AbstractProxy {
     }
 
     /**
-     * {@return a proxy for a device without announced operations} The peer's frames determine the steps. The caller
-     * adds the proxy to an agent.
+     * {@return a proxy for a device whose operations are not announced} The peer's frames determine the steps. The
+     * caller adds the proxy to an agent.
      *
      * @param staging region where lines arrive; its length is the sum of the lengths of the LL and LL128 buffers
      */
@@ -84,7 +84,7 @@ public final class ReceiveProxy extends AbstractProxy {
     }
 
     /**
-     * {@return a proxy for a device without announced operations} Some frames may arrive outside of their slots.
+     * {@return a proxy for a device whose operations are not announced} Some frames may arrive outside of their slots.
      *
      * @param staging region where lines arrive; its length is the sum of the lengths of the LL and LL128 buffers
      * @param refined function that wraps the source of steps in slots. The source that it returns handles some frames
@@ -107,8 +107,8 @@ public final class ReceiveProxy extends AbstractProxy {
                             + (covered - ConnectionLayout.SLOTS) + ": another writer changed the counter");
         }
         if (delivered != null) {
-            // After an abort a kernel continues to run. Its head may therefore pass steps with payloads that are still
-            // arriving.
+            // After an abort a kernel continues to run. Its head may therefore move beyond steps whose payloads are
+            // still arriving.
             boolean ranOn = !window.isEmpty() && !Steps.reached(window.oldestStep(), head);
             delivered.consumed(ranOn ? window.oldestStep() : head);
         }

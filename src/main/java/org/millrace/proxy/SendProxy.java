@@ -51,8 +51,8 @@ public final class SendProxy extends AbstractProxy {
     }
 
     /**
-     * {@return a connection's proxy for announced operations} The connection may take its slots of protocol Simple from
-     * a pool. One agent must serve all connections of a pool.
+     * {@return a connection's proxy for announced operations} The connection may take its slots for protocol Simple
+     * from a pool. One agent must serve all connections of a pool.
      *
      * @param share the connection's share of the pool; null if the connection has its own slots
      */
@@ -63,8 +63,8 @@ public final class SendProxy extends AbstractProxy {
     }
 
     /**
-     * {@return a proxy for a device without announced operations} The proxy finds the steps in the shared memory. The
-     * caller adds the proxy to an agent.
+     * {@return a proxy for a device whose operations are not announced} The proxy finds the steps in the shared memory.
+     * The caller adds the proxy to an agent.
      */
     public static SendProxy byMemory(ConnectionName name, SlotBuffers buffers, long firstStep, FrameSender sender,
             ProxyConnection.StopListener listener) {
@@ -84,7 +84,7 @@ public final class SendProxy extends AbstractProxy {
                 work += sender.progress();
             } finally {
                 // release() also runs after a PeerClosedException, because the network may have completed the final
-                // frames before the exception.
+                // frames before it detected the close.
                 work += release();
             }
             return work;
@@ -98,9 +98,9 @@ public final class SendProxy extends AbstractProxy {
     }
 
     /**
-     * Returns the credits of posted steps without data to the device, after the peer has closed the connection. The
-     * peer does not need these steps, but the device may wait for its last credits. Throws {@code closed} if a posted
-     * step has data, because the peer needs that step.
+     * Returns to the device the credits of posted steps without data, after the peer has closed the connection. The
+     * peer needs no steps without data, but the device may wait for its last credits. Throws {@code closed} if a posted
+     * step has data, because the peer needs this data.
      */
     private int discard(PeerClosedException closed) {
         if (owesData()) {
@@ -165,11 +165,11 @@ public final class SendProxy extends AbstractProxy {
 
     @Override
     public boolean drained() {
-        // The source is always asked, because this call may detect an abort of the device.
+        // Calls the source even if frames are in flight, because this call may detect an abort of the device.
         return source.drained() && window.isEmpty();
     }
 
-    /** {@inheritDoc} The peer may not have read the data of sent steps yet. */
+    /** {@inheritDoc} Necessary because the peer may not have read the data of sent steps yet. */
     @Override
     public void settle() {
         if (source.drained() && !isAborted()) {

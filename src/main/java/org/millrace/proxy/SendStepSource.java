@@ -21,7 +21,7 @@ abstract sealed class SendStepSource permits OperationSendSource, MemorySendSour
 
     /**
      * Searches for the next posted step. The caller calls {@link #taken()} when the network has accepted the frame.
-     * Without that call, this method returns the same step again, perhaps with a longer frame.
+     * Without that call, this method finds the same step again, perhaps with a longer frame.
      *
      * @return true if a step was found; the fields above and {@link #protocol} then describe the step
      */

@@ -19,8 +19,8 @@ abstract sealed class SharedEnd permits SharedSender, SharedReceiver {
 
     SharedEnd(int members) {
         this.members = members;
-        // A member has at most one frame in flight for each slot. The length is a power of two, so that an index
-        // computed by a mask stays valid when the counter wraps.
+        // A member has at most one frame in flight for each slot. The array's length is a power of two, so that an
+        // index computed by a mask stays valid when the counter wraps.
         this.owners = new int[Integer.highestOneBit(Math.max(1, members * ConnectionLayout.SLOTS - 1)) << 1];
         this.completed = new long[members];
         this.open = members;
@@ -41,7 +41,7 @@ abstract sealed class SharedEnd permits SharedSender, SharedReceiver {
             this.member = member;
         }
 
-        /** Records that the network has accepted a frame of this member, after the frames that were accepted before. */
+        /** Records that the network has accepted a frame of this member, the newest of the frames in flight. */
         final void add() {
             owners[(int) (added++ & owners.length - 1)] = member;
         }

@@ -13,8 +13,9 @@ import org.millrace.net.MemoryRegion;
  *
  * <p>
  * The frames of all members arrive in one common order. A member that waits for its device therefore delays the later
- * frames of the other members. For this reason connections may share only if each operation runs on all of them, as on
- * the channels of a ring. A frame of an operation is sent only after all frames of earlier operations.
+ * frames of the other members. For this reason, connections may share a network connection only if each operation runs
+ * on all of them, as on the channels of a ring. A frame of an operation is sent only after all frames of earlier
+ * operations.
  *
  * <p>
  * The number of members is limited to prevent a deadlock around the ring. In such a deadlock, each rank waits because

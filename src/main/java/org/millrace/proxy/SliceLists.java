@@ -180,7 +180,7 @@ public final class SliceLists {
     }
 
     /**
-     * Simple slices that arrive in pages of the bounce buffer instead of their slots. A device gathers such a slice by
+     * Simple slices that arrive in pages of the bounce buffer and not in their slots. A device gathers such a slice by
      * its list of pages.
      */
     public static final class GatheredSlices {

@@ -12,10 +12,10 @@ import org.millrace.net.MemoryRegion;
  *
  * <p>
  * Each connection that may attach can always have one slot. A connection can have more slots, up to
- * {@link #SHARED_STEPS} divided by the number of connections that currently hold slots (NCCL:
- * {@code min(NCCL_STEPS, NCCL_SHARED_STEPS / nsubs)}). One free slot must remain for each connection without a slot. No
- * connection can therefore block another, regardless of the device's order of operations. NCCL has 16 slots for at most
- * 8 connections at a time. With this pool all connections may be active at the same time, in any order.
+ * {@link #SHARED_STEPS} divided by the number of connections that currently hold slots (NCCL: {@code min(NCCL_STEPS,
+ * NCCL_SHARED_STEPS / nsubs)}). One free slot must remain for each connection without a slot. No connection can
+ * therefore block another, regardless of the device's order of operations. NCCL has 16 slots for at most 8 connections
+ * at a time. With the pool of Millrace, all connections may be active at the same time, in any order.
  *
  * <p>
  * Used by one thread: one agent must serve all connections of a pool.
@@ -33,7 +33,7 @@ public final class SlotPool {
     private final int[] free;
     private final @Nullable Share[] owner;
     private int freeCount;
-    /** Number of connections without a slot, including those that may still attach. */
+    /** Number of connections without a slot, including the connections that may still attach. */
     private int withoutSlot;
     private int attached;
 
@@ -132,7 +132,7 @@ public final class SlotPool {
             return slot * slotBytes;
         }
 
-        /** Returns a slot to the pool. No thread or device may access it afterwards. */
+        /** Returns a slot to the pool. No thread or device may access the slot afterwards. */
         void give(int offset) {
             int slot = offset / slotBytes;
             if (owner[slot] != this) {

@@ -6,7 +6,7 @@ import org.millrace.config.Settings.PayloadCheck;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.check.FrameCheck;
 
-/** The check of the payloads of steps between two proxies. */
+/** Creates the check of the payloads that two proxies transfer. */
 public final class StepCheck {
 
     private StepCheck() {}
@@ -15,7 +15,7 @@ public final class StepCheck {
      * Creates the check of a connection between a {@link SendProxy} and a {@link ReceiveProxy}. Payloads of announced
      * operations are not read after a failure, because the user may then free memory that contains them.
      *
-     * @param name      object with the connection's name as its text; only messages create the text
+     * @param name      object whose {@code toString} returns the connection's name; called only for messages
      * @param announced true if the operations are announced; headers then contain the operations
      */
     public static FrameCheck of(PayloadCheck action, Object name, boolean announced) {

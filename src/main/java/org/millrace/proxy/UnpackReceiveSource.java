@@ -126,8 +126,8 @@ public final class UnpackReceiveSource implements ReceiveStepSource {
      * 1. After the last step of an operation, the next posted step would be s + 1 or s + 4.
      * <li>s is the second slice of a chunk, and the previously posted step was s - 2.
      * </ul>
-     * The next posted step shows whether a condition holds. That is early enough, because the ordinal of a slice is
-     * needed only to publish the list of the slice's pages. An empty slice has no pages.
+     * The next posted step shows whether one of the two cases applies. That is early enough, because the ordinal of a
+     * slice is needed only to publish the list of the slice's pages. An empty slice has no pages.
      */
     public static final class SliceOrder {
 
@@ -193,7 +193,7 @@ public final class UnpackReceiveSource implements ReceiveStepSource {
     }
 
     /**
-     * Memory of a connection if the connection's kernel gathers slices from pages.
+     * Memory of a connection whose kernel gathers slices from pages.
      *
      * @param firstOrdinal ordinal of the connection's first slice
      */

@@ -11,9 +11,9 @@
  * <p>
  * A step source finds the next step, either from the operations that an engine announced or from the shared memory
  * alone. {@link org.millrace.proxy.UnpackReceiveSource} wraps a step source for kernels that gather their slices from
- * pages. These kernels use NCCL's network device UNPACK in its version 7. A {@link org.millrace.proxy.ProxyAgent}
- * serves the connections that are added to it. The package uses the layouts of {@code abi} and the frames of
- * {@code net}. It does not depend on sockets or on the computation of an operation.
+ * pages. These kernels use version 7 of NCCL's network device UNPACK. A {@link org.millrace.proxy.ProxyAgent} serves
+ * the connections that are added to it. The package uses the layouts of {@code abi} and the frames of {@code net}. It
+ * does not depend on sockets or on the computation of an operation.
  */
 @NullMarked
 package org.millrace.proxy;

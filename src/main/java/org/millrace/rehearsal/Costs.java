@@ -21,10 +21,10 @@ import org.millrace.rehearsal.RecordedRun.Step;
  * another. The server delivers a frame some time after the work on this frame. In the recording, frames that arrived
  * while the server was busy show the time of the work. All other frames show the time from arrival to delivery.
  *
- * @param kernel    server of kernels: the time from the notification of the device about a received frame until the
- *                  proxy takes the frame that the kernel sends in response
- * @param wire      server of networks: the time from the moment when the proxy takes a frame until the peer's device is
- *                  notified, without the time that a link of {@code MILLRACE_LINK} adds
+ * @param kernel    server that models kernels. Its time begins when the device is notified of a received frame, and
+ *                  ends when the proxy takes the kernel's response frame
+ * @param wire      server that models networks. Its time begins when the proxy takes a frame, and ends when the peer's
+ *                  device is notified. Time that a link of {@code MILLRACE_LINK} adds is excluded
  * @param slotBytes size of the longest frame in bytes
  * @param channels  number of channels of collectives
  * @param proxies   number of a rank's threads that serve connections
@@ -51,7 +51,7 @@ record Costs(Server kernel, Server wire, long slotBytes, int channels, int proxi
     /**
      * A server that frames wait for.
      *
-     * @param work time during which the server works on a frame
+     * @param work time that the server works on a frame
      * @param all  time from arrival to delivery of a frame that arrives while the server is free
      */
     record Server(Line work, Line all) {
@@ -191,8 +191,8 @@ record Costs(Server kernel, Server wire, long slotBytes, int channels, int proxi
 
     /**
      * Fits a line by least squares through the mean times of all sizes, weighted by the numbers of samples. Neither
-     * coefficient is negative. The fit uses means, because an operation consists of many frames in sequence. It
-     * excludes the slowest hundredth of each size, because other causes delayed these frames.
+     * coefficient is negative. The fit uses means, because an operation consists of many frames in sequence. For each
+     * size, it excludes the slowest hundredth of the frames, because other causes delayed them.
      */
     static Line line(Map<Long, List<Long>> samples) {
         double weight = 0;
@@ -243,7 +243,7 @@ record Costs(Server kernel, Server wire, long slotBytes, int channels, int proxi
     }
 
     /**
-     * {@return average time from a rank's beginning of an operation until the last rank has begun, in nanoseconds}
+     * {@return average time from the moment when a rank begins an operation until the last rank begins, in nanoseconds}
      *
      * @param ranks number of ranks of the operation
      */
@@ -251,7 +251,7 @@ record Costs(Server kernel, Server wire, long slotBytes, int channels, int proxi
         double mean = 0;
         double last = 0;
         double below = 0;
-        // The loop adds up, in `last`, the expected maximum of random delays, one delay for each rank.
+        // The loop computes, as a sum in `last`, the expected maximum of random delays, one delay for each rank.
         for (int i = 0; i < skews.length; i++) {
             double upTo = Math.pow((i + 1.0) / skews.length, ranks);
             last += skews[i] * (upTo - below);

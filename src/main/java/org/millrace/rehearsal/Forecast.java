@@ -258,9 +258,9 @@ public final class Forecast {
 
     /**
      * Adds two trees to a simulation, each with half of the channels and of the data. A rank with children in one tree
-     * is a leaf of the other tree. The simulated leaf therefore uses the proxies and the line of its parent. Each
-     * simulated rank between the root and this parent has a further block. The block sends the data that the rank sends
-     * up as a leaf of the other tree.
+     * is a leaf of the other tree. Therefore one simulated rank, with its proxies and its network line, represents both
+     * the leaf and the parent of the leaf. Each simulated rank between the root and this parent has a further block. In
+     * this block, the rank is a leaf of the other tree and sends its data up.
      */
     private void tree(Simulation simulation, double bytes, int ranks) {
         int channels = Math.max(TREES, costs.channels()) / TREES;

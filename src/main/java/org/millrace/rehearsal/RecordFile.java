@@ -26,7 +26,7 @@ final class RecordFile {
     private static final MemorySegment MEMORY = everything();
     private static final int PAGE_BYTES = 4096;
     private static final int PAGE_RECORDS = PAGE_BYTES / RecordFormat.RECORD_BYTES;
-    /** Maximum number of prepared bytes. This memory suffices for thirty milliseconds of the smallest steps. */
+    /** Maximum number of prepared bytes. They suffice for at least thirty milliseconds of recording. */
     private static final long AHEAD_BYTES = 4 << 20;
     /**
      * Number of bytes that one write prepares. One write of many pages takes a sixth of the time of separate writes.
@@ -45,7 +45,7 @@ final class RecordFile {
     private long lost;
     /**
      * Number of the first record without prepared memory. The recorder's thread writes it with release in
-     * {@link #prepare}, and the recording thread reads it with acquire in {@link #append}, both by {@link #READY}.
+     * {@link #prepare}, and the recording thread reads it with acquire in {@link #append}, both through {@link #READY}.
      */
     private long ready;
 
@@ -95,8 +95,8 @@ final class RecordFile {
             return;
         }
         long at = records + (count & capacity - 1) * RecordFormat.RECORD_BYTES;
-        // Orders the last count before the stores of this record, which can overwrite the oldest record. Pairs with the
-        // fence in RecordingReader.read().
+        // Orders the previous store of the count before the stores of this record, which can overwrite the oldest
+        // record. Pairs with the fence in RecordingReader.read().
         VarHandle.storeStoreFence();
         LONG.setOpaque(MEMORY, at, head);
         LONG.setOpaque(MEMORY, at + Long.BYTES, first);
@@ -111,7 +111,7 @@ final class RecordFile {
         LONG.setRelease(MEMORY, header + RecordFormat.COUNT_OFFSET, ++count);
     }
 
-    /** Prepares memory for the next records, after the appended records, in blocks of pages. Recorder's thread only. */
+    /** Prepares memory, in blocks of pages, for the records that will be appended next. Recorder's thread only. */
     void prepare() throws IOException {
         long wanted = (long) LONG.getAcquire(MEMORY, header + RecordFormat.COUNT_OFFSET) + ahead;
         for (long block = ready; block + blockRecords <= wanted; block += blockRecords) {

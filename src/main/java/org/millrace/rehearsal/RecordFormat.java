@@ -62,7 +62,7 @@ final class RecordFormat {
      * Returns the first word of a record.
      *
      * @param small   protocol of a step, or type of an operation
-     * @param name    number of an operation's name
+     * @param name    number that represents the name of an operation
      * @param subject number of the connection of a step, or of the communicator of an operation
      */
     static long head(int kind, int small, int name, int subject) {

@@ -109,8 +109,8 @@ public final class RecordingReader {
     }
 
     /**
-     * Sets the peers' ranks of connections. Under libnccl an end does not know the rank of its peer. The two ends of a
-     * connection have the same key, so the peer is the rank of the other end with this key.
+     * Sets the rank of each connection's peer. Under libnccl an end does not know the rank of its peer. The two ends of
+     * a connection have the same key, so the peer is the rank of the other end with this key.
      */
     private void namePeers(List<Definitions> all) {
         for (Definitions each : all) {

@@ -21,9 +21,9 @@ final class Simulation {
      * A time, as the sum of its components in nanoseconds.
      *
      * @param latency   latency of links
-     * @param bandwidth waits for lines, and transmission over them
-     * @param proxy     work of proxies and networks, and waits for them
-     * @param kernel    work of kernels
+     * @param bandwidth time that frames wait for lines and are transmitted over them
+     * @param proxy     time that frames wait for proxies and networks and are processed by them
+     * @param kernel    time that kernels process frames
      */
     record Moment(double latency, double bandwidth, double proxy, double kernel) {
 
@@ -151,7 +151,7 @@ final class Simulation {
         this.link = link;
     }
 
-    /** {@return the end of the last block, with its components} */
+    /** {@return the time at which the last block ends, with the time's components} */
     Moment run() {
         blocks.forEach(block -> block.run(Moment.BEGIN));
         for (Event event = queue.poll(); event != null; event = queue.poll()) {

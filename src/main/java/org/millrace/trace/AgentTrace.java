@@ -3,8 +3,8 @@ package org.millrace.trace;
 import java.util.Arrays;
 
 /**
- * Trace of an agent that serves connections: its passes, and the values of its connections that are not stored yet.
- * Used by the agent's thread.
+ * Trace of an agent that serves connections. Counts the agent's passes, and stores the values of its connections. Used
+ * by the agent's thread.
  *
  * <p>
  * Reading the clock and storing values cost as much as a small step. The first pass without other work therefore stores

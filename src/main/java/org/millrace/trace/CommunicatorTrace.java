@@ -56,7 +56,7 @@ public final class CommunicatorTrace implements AutoCloseable {
         }
     }
 
-    /** States that {@link #started(long)} and {@link #ended(long)} are called for every operation from now on. */
+    /** Declares that {@link #started(long)} and {@link #ended(long)} are called for every operation from now on. */
     public synchronized void reportKernels() {
         TraceMemory.set(base + CommunicatorFields.KERNELS_OFFSET, 1);
     }
@@ -71,7 +71,7 @@ public final class CommunicatorTrace implements AutoCloseable {
     }
 
     /**
-     * Stores that a peer runs another operation than this rank. Called before this communicator fails.
+     * Stores that a peer's operation differs from this rank's operation. Called before this communicator fails.
      * {@code collective} is the number of the collective in which the ranks differ; -1 for a send or receive.
      */
     public synchronized void disagrees(int peer, long collective) {
@@ -89,15 +89,15 @@ public final class CommunicatorTrace implements AutoCloseable {
     }
 
     /**
-     * Returns the address of this communicator's block in the trace file, for native code that writes operations
-     * itself. In this case, this object writes no operations. The trace file stays mapped while the process lives.
+     * Returns the address of this communicator's block in the trace file, for native code that writes the operations
+     * itself. This object then writes no operations. The trace file stays mapped while the process lives.
      */
     public long address() {
         return base;
     }
 
     /**
-     * States that native code writes the operations itself. If the process is recorded, the recorder polls the
+     * Declares that native code writes the operations itself. If the process is recorded, the recorder polls the
      * operations frequently.
      */
     public void enqueuedByNativeCode() {
@@ -150,8 +150,8 @@ public final class CommunicatorTrace implements AutoCloseable {
             int peer, int root) {
         long at = entry(enqueued);
         keepIfPending(enqueued - OPERATIONS, at);
-        // Orders the last count before the stores of this entry, which overwrites the oldest operation. Pairs with the
-        // second reading of the count in TraceReader.
+        // Orders the previous store of the count before the stores of this entry, which overwrites the oldest
+        // operation. Pairs with the second reading of the count in TraceReader.
         VarHandle.storeStoreFence();
         TraceMemory.set(at + CommunicatorFields.SEQUENCE_OFFSET, sequence);
         TraceMemory.set(at + CommunicatorFields.BYTES_OFFSET, bytes);
@@ -213,15 +213,15 @@ public final class CommunicatorTrace implements AutoCloseable {
         long oldest = ended;
         while (oldest < before && !backlog.has(oldest)) {
             if (++oldest - ended == OPERATIONS) {
-                // None of OPERATIONS successive operations is in the backlog. Transfers of the rank to itself are never
-                // in the backlog, but so many successive transfers of this kind are not possible. Therefore the backlog
-                // is full, and the oldest unfinished operation is unknown.
+                // None of the OPERATIONS oldest unfinished operations is in the backlog. They cannot all be transfers
+                // of the rank to itself, which the backlog never contains. Therefore the backlog is full, and the
+                // oldest unfinished operation is unknown.
                 return;
             }
         }
         if (oldest < before && oldest != shown) {
-            // The number 0 marks the entry as invalid while it is written. The fence orders the number before the
-            // stores of the entry. Pairs with the second reading of the number in TraceReader.
+            // The number 0 marks the entry as invalid while it is written. The fence orders the store of the number
+            // before the stores of the entry. Pairs with the second reading of the number in TraceReader.
             TraceMemory.set(base + CommunicatorFields.OLDEST_NUMBER_OFFSET, 0L);
             VarHandle.storeStoreFence();
             backlog.store(oldest, base + CommunicatorFields.OLDEST_OFFSET);
@@ -248,7 +248,7 @@ public final class CommunicatorTrace implements AutoCloseable {
         }
     }
 
-    /** Stores that the operation's kernel has begun. The kernels of all earlier operations have begun, too. */
+    /** Stores the begin of the operation's kernel. The kernels of all earlier operations have begun, too. */
     public synchronized void started(long operation) {
         count(operation, CommunicatorFields.BEGUN_OFFSET);
         stamp(operation, CommunicatorFields.STARTED_OFFSET);

@@ -3,7 +3,7 @@ package org.millrace.trace;
 /**
  * Identity of a traced connection.
  *
- * @param communicator NCCL's hash of the communicator, or the engine's number
+ * @param communicator NCCL's hash of the communicator, or the engine's number of the communicator
  * @param rank         rank of this end; -1 if unknown
  * @param channel      number of the channel; -1 if unknown
  * @param kind         0 for collectives, 1 for sends and receives, {@link #COLLNET}, -1 if unknown
@@ -15,13 +15,13 @@ package org.millrace.trace;
 public record ConnectionIdentity(long communicator, int rank, int peer, int channel, Direction direction, int kind,
         long keyHigh, long keyLow, int order, long firstStep, String network, String peerText, String name) {
 
-    /** Kind of a connection with a network that reduces. Such a connection has no peer. */
+    /** Kind of a connection with a network that computes reductions. Such a connection has no peer. */
     public static final int COLLNET = 2;
 
     public enum Direction implements Labelled {
         SEND,
         RECEIVE,
-        /** The proxy copies from the memory of one device to the memory of another, and serves both ends. */
+        /** The proxy copies from one device's memory to another device's memory, and serves both ends. */
         COPY;
     }
 }

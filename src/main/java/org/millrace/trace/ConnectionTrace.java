@@ -192,8 +192,8 @@ public final class ConnectionTrace implements AutoCloseable {
             TraceMemory.set(base + ConnectionFields.BLOCKED_OFFSET, blocked);
         }
         TraceMemory.release(base + ConnectionFields.FRAMES_OFFSET, frames);
-        // Orders the count before the entries of the next frames, which overwrite the oldest entries. Pairs with the
-        // second reading of the count in TraceReader.
+        // Orders the store of the count before the next frames' entries, which overwrite the oldest entries. Pairs with
+        // the second reading of the count in TraceReader.
         VarHandle.storeStoreFence();
     }
 

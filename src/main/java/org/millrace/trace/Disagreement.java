@@ -65,10 +65,10 @@ final class Disagreement extends HangingGroup {
     }
 
     /**
-     * Returns a verdict about the two ends of a connection that have found that they run different collectives with the
-     * same number. If more than half of the ranks remember the collective of the end that is behind, the verdict names
-     * the other end. Otherwise the verdict names the end that is behind. A rank that does not remember this end's
-     * collective is further ahead, and has completed the other end's collective.
+     * Returns a verdict about the two ends of a connection. The ends have found that they run different collectives
+     * with the same number. The verdict names the leading end if more than half of the ranks remember the lagging end's
+     * collective. Otherwise it names the lagging end. A rank that does not remember this collective counts as ahead: it
+     * has probably completed the leading end's collective.
      */
     private Verdict found(TracedRank finder, TracedRank other, long number, List<Link> waiting) {
         TracedRank behind = other.lastCollective() < finder.lastCollective() ? other : finder;
@@ -99,8 +99,9 @@ final class Disagreement extends HangingGroup {
      * Compares the collectives with the same number that the ranks remember. A rank is suspect if no other rank
      * remembers the same collective under the number. The verdict names a suspect rank in three cases. First, several
      * other ranks remember the number and agree. Second, a single other rank remembers the number, and the suspect rank
-     * is behind all other ranks, because they have completed the collective of that single rank. Third, only two ranks
-     * report collectives. The verdict then names the first of them.
+     * is behind all other ranks. In this case, the ranks that do not remember the number have completed the single
+     * other rank's collective. Third, only two ranks report collectives. The verdict then names the first of these two
+     * ranks.
      */
     private @Nullable Verdict remembered(List<Link> waiting) {
         List<TracedRank> knowing = links.members().stream().filter(TracedRank::knowsCollectives).toList();

@@ -20,7 +20,7 @@ final class EngineHang extends HangingGroup {
     }
 
     /**
-     * Returns whether a rank is in an operation, and nothing has moved in the communicator for a long time although all
+     * Returns whether a rank is in an operation, and the communicator has made no progress for long, although all
      * processes had a core. A process without a core makes no progress and cannot write its trace.
      */
     boolean isStalled() {

@@ -12,8 +12,8 @@ import org.millrace.trace.TracedGin.Queue;
 record GinQueue(TracedRank from, TracedRank to, int context, Queue queue) {
 
     /**
-     * Returns the queues of a communicator. The list is empty if the hash is 0, because contexts of several
-     * communicators can then not be distinguished.
+     * Returns the queues of a communicator. The list is empty if the hash is 0, because this hash does not distinguish
+     * the contexts of several communicators.
      */
     static List<GinQueue> of(long hash, List<TracedRank> members) {
         List<GinQueue> all = new ArrayList<>();

@@ -13,9 +13,8 @@ import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads the traces of a directory repeatedly. The trace of an ended process does not change. After its first reading,
- * such a trace is read again only if the ended process had a communicator in common with this process. Used by one
- * thread at a time.
+ * Reads the traces of a directory repeatedly. The trace of an ended process does not change. This class reads such a
+ * trace again only if the ended process and this process had a communicator in common. Used by one thread at a time.
  */
 final class GroupReading implements Hang.Reading {
 
@@ -23,7 +22,7 @@ final class GroupReading implements Hang.Reading {
 
     /**
      * Maximum error of a file's date in milliseconds. The error comes from the resolution of the file system's clock,
-     * and from the difference between this clock and this process's clock.
+     * and from the difference between the file system's clock and this process's clock.
      */
     private static final long CLOCK_MILLIS = 2_000;
     private static final long UNLISTED = Long.MIN_VALUE;
@@ -46,7 +45,7 @@ final class GroupReading implements Hang.Reading {
     private long listed = UNLISTED;
     /** Communicators of this process when the directory was last listed. */
     private Set<Long> listedFor = Set.of();
-    /** Communicators and joins of each ended process, by its trace. */
+    /** Communicators and joins of each ended process. The key is the process's trace. */
     private final Map<Path, Set<Long>> ended = new HashMap<>();
 
     /** @param own file with the trace of this process */
@@ -85,9 +84,9 @@ final class GroupReading implements Hang.Reading {
             files = TraceReader.list(directory);
             files.removeIf(file -> file.equals(own) || isOld(file));
             ended.keySet().retainAll(Set.copyOf(files));
-            // The directory is listed once more in two cases. First, its date is recent: a file that is created in the
-            // same tick of the file system's clock does not change the date. Second, the communicators have changed: a
-            // peer may join a new communicator later than this process.
+            // The next call lists the directory again in two cases. First, its date is recent, and a further file in
+            // the same tick of the file system's clock would not change this date. Second, the communicators have
+            // changed, and a peer may join a new communicator later than this process.
             listed = now - modified < CLOCK_MILLIS || !mine.equals(listedFor) ? UNLISTED : modified;
             listedFor = mine;
         }
@@ -111,7 +110,8 @@ final class GroupReading implements Hang.Reading {
         process.communicators().forEach(each -> all.add(each.hash()));
         process.connections().forEach(each -> all.add(each.identity().communicator()));
         process.gin().forEach(each -> all.add(each.communicator()));
-        // A group that is being joined has no number. Equal hash codes of two groups cause only a superfluous reading.
+        // A group that is being joined has no number, so its rendezvous is hashed. Equal hashes only cause an extra
+        // reading.
         process.joins()
                 .stream()
                 .filter(each -> each.size() != 0)

@@ -39,8 +39,8 @@ public final class Hang extends HangingGroup {
      * Returns verdicts on the processes of this host. The operating system provides the states of the processes. Files
      * are read one after the other while ranks continue, so one reading may combine different moments. A verdict of the
      * first reading is therefore reported only if a second reading leads to the same verdict. Such a verdict was true
-     * at a moment between the two readings. A rank that waits in the first reading has not advanced until the second
-     * reading. A rank that is behind in the second reading was also behind in the first.
+     * at a moment between the two readings. The rank that waits in the first reading did not advance before the second
+     * reading. The rank that is behind in the second reading was also behind in the first.
      *
      * @param quiet time without progress after which a connection counts as waiting
      */
@@ -81,8 +81,8 @@ public final class Hang extends HangingGroup {
     }
 
     /**
-     * Returns verdicts about silent links of a process, if no other verdict covers the link. The present communicators
-     * with a trace do not use such a link.
+     * Returns a verdict for each silent link of a process, except links that verdicts about this process already name.
+     * No communicator with a trace is known to wait because of the remaining links.
      */
     private static List<Verdict> unreported(TracedProcess process, ProcessState state, List<Verdict> told,
             Duration quiet) {
@@ -100,8 +100,8 @@ public final class Hang extends HangingGroup {
     }
 
     /**
-     * Returns the number of living processes with a recent late heartbeat. A late heartbeat means that the process had
-     * no core. No verdict names these processes, or ranks that wait for these processes.
+     * Returns the number of living processes that recently had a late heartbeat. A late heartbeat means that the
+     * process had no core. No verdict names these processes, or ranks that wait for these processes.
      */
     public static long withoutCore(List<TracedProcess> processes, Duration quiet) {
         return processes.stream()
@@ -157,7 +157,7 @@ public final class Hang extends HangingGroup {
                         .orElse(null);
     }
 
-    /** Returns a verdict about the first rank that failed, with the message that this rank has stored. */
+    /** Returns a verdict about the first rank that failed. The verdict has the message that this rank has stored. */
     private @Nullable Verdict failedRank() {
         TracedRank first = links.members()
                 .stream()
@@ -301,7 +301,10 @@ public final class Hang extends HangingGroup {
             return !link.isCut() || now - link.since() >= quiet.toNanos();
         }
 
-        /** Returns the verdict about this silent link. {@code hash} is 0 if the silence stops no communicator. */
+        /**
+         * Returns the verdict about this silent link. {@code hash} is the hash of the stopped communicator; 0 if the
+         * silence stops none.
+         */
         Verdict verdict(long hash, @Nullable Operation operation, long now, Set<Long> members) {
             if (link.isElsewhere()) {
                 return new Verdict(Cause.SILENT, hash, of, null, null, operation,

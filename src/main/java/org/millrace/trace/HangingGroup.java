@@ -70,20 +70,18 @@ class HangingGroup {
                 .collect(Collectors.toUnmodifiableSet());
     }
 
-    /**
-     * Returns the time since the last event on a connection, in nanoseconds; negative if this time is shorter than
-     * {@link #quiet}.
-     */
+    /** Returns the nanoseconds since the last event on a connection; -1 if this time is shorter than {@link #quiet}. */
     long stillness(Link link) {
         long since = now() - link.lastChange();
         return since >= quiet.toNanos() ? since : -1;
     }
 
     /**
-     * Returns the reference time of verdicts: the time when the first living process was read. If a value did not
-     * change between this time and its reading, it was the same at this time. Other values count as progress. Verdicts
-     * are therefore right for the reference time, even if the reading of all files takes long. A process of another
-     * host has another clock. For such a process, the last heartbeat replaces the time of the reading.
+     * Returns the reference time of verdicts: the time when the first trace of a living process was read. A value that
+     * is read later was the same at the reference time, unless it has changed since then. A change counts as progress.
+     * Verdicts are therefore right for the reference time, even if the reading of all traces takes long. A process of
+     * another host has another clock. For such a process, the last heartbeat is used instead of the time of the
+     * reading.
      */
     long now() {
         List<TracedRank> alive =
@@ -177,8 +175,8 @@ class HangingGroup {
     }
 
     /**
-     * Returns whether the kernel that should take the data of a connection waits itself, because another rank does not
-     * take the kernel's result.
+     * Returns whether the kernel that should take the data of a connection is itself waiting, because another rank does
+     * not take the kernel's result.
      */
     boolean waitsItself(Link link) {
         return link.to() == null || links.all()

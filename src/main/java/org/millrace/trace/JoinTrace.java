@@ -6,8 +6,8 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.trace.TraceLayout.JoinFields;
 
 /**
- * Trace of a join, or of a connection that is being made. The trace ends with the completion or the failure. Safe from
- * any thread.
+ * Trace of a join, or of a connection that is being made. The trace ends when the join or the connection is complete or
+ * has failed. Safe from any thread.
  */
 public final class JoinTrace implements AutoCloseable {
 

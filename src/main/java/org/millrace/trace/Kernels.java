@@ -64,9 +64,9 @@ final class Kernels {
     }
 
     /**
-     * Returns the only rank outside of any operation while all other ranks are in an operation; null if the number of
-     * ranks outside is not 1. This method uses no operation numbers. It therefore also works if the ranks have enqueued
-     * many later operations and no longer remember the awaited operation.
+     * Returns the rank that is in no operation, if all other ranks are in an operation; otherwise null. This method
+     * uses no operation numbers. It therefore also works if the ranks have enqueued many later operations and no longer
+     * remember the awaited operation.
      */
     @Nullable
     TracedRank outsider() {

@@ -129,8 +129,7 @@ record Links(long hash, List<TracedRank> members, List<Link> all, List<GinQueue>
     }
 
     /**
-     * Returns the rank at the other end of a connection, for a connection with a trace of one end only; null if this
-     * rank is unknown.
+     * Returns the rank at the other end of a connection that is traced at one end only; null if this rank is unknown.
      */
     private static @Nullable TracedRank peer(@Nullable TracedConnection end, List<TracedRank> members) {
         if (end == null) {
@@ -152,9 +151,9 @@ record Links(long hash, List<TracedRank> members, List<Link> all, List<GinQueue>
 
     /**
      * One of several communicators that have the same hash. Two causes are possible: tables of NCCL before v11 have no
-     * hash, and an earlier job may have had the same hash. Connected ranks belong to one communicator. Two groups of
-     * ranks with a hash also belong to one communicator if two conditions hold. The groups lived at the same time, and
-     * they have no rank number in common.
+     * hash, and an earlier job may have had the same hash. Connected ranks belong to one communicator. If the hash is
+     * not 0, two groups of ranks also belong to one communicator under two conditions: they existed at the same time,
+     * and they have no rank number in common.
      */
     static final class Job {
 

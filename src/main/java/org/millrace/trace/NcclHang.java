@@ -86,7 +86,7 @@ final class NcclHang extends HangingGroup {
 
     /**
      * Returns whether the data that waits for a rank certainly belongs to an operation that this rank has enqueued.
-     * This is certain if the sender posted the data before it enqueued an operation that this rank has not enqueued.
+     * This is certain if the sender posted the data before it enqueued any operation that this rank has not enqueued.
      */
     private static boolean isOfLaunched(Link link, TracedRank receiver) {
         if (link.sender() == null || link.receiver() == null || link.from() == null) {
@@ -120,8 +120,8 @@ final class NcclHang extends HangingGroup {
     }
 
     /**
-     * Returns a rank that has enqueued the fewest operations. Returns null if all ranks have enqueued the same number,
-     * or if several ranks have enqueued the fewest operations and the first of these ranks waits.
+     * Returns a rank that has enqueued the fewest operations. Returns null if all ranks have enqueued the same number.
+     * Also returns null if several ranks have enqueued the fewest operations, and the first of these ranks waits.
      */
     private @Nullable TracedRank furthestBehind(long newest) {
         List<TracedRank> behind = links.members()

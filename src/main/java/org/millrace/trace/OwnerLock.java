@@ -31,9 +31,9 @@ final class OwnerLock {
     private OwnerLock() {}
 
     /**
-     * Locks a file that this process keeps open until it ends. Uses the existing descriptor of the file, because child
-     * processes do not inherit this descriptor. Child processes would inherit a new descriptor, and would then hold the
-     * lock, too. Returns false if the process cannot use locks on the file's file system.
+     * Locks a file that stays open in this process until the process ends. Uses the existing descriptor of the file,
+     * because child processes do not inherit this descriptor. Child processes would inherit a new descriptor, and would
+     * then hold the lock, too. Returns false if the process cannot use locks on the file's file system.
      */
     public static boolean hold(Path file) {
         try {
@@ -73,7 +73,7 @@ final class OwnerLock {
         return tryToLock(file) == -WOULD_BLOCK;
     }
 
-    /** Returns 0 if the file could be locked, a negated error number if not, or 1 if no attempt was possible. */
+    /** Returns 0 if the file was locked, a negated error number if the call failed, or 1 if no attempt was possible. */
     private static long tryToLock(Path file) {
         try {
             if (!SystemCall.isKnown() || !PrivateFile.isOurFile(file)

@@ -31,8 +31,8 @@ public final class ProcessTrace {
     /** Block index of a trace that has no block in the file, see {@link #rehearsal}. */
     private static final int NO_BLOCK = -1;
     /**
-     * Duration in nanoseconds. Before the first poll, the stored time of the last poll is the time of the entry's start
-     * plus this duration. No process lives until that time.
+     * Duration in nanoseconds that marks an entry without a poll. The time of the last poll is then stored as the
+     * entry's start plus this duration. No process lives until that time.
      */
     private static final long UNPOLLED_NANOS = 1L << 62;
 
@@ -144,7 +144,7 @@ public final class ProcessTrace {
         TraceMemory.text(file.header(), TraceLayout.SETTINGS, lines.toString());
     }
 
-    /** Stores the ports that the process listens on. Ports without room are omitted. */
+    /** Stores the ports that the process listens on. Ports that do not fit into the field are omitted. */
     public synchronized void ports(Collection<String> open) {
         TraceMemory.text(file.header(), TraceLayout.PORTS, String.join("\n", open));
     }
@@ -524,7 +524,7 @@ public final class ProcessTrace {
 
     /**
      * Trace of a silent link, see {@link ProcessTrace#silence}, or of a connection without a stream, see
-     * {@link ProcessTrace#cut}. Only the trace's thread uses the trace of a link.
+     * {@link ProcessTrace#cut}. Only the thread of the process's trace uses the trace of a link.
      */
     public static final class SilenceTrace {
 

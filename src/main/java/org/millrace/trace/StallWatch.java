@@ -26,7 +26,7 @@ public final class StallWatch {
 
     private static final Logger LOG = LogManager.getLogger(StallWatch.class);
     private static final int CHECKS_PER_STALL = 4;
-    /** Number of checks between two examinations while no rank seems to be in an operation. */
+    /** Number of due checks for each examination of the traces while no rank seems to be in an operation. */
     private static final int CHECKS_PER_IDLE_LOOK = 3 * CHECKS_PER_STALL;
     /**
      * Prefix of messages about stalls. A message with this prefix does not mean that the reporting process has failed.
@@ -41,8 +41,8 @@ public final class StallWatch {
     private final Duration quiet;
     private final Consumer<Verdict> report;
     /**
-     * Time of the next check, as {@link System#nanoTime()}. The first check is due when {@link #quiet} has passed since
-     * the start, because no stall can have lasted for {@link #quiet} at an earlier time.
+     * Time of the next check, as {@link System#nanoTime()}. The first check is due {@link #quiet} after the start.
+     * Before that time, no stall can have lasted for {@link #quiet}.
      */
     private long next;
     /** Number of successive checks that found no rank in an operation. */
@@ -89,11 +89,11 @@ public final class StallWatch {
 
     /**
      * Checks this process's own trace. Called by the trace's thread, which must not block. A separate thread reads the
-     * other traces.
+     * traces of other processes.
      */
     private void check(int silences) {
-        // A new silence is checked immediately, because it is recorded only after the link has been silent for long
-        // enough.
+        // A new silence is checked immediately, because a silence is recorded only after the link has been silent for
+        // long enough.
         if (silences != silencesSeen) {
             silencesSeen = silences;
             next = System.nanoTime();
@@ -106,8 +106,8 @@ public final class StallWatch {
 
     /**
      * Returns whether the traces must be examined now. While no rank seems to be in an operation, the traces are
-     * examined less often. Each examination costs an idle process milliseconds, and the first one a tenth of a second,
-     * mostly for the JIT compiler.
+     * examined less often. Each examination costs an idle process milliseconds. The first examination costs a tenth of
+     * a second, mostly for the JIT compiler.
      */
     boolean isDue(long now) {
         if (now - next < 0) {
@@ -138,8 +138,8 @@ public final class StallWatch {
     void look(long now) throws IOException {
         List<Long> self = List.of(ProcessIdentity.CURRENT.pid());
         for (Verdict verdict : Hang.verdicts(this::read, quiet)) {
-            // If all processes of a communicator have ended, it is no communicator of this process, even if an ended
-            // process had this process's number.
+            // A communicator of only ended processes does not belong to this process, even if an ended process had this
+            // process's ID.
             if (verdict.cause() != Verdict.Cause.ENDED && verdict.concerns(self) && reported.add(verdict, now)) {
                 report.accept(verdict);
             }
@@ -175,7 +175,7 @@ public final class StallWatch {
         }
     }
 
-    /** Finds this process's connections without progress, without reading a file and with almost no allocation. */
+    /** Finds this process's connections that make no progress. Reads no file and allocates almost nothing. */
     static final class Stillness {
 
         private static final long STALL_NANOS = 1_000_000_000;
@@ -189,9 +189,9 @@ public final class StallWatch {
         Stillness() {}
 
         /**
-         * Returns whether the traces of other processes must be read, for one of three reasons. First, a connection has
-         * made no progress for {@code nanos}. This connection has failed, or it is open and has posted or unconsumed
-         * data. Second, no connection at all has made progress for {@code nanos}. Third, a link is silent, or a rank
+         * Returns whether the traces of other processes must be read, for one of three reasons. First, a connection
+         * that has failed, or an open connection with posted or unconsumed data, has made no progress for {@code
+         * nanos}. Second, no connection at all has made progress for {@code nanos}. Third, a link is silent, or a rank
          * joins or connects.
          */
         static boolean of(ProcessTrace trace, long nanos) {

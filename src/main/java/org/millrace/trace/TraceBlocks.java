@@ -62,8 +62,8 @@ final class TraceBlocks {
         long generation = TraceMemory.get(at + TraceLayout.GENERATION_OFFSET) + 1;
         TraceMemory.release(at + TraceLayout.STATE_OFFSET, TraceLayout.UNUSED);
         TraceMemory.set(at + TraceLayout.GENERATION_OFFSET, generation);
-        // Orders the generation before the stores of the new content. Pairs with the second reading of the generation
-        // in TraceReader, which drops blocks that were taken meanwhile.
+        // Orders the store of the generation before the stores of the new content. Pairs with the second reading of the
+        // generation in TraceReader, which drops blocks that were taken meanwhile.
         VarHandle.storeStoreFence();
         TraceMemory.clear(at + TraceLayout.COMMUNICATOR_OFFSET,
                 TraceLayout.BLOCK_BYTES - TraceLayout.COMMUNICATOR_OFFSET);
@@ -127,8 +127,7 @@ final class TraceBlocks {
     }
 
     /**
-     * Closes a block. The stored time of its end is the current time or, if the block had failed, the time of the
-     * failure.
+     * Closes a block. The closing time is the current time, or the time of the failure if the block had failed.
      */
     void close(int index) {
         end(address(index), TraceLayout.CLOSED);

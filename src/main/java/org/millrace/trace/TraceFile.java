@@ -13,8 +13,7 @@ import org.millrace.file.PrivateFile;
 
 /**
  * A file that is mapped piece by piece as it grows. All bytes of a piece are allocated before the piece is mapped.
- * Without this allocation, the file system might have no room for a page, and a store to the page would end the
- * process.
+ * Otherwise the file system might run out of room later, and a store to a page without a block would end the process.
  */
 final class TraceFile {
 
@@ -64,8 +63,8 @@ final class TraceFile {
     }
 
     /**
-     * Maps a part of the file. The mapping lives as long as the process, because threads write to the file until they
-     * end.
+     * Maps a part of the file. The mapping lives as long as the process, because the threads of the process may write
+     * to the file until they end.
      */
     private long map(long offset, long bytes) throws IOException {
         return channel.map(MapMode.READ_WRITE, offset, bytes, Arena.global()).address();

@@ -46,7 +46,7 @@ public final class TraceLayout {
 
     /** "MLRTRACE". */
     public static final long MAGIC = 0x45434152_54524c4dL;
-    /** Version of this format. A reader knows one version. */
+    /** Version of this format. A reader accepts only its own version. */
     public static final int VERSION = 1;
 
     public static final int HEADER_BYTES = 16 << 10;
@@ -54,14 +54,17 @@ public final class TraceLayout {
     public static final int RECORD_BYTES = 512;
     public static final int RING_BYTES = 4096;
     public static final int BLOCK_BYTES = RECORD_BYTES + RING_BYTES;
-    /** Number of blocks that are added when the file grows. Their total size is a multiple of a page. */
+    /**
+     * Number of blocks that are added when the file grows. The total size of these blocks is a multiple of the page
+     * size.
+     */
     public static final int GROWTH = 16;
     /** Maximum number of blocks of a file. These blocks occupy 18 MiB. */
     public static final int MAX_BLOCKS = 4096;
 
     /**
      * Maximum time between two heartbeats, in nanoseconds. After a longer time, a process counts as late. A process
-     * with an open block writes its heartbeat ten times a second, so a late process had no core.
+     * with an open block writes its heartbeat ten times a second. A late process has therefore had no core.
      */
     public static final long LATE_NANOS = 300_000_000;
 
@@ -79,8 +82,8 @@ public final class TraceLayout {
     /** Number of the PID namespace in which the process has its process ID. */
     public static final int NAMESPACE_OFFSET = 40;
     /**
-     * Creation time of the file in milliseconds since 1970. The number at {@link #EPOCH_NANOS_OFFSET} is the same
-     * moment as a value of {@link System#nanoTime}.
+     * Creation time of the file in milliseconds since 1970. The number at {@link #EPOCH_NANOS_OFFSET} is the same time
+     * as a value of {@link System#nanoTime}.
      */
     public static final int EPOCH_MILLIS_OFFSET = 48;
     public static final int EPOCH_NANOS_OFFSET = 56;
@@ -212,13 +215,13 @@ public final class TraceLayout {
          */
         public static final int KIND_OFFSET = 40;
         /**
-         * Number of the agent that serves the connection; -1 before the first agent; {@link #NO_AGENT} without an
-         * agent.
+         * Number of the agent that serves the connection; -1 before the first agent; {@link #NO_AGENT} if the
+         * connection needs no agent.
          */
         public static final int AGENT_OFFSET = 44;
         /**
-         * Value of the agent's number for a connection that needs no proxy between its two devices. The trace's thread
-         * reads the connection's counters ten times a second.
+         * Value of the agent's number for a connection that needs no proxy between its two devices. No agent stores the
+         * connection's counters, so the trace's thread reads them ten times a second.
          */
         public static final int NO_AGENT = -2;
         /** First half of the key that both ends share; both halves are 0 without a key. */
@@ -254,7 +257,7 @@ public final class TraceLayout {
 
         /**
          * Maximum number of frames that are in the ring but not counted yet. These frames may already have overwritten
-         * the same number of the oldest frames.
+         * an equal number of the oldest frames.
          */
         public static final int FRAMES_AHEAD = 32;
 
@@ -263,7 +266,7 @@ public final class TraceLayout {
         public static final int FRAME_WHAT_OFFSET = 16;
         public static final int FRAME_DONE_OFFSET = 24;
 
-        /** Number of the first bit of the protocol in a frame's word. The lower bits are the frame's size. */
+        /** Position of the protocol's lowest bit in a frame's word. The bits below contain the frame's size. */
         public static final int PROTOCOL_SHIFT = 40;
 
         private ConnectionFields() {}
@@ -299,8 +302,8 @@ public final class TraceLayout {
      * Operation n is entry {@code n % 32}. {@code enqueued} counts the operations, and is stored last, with release. A
      * new operation may overwrite the entry of an operation whose kernel has not ended. The process then keeps the
      * unfinished operation in its own memory. When this operation becomes the oldest unfinished operation, the process
-     * copies it to the field for the oldest operation. All ranks may wait in that operation. Times are 0 until the
-     * event occurs. The shim writes NCCL's own operations ({@code src/main/c/operations.h}).
+     * copies it to the field for the oldest operation. All ranks may be waiting in the oldest unfinished operation. A
+     * time is 0 until its event occurs. The shim writes NCCL's own operations ({@code src/main/c/operations.h}).
      */
     public static final class CommunicatorFields {
 
@@ -309,16 +312,16 @@ public final class TraceLayout {
         public static final int ENQUEUED_OFFSET = 128;
         /** 1 if the start and the end of each operation's kernel are recorded, otherwise 0. */
         public static final int KERNELS_OFFSET = 136;
-        /** Start time of the host function that the kernels' thread is in; 0 if the thread is in none. */
+        /** Start time of the host function that the kernels' thread is running; 0 if no function runs. */
         public static final int FUNCTION_OFFSET = 144;
         /**
-         * Number of operations whose kernel has begun, if {@link #KERNELS_OFFSET} contains 1.
+         * Number of operations whose kernel has begun; only meaningful if the field at {@link #KERNELS_OFFSET} is 1.
          * {@link #ENDED_COUNT_OFFSET} counts the operations whose kernel has ended. Kernels run in the order of their
          * operations.
          */
         public static final int BEGUN_OFFSET = 152;
         public static final int ENDED_COUNT_OFFSET = 160;
-        /** Rank that runs another operation than this rank, plus 1; 0 if no such rank was found. */
+        /** Rank whose operation differs from this rank's operation, plus 1; 0 if no such rank was found. */
         public static final int DISAGREES_WITH_OFFSET = 168;
         /** Number of the collective in which the ranks differ, plus 1; 0 for a send or receive. */
         public static final int DISAGREES_AT_OFFSET = 176;
@@ -390,7 +393,7 @@ public final class TraceLayout {
         public enum Kind implements Labelled {
             /** A put of bytes of a window. */
             PUT,
-            /** A put of a value in the descriptor itself. */
+            /** A put of a value that the descriptor contains. */
             VALUE,
             /** A signal alone, without bytes. */
             SIGNAL,
@@ -411,8 +414,8 @@ public final class TraceLayout {
     }
 
     /**
-     * The block of a silent link: a pair of hosts' addresses between which no data arrives any longer. The block is
-     * open while the link is silent, and closed once data has arrived again. The block is failed if the connections
+     * The block of a silent link: two addresses of different hosts between which no data arrives any longer. The block
+     * is open while the link is silent, and closed once data has arrived again. The state is failed if the connections
      * over the link were lost.
      *
      * <pre>
@@ -442,9 +445,9 @@ public final class TraceLayout {
     }
 
     /**
-     * The block of a rank that joins a group. It is open until the group is complete, or until the join has failed. The
-     * ring has one bit for each rank that has not joined, in words of 64. A connection that is being made has such a
-     * block with the size 0, and with its description as the activity.
+     * The block of a rank that joins a group. The block is open until the group is complete, or until the join has
+     * failed. The ring has one bit for each rank that has not joined, in words of 64 bits. A connection that is being
+     * made also has such a block. The size is then 0, and the activity is the connection's description.
      *
      * <pre>
      *   28     64       72         128     136      192          288        512
@@ -456,7 +459,7 @@ public final class TraceLayout {
     static final class JoinFields {
 
         static final int SIZE_OFFSET = 28;
-        /** Time when a rank last joined, or when this rank began. */
+        /** Time when a rank last joined; at first, the time when this join or connection began. */
         static final int SINCE_OFFSET = 128;
         /**
          * Time when the activity was last stored. For a connection, this is the time of the last poll, or up to 100 ms

@@ -23,14 +23,14 @@ final class TraceMemory {
         return MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
     }
 
-    /** Stores in opaque mode, which orders this store with no other store. A reader sees the value soon. */
+    /** Stores in opaque mode, which does not order this store with other stores. A reader sees the value soon. */
     static void set(long address, long value) {
         LONG.setOpaque(MEMORY, address, value);
     }
 
     /**
-     * Stores with release, for readers of the file in other processes: a reader of the value sees everything that was
-     * written before it.
+     * Stores with release, for readers of the file in other processes. A reader that sees the value also sees all
+     * earlier stores of this thread.
      */
     static void release(long address, long value) {
         LONG.setRelease(MEMORY, address, value);

@@ -24,8 +24,8 @@ import org.millrace.file.StaleFiles;
 
 /**
  * Deletes traces. A trace is deleted when its process ends, if the process closed everything and nothing failed.
- * Otherwise the trace stays for later examination. A later process deletes it if it is an hour old, or if there are too
- * many traces.
+ * Otherwise the trace stays for later examination. A later process deletes traces that are an hour old, and the oldest
+ * traces if there are too many.
  */
 final class TraceSweep {
 

@@ -22,7 +22,7 @@ import org.millrace.trace.TraceLayout.CommunicatorFields;
  * @param differsAt number of the collective in which the ranks differ; -1 for a send or receive
  * @param oldest    operation that precedes {@code last} and whose kernel had not ended; null if none is known
  * @param last      last operations, oldest first
- * @param functions number of enqueued collectives of each function that NCCL's RAS counts, in its order
+ * @param functions for each function that NCCL's RAS counts, in RAS's order, the number of enqueued collectives
  */
 public record TracedCommunicator(long hash, int rank, int size, int nodes, String name, TracedState state, long opened,
         long closed, boolean kernels, long function, long begun, long ended, int differs, long differsAt, long enqueued,
@@ -31,7 +31,7 @@ public record TracedCommunicator(long hash, int rank, int size, int nodes, Strin
     /**
      * An operation.
      *
-     * @param number          number among the operations that the process has stored
+     * @param number          number among this communicator's operations that the process has stored
      * @param sequence        number of the operation in the communicator, the same on all ranks; for a send or receive,
      *                        number of the transfer among the transfers to or from the peer; -1 if unknown
      * @param type            NCCL's number of the element type; -1 if unknown
@@ -44,7 +44,7 @@ public record TracedCommunicator(long hash, int rank, int size, int nodes, Strin
             String how) {
     }
 
-    /** Returns the remembered operations with kernels that are on the device or will be launched. */
+    /** Returns the traced operations with kernels that are on the device or will be launched. */
     public List<Operation> pending() {
         return Stream.concat(Stream.ofNullable(oldest), last.stream()).filter(each -> each.number() >= ended).toList();
     }

@@ -16,9 +16,9 @@ import org.millrace.trace.TraceLayout.ConnectionFields;
  * @param closed     time of the closing; 0 while the connection is open
  * @param taken      first step that was not taken
  * @param done       first step that is not complete
- * @param blocked    first step of the last frame that the proxy could not take: its destination had no room, or the
- *                   receiving rank had not started the operation. If this step is below {@code taken}, the proxy has
- *                   taken the frame since then
+ * @param blocked    first step of the last frame that the proxy could not take: the frame's destination had no room, or
+ *                   the receiving rank had not started the operation. If this step is below {@code taken}, the proxy
+ *                   has taken the frame since then
  * @param consumed   on the receiving side, first step that the device has not consumed
  * @param last       last frames, oldest first; empty if the process keeps no frames
  */
@@ -81,8 +81,8 @@ public record TracedConnection(int block, long generation, TracedState state, Co
     }
 
     /**
-     * Returns the frames that were certainly not overwritten during the read. Some of the oldest frames are possibly
-     * overwritten by new frames that are not counted yet.
+     * Returns the frames that were certainly not overwritten during the read. Omits the oldest frames, because new
+     * frames that are not counted yet may have overwritten them.
      */
     private static List<Frame> frames(TraceBytes block, long frames, long framesAfterwards) {
         long first = Math.max(0,

@@ -9,10 +9,11 @@ import org.millrace.trace.TraceLayout.JoinFields;
  *
  * @param hash     hash of the connection's communicator; 0 for a group
  * @param state    open while the rank waits
- * @param since    time when a rank last joined, or when this rank began, in nanoseconds of the host's clock
+ * @param rank     number of the rank; -1 for a connection whose rank is unknown
+ * @param since    time when a rank last joined, or when this attempt began, in nanoseconds of the host's clock
  * @param polled   time of a connection's last poll, or up to 100 ms earlier; in the future if no poll was stored;
  *                 meaningless for a group
- * @param size     number of ranks of the group; 0 for a connection. The rank of a connection is -1 if it is unknown
+ * @param size     number of ranks of the group; 0 for a connection
  * @param where    rendezvous of the group
  * @param activity present activity of a rank that rank 0 has not admitted, such as {@code "cannot join: timeout"}, or
  *                 description of the connection
@@ -25,7 +26,7 @@ public record TracedJoin(TracedState state, long hash, int rank, int size, long 
     /** Time without a poll after which a connection counts as given up, in nanoseconds. */
     private static final long ABANDONED_NANOS = 5_000_000_000L;
 
-    /** Returns whether a connection was polled shortly before a time. NCCL does not report an aborted attempt. */
+    /** Returns whether a connection was polled shortly before a time. NCCL stops polling an attempt that it aborts. */
     boolean isPolled(long time) {
         return time - polled < ABANDONED_NANOS;
     }

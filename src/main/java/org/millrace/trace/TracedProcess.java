@@ -26,8 +26,8 @@ public record TracedProcess(Path file, ProcessIdentity identity, boolean alive, 
         List<Message> messages, List<String> ports) {
 
     /**
-     * Time without a heartbeat after which a process is silent, in seconds. Living processes write ten heartbeats a
-     * second while any block of their trace is open.
+     * Time without a heartbeat after which a process counts as silent, in seconds. Living processes write ten
+     * heartbeats a second while any block of their trace is open.
      */
     private static final double SILENT_SECONDS = 2;
 
@@ -37,7 +37,7 @@ public record TracedProcess(Path file, ProcessIdentity identity, boolean alive, 
      * @param number   number of the agent, as connections store it
      * @param thread   Linux's number of the thread; 0 if the thread has not run
      * @param clock    time when the passes were counted
-     * @param cpuNanos CPU time of the thread, measured within the last second
+     * @param cpuNanos total CPU time of the thread; stored once a second
      */
     public record TracedAgent(int number, String name, int thread, long passes, long busy, long clock, long cpuNanos) {
     }

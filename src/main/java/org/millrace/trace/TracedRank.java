@@ -96,8 +96,8 @@ public record TracedRank(TracedProcess process, ProcessState state, long hash, i
     }
 
     /**
-     * Returns whether a thread that serves the rank's connections probably waits for a core, because it has made no
-     * pass for longer than {@code nanos}. Returns false if the last pass was much longer ago, because such a delay must
+     * Returns whether a thread that serves the rank's connections probably waits for a core. Such a thread has made no
+     * pass for longer than {@code nanos}. A thread with a much longer delay does not count, because such a delay must
      * have another reason.
      */
     boolean waitsForCore(long nanos) {
@@ -113,7 +113,9 @@ public record TracedRank(TracedProcess process, ProcessState state, long hash, i
         return communicator != null && communicator.state() == TracedState.FAILED;
     }
 
-    /** Returns the rank that this rank has found to run a different operation; null if it has found none. */
+    /**
+     * Returns the rank whose operation this rank has found to differ from its own; null if it has found no such rank.
+     */
     @Nullable
     TracedRank differsFrom(List<TracedRank> members) {
         return communicator == null || communicator.differs() < 0 ? null
@@ -134,8 +136,8 @@ public record TracedRank(TracedProcess process, ProcessState state, long hash, i
     }
 
     /**
-     * Returns whether the rank's process uses this host's clock: this host shows the process, or the process's
-     * heartbeats match this clock.
+     * Returns whether the rank's process uses this host's clock: the process is visible on this host, or its heartbeats
+     * match this clock.
      */
     boolean isHere() {
         return state == ProcessState.RUNNING || state.isStopped()

@@ -30,7 +30,7 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
         @Nullable TracedJoin join, long since, Duration still, Set<Long> members) {
 
     public enum Cause {
-        /** A rank has not enqueued the operation that the other ranks are in. */
+        /** A rank has not enqueued the operation that the other ranks execute. */
         NOT_LAUNCHED,
         /** A rank has enqueued the operation. The operation's kernel waits for earlier work and has not begun. */
         NOT_BEGUN,
@@ -132,7 +132,7 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
         } + (still.isZero() ? "" : ". Nothing has " + (silence == null ? "moved" : "come") + " for " + seconds(still));
     }
 
-    /** Returns a text about the way in which the culprit was stopped, and about the way to continue it. */
+    /** Returns a text about the way in which the culprit was stopped, and about the way to let the culprit continue. */
     private String stoppedWords() {
         return switch (Objects.requireNonNull(culprit).state()) {
             case TRACED -> " is stopped by a debugger";
@@ -146,7 +146,10 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
         return Math.round(time.toMillis() / 100.0) / 10.0 + " s";
     }
 
-    /** Returns "host1 (10.0.0.1, eth0) and host2 (10.0.0.2) is silent". */
+    /**
+     * Returns the end of a sentence about the silent link, such as "host1 (10.0.0.1, eth0) and host2 (10.0.0.2) is
+     * silent".
+     */
     private String ends() {
         TracedSilence link = Objects.requireNonNull(silence);
         String here = link.isElsewhere() ? link.local()
@@ -163,7 +166,7 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
         return Character.toUpperCase(words.charAt(0)) + words.substring(1);
     }
 
-    /** Returns "AllReduce #4933 (16777216 bytes)". */
+    /** Returns an operation as text, such as "AllReduce #4933 (16777216 bytes)". */
     static String words(Operation operation) {
         String number = operation.peer() >= 0 ? " with rank " + operation.peer()
                 : operation.sequence() >= 0 ? " #" + operation.sequence() : "";

@@ -13,8 +13,8 @@ import org.millrace.trace.ProcessTrace;
  * A request to a transport to create one end of a connection.
  *
  * @param here  this rank
- * @param there the peer. For a connection to a group of peers, this object stands for the group, and its rank number is
- *              the group's number
+ * @param there the peer. For a connection to a group of peers, {@code there} stands for the group and contains the
+ *              group's number as the rank
  * @param index {@link KernelChannel#COLLECTIVE} or {@link KernelChannel#POINT_TO_POINT}
  * @param sends whether the end is the sending end
  * @param group the peers of a connection with several peers; null for a connection with one peer

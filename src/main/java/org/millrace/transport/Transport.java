@@ -20,17 +20,17 @@ public interface Transport {
 
     /**
      * Returns the information about this transport that this rank sends to the other ranks. The information states
-     * whether this rank can use the transport. The text of the result contains the data that other ranks need in
-     * {@link #canConnect}. Called once for each communicator.
+     * whether this rank can use the transport. If so, the text in the information contains the data that other ranks
+     * need in {@link #canConnect}. Called once for each communicator.
      *
-     * @return the availability; its text has at most some hundred characters, or is the reason why the transport is
-     *         unavailable, for instance {@code "NCCL_SHM_DISABLE=1"}
+     * @return the availability. The text of an available transport has at most a few hundred characters. The text of an
+     *         unavailable transport is the reason, for instance {@code "NCCL_SHM_DISABLE=1"}
      */
     Availability offer();
 
     /**
-     * Returns whether two ranks can use this transport. Both ranks offer the transport. Each of the two ranks calls
-     * this method with itself as the first argument. Both calls must have the same result.
+     * Returns whether two ranks can use this transport. Requires that both ranks offer the transport. Each of the two
+     * ranks calls this method with itself as the first argument. Both calls must have the same result.
      */
     Availability canConnect(PeerInfo here, PeerInfo there);
 
@@ -51,8 +51,8 @@ public interface Transport {
     }
 
     /**
-     * Returns whether the device of a peer, connected by this transport, can read data directly in memory of the user
-     * (mode PTR without a proxy).
+     * Returns whether a peer's device can read the given memory of this rank's user directly (mode PTR without a
+     * proxy). Called only if this transport connects the two ranks.
      *
      * @return false if data always passes through slots
      */

@@ -54,8 +54,8 @@ class AgentRunnerTest {
     }
 
     /**
-     * An interrupted close still waits for the agent's thread, because the caller then frees memory that the thread
-     * uses.
+     * An interrupted close still waits for the agent's thread to end, because after the close the caller frees memory
+     * that this thread uses.
      */
     @Test
     void anInterruptedCloserWaitsForTheThreadAllTheSame() throws InterruptedException {

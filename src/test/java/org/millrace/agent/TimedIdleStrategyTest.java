@@ -387,7 +387,7 @@ class TimedIdleStrategyTest {
         strategy.wake(Thread.currentThread());
         strategy.idle(0);
         assertEquals(Stage.SPIN, strategy.stage());
-        LockSupport.park(); // this call consumes the thread's permit to park, so that it does not affect the next test
+        LockSupport.park(); // without this call, the thread's permit to park would affect the next test
     }
 
     @Test

@@ -105,8 +105,8 @@ class AcceptShortageTest {
             long nanos = acceptor.nanosToNextTick();
             assertTrue(nanos > 0 && nanos <= 100_000_000, "it must be looked for again: in " + nanos + " ns");
             while (acceptor.nanosToNextTick() > 0) {
-                // The test waits until the pause in accepting is over. The control thread must do so, too, because no
-                // other event wakes it.
+                // The test waits until the pause in accepting is over. The control thread must wait for the same
+                // moment, because no other event wakes it.
                 Thread.onSpinWait();
             }
             full = false;

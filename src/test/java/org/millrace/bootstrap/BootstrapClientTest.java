@@ -37,8 +37,8 @@ class BootstrapClientTest {
     private static final int PROOF_BYTES = MessageCodec.encode(new Proof(new byte[32])).remaining();
 
     /**
-     * Control planes of rank 0. A join may complete although the test has cancelled it. No other code then closes the
-     * control plane.
+     * Control planes of rank 0. A join may complete although the test has cancelled it. Only {@link #allHaveLeft()}
+     * then closes the control plane.
      */
     private final Queue<ControlPlane> joined = new ConcurrentLinkedQueue<>();
 
@@ -91,8 +91,8 @@ class BootstrapClientTest {
     }
 
     /**
-     * A rank 0 without free descriptors closes the connection before or after it identifies itself. A closed connection
-     * is not a refusal, so the connecting rank tries again.
+     * A rank 0 without free descriptors closes the connection, either before or after it has identified itself. A
+     * closed connection is not a refusal, so the connecting rank tries again.
      */
     @ParameterizedTest
     @ValueSource(ints = {1, 2})

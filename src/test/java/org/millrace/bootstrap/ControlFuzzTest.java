@@ -132,7 +132,7 @@ class ControlFuzzTest {
             try (Socket socket = new Socket()) {
                 socket.connect(address);
                 socket.setSoTimeout(60_000);
-                // the close is a reset, so that the port does not stay occupied for a minute
+                // the close resets the connection, so that the port does not stay occupied for a minute
                 socket.setSoLinger(true, 0);
                 try {
                     socket.getOutputStream().write(input);

@@ -25,7 +25,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.MillraceException;
 
-/** Functions of the control plane while all ranks behave correctly. */
+/** Checks functions of the control plane with ranks that behave correctly. */
 @Timeout(120)
 @Tag("slow")
 class ControlPlaneTest {

@@ -79,8 +79,8 @@ class DecisionPlaceTest {
     }
 
     /**
-     * Another user may create a directory with the name of the private directory first. In this test, a link imitates
-     * the other user's directory.
+     * Another user may be the first to create a directory with the private directory's name. In this test, a link
+     * imitates the other user's directory.
      */
     @Test
     void anotherPrivateDirectoryIsRefusedEarly() throws IOException {
@@ -96,7 +96,10 @@ class DecisionPlaceTest {
         assertTrue(Files.isDirectory(directory.resolve(own()), LinkOption.NOFOLLOW_LINKS));
     }
 
-    /** The directory of {@code millrace run} is not required, because some ranks cannot use it. */
+    /**
+     * If a rank cannot use the directory in MILLRACE_RUN_DIR, a majority decides. This directory may therefore be
+     * missing.
+     */
     @Test
     void onlyTheUsersDirectoryIsRequired() {
         Path missing = directory.resolve("missing");

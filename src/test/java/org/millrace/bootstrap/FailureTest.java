@@ -71,7 +71,7 @@ class FailureTest {
     }
 
     /**
-     * Each of the ranks 0 and 1 has lost its connection with the other. Rank 1 knows the cause, and rank 0 is faster.
+     * Ranks 0 and 1 have lost their connection. Rank 1 knows the cause, but rank 0 is the first to report a failure.
      */
     @Test
     void aRankAddsItsReasonToTheReportOfTheRankThatItHadLost() throws Exception {
@@ -100,7 +100,7 @@ class FailureTest {
         Ranks.closeAll(planes);
     }
 
-    /** Rank 1 reads nothing, like a stopped process, until rank 0's call of closeLater has returned. */
+    /** Until rank 0's call of closeLater has returned, rank 1 reads nothing, as if it were stopped. */
     @Test
     void aRankThatClosesLaterDoesNotWaitForTheOthers() throws Exception {
         FutureTask<ControlPlane> joining = Ranks.async(() -> ControlPlane.join(file(), 0, 2, Ranks.TIMEOUT));
@@ -140,7 +140,7 @@ class FailureTest {
 
     /** Ways in which an accepted rank can fail. */
     enum Fault {
-        /** If the rank closes its connection while rank 0 sends a message, rank 0 reports a different error text. */
+        /** Rank 0's error text depends on whether rank 0 is sending a message when the rank closes its connection. */
         CLOSES("is gone: (it closed its connection without a shutdown message|Connection reset|Connection reset by peer|Broken pipe)") {
             @Override
             void inject(RawRank rank) {

@@ -147,7 +147,7 @@ class FileRendezvousTest {
         int owner = (int) Files.getAttribute(path, "unix:uid");
         assertTrue(FileRendezvous.RendezvousFile.read(path, owner).isPresent());
         if (owner == 0) {
-            Files.setAttribute(path, "unix:uid", 4712); // the files of root are valid for all users
+            Files.setAttribute(path, "unix:uid", 4712); // files that root owns are valid for all users
             owner = 4712;
         }
         String message = assertThrows(MillraceException.class, () -> FileRendezvous.RendezvousFile.read(path, 4711))

@@ -70,8 +70,8 @@ class ForeignPortTest {
     }
 
     /**
-     * A rank repeats its attempts for a second, because the address may be stale. The ranks for all servers run at the
-     * same time.
+     * A rank repeats its attempts for a second, because the address may be stale. The test therefore starts one rank
+     * for each server, all at the same time.
      */
     @Test
     void aServerOfAnotherProtocolIsNamed() throws Exception {

@@ -101,8 +101,8 @@ class LeftOverRankTest {
     }
 
     /**
-     * Returns the identity of a rank 1 on rank 0's machine. The arguments are the differences from rank 0: in start
-     * time, in ticks, and in process number.
+     * Returns the identity of a rank 1 on rank 0's machine. Both arguments are added to rank 0's values: {@code ticks}
+     * to the start time, and {@code processes} to the process number.
      */
     private static RankIdentity one(long ticks, long processes) {
         return new RankIdentity(1, PID + processes, "host", "", "kernel", START + ticks);

@@ -50,10 +50,7 @@ class ProcessTest {
         return child;
     }
 
-    /**
-     * The other ranks start before rank 0. Without a run ID, rank 0 holds such ranks for a moment before it accepts
-     * them.
-     */
+    /** The other ranks start before rank 0. Without a run ID, rank 0 accepts such early ranks only after a moment. */
     @Test
     void ranksMayStartBeforeRankZero() throws Exception {
         List<BufferedReader> outputs = new ArrayList<>();

@@ -24,8 +24,8 @@ import org.millrace.MillraceException;
 final class Ranks {
 
     /**
-     * Control threads that remained in this JVM after tests of other packages, for example threads of ranks with
-     * planted bugs.
+     * Control threads that tests of other packages have left in this JVM, for example threads of ranks with planted
+     * bugs.
      */
     private static final Set<Thread> LEFT_BEFORE = controlThreads().collect(Collectors.toSet());
 

@@ -137,7 +137,7 @@ final class RawRank implements AutoCloseable {
         awaitEnd();
     }
 
-    /** Resets the connection, like a process that is killed with unread data. */
+    /** Resets the connection, as Linux does if a process is killed while data is unread. */
     void reset() throws IOException {
         channel.setOption(StandardSocketOptions.SO_LINGER, 0);
         close();

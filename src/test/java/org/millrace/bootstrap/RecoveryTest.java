@@ -164,7 +164,7 @@ class RecoveryTest {
         return Objects.requireNonNull(raw.await(() -> raw.receive(from, tag), Deadline.in(LONG)));
     }
 
-    /** Returns the address of a listener that answers no further connection, like an unreachable host. */
+    /** Imitates an unreachable host. Returns the address of a listener that answers no further connection. */
     private static InetSocketAddress unreachable(List<SocketChannel> clients, ServerSocketChannel listener)
             throws Exception {
         listener.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 1);
@@ -314,7 +314,7 @@ class RecoveryTest {
         byte[] proposal = new Decision(Mail.AGREE, false, 1, all).encode();
         zero.send(2, Mail.PROPOSAL.tag(0), proposal);
         await(zero, 2, Mail.ACCEPTANCE.tag(0));
-        // ranks 0 and 2 are a majority, so rank 0 may have decided and told another rank
+        // ranks 0 and 2 are a majority, so rank 0 may have decided and sent its decision to another rank
         zero.close();
         lose(0);
         assertFalse(Ranks.get(one));
@@ -549,8 +549,8 @@ class RecoveryTest {
     }
 
     /**
-     * A member may give up a slow coordinator and ask the next coordinator. The member then also loses its control
-     * connection to the slow coordinator.
+     * A member may stop waiting for a slow coordinator and ask the next coordinator. The member then also loses its
+     * control connection to the slow coordinator.
      */
     @Test
     void aCoordinatorWaitsForAMemberThatHasLeftItAndStillListens() throws Exception {
@@ -634,7 +634,7 @@ class RecoveryTest {
         one.close();
     }
 
-    /** The first call of rank 1 failed at its deadline. Afterwards rank 0 has decided about that call. */
+    /** The first call of rank 1 fails at its deadline. Rank 0 decides about that call only after the failure. */
     @Test
     void theResultOfAnEarlierCallIsNotTheOneOfALaterCall() throws Exception {
         open("file:" + directory.resolve("group"), 2, SHORT);

@@ -67,7 +67,7 @@ class ChronicleSerializerTest {
         }
     }
 
-    /** An object that allocates nothing when it reads. */
+    /** An object that allocates no memory when the serializer reads it. */
     private static final class Count implements BytesMarshallable {
 
         private long value;

@@ -80,8 +80,8 @@ record CellGroup(int number, int ranks, boolean processes, TransportVariant vari
     }
 
     /**
-     * Compares the actual route with the requested route. The order is: first the properties that all ranks know, then
-     * the transport. A rank that sends nothing knows no transport.
+     * Compares the algorithm, protocol, transport and mode of the actual and the requested route, in this order. All
+     * ranks know the algorithm and the protocol, but a rank that sends nothing knows no transport.
      *
      * @return the difference, empty if there is none
      */

@@ -29,8 +29,8 @@ final class CellResult {
         heard++;
         wrong += event.wrong();
         ran &= event.ran() > 0;
-        // A sending rank knows more about its route than a rank that only receives. In any order of the reports, the
-        // sending rank's reason is therefore preferred.
+        // A sending rank knows more about its route than a rank that only receives. The sending rank's reason is
+        // therefore preferred, in whatever order the reports arrive.
         int order = cell.operation().isReceivedByRoot() ? -event.rank() : event.rank();
         if (!event.refusal().isEmpty() && order < refusalOrder) {
             refusalOrder = order;
@@ -64,8 +64,8 @@ final class CellResult {
     }
 
     /**
-     * Returns the number of wrong elements. Returns 0 for an impossible cell, because its data took another cell's
-     * route. For such a cell, the report of a rank that only receives may contain wrong elements.
+     * Returns the number of wrong elements; 0 if the cell is impossible. The data of an impossible cell took another
+     * route. A rank that only receives cannot detect this, so its wrong elements do not count.
      */
     long wrong() {
         return isImpossible() ? 0 : wrong;

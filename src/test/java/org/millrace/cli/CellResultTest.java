@@ -15,7 +15,10 @@ class CellResultTest {
             new CellResult(new CellGroup(0, 2, false, new TransportVariant("P2P", List.of("ring"), Map.of()), "ring",
                     "LL", CellGroup.Mode.NORMAL, List.of()), new CellGroup.Cell(0, Operation.BROADCAST));
 
-    /** A rank that only receives cannot detect that the data took another route, so it reports wrong elements. */
+    /**
+     * A rank that only receives cannot detect that the data took another route. Wrong elements in its report therefore
+     * do not count.
+     */
     @Test
     void whatIsWrongOnAnotherWayIsNotThisCells() {
         result.add(new MatrixWorker.CellReport(0, 0, 0, 0, "P2P: switched off", ""));

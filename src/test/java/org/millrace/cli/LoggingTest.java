@@ -32,7 +32,7 @@ class LoggingTest {
     @TempDir
     private Path directory;
 
-    /** Logs a message of every level. With an argument it first initializes logging as the command line does. */
+    /** Logs messages of several levels. With arguments, main first initializes logging as the command line does. */
     static final class Probe {
 
         private Probe() {}

@@ -73,8 +73,8 @@ final class MappedCommunicator implements Communicator, Device, DeviceStream {
             case "hang" -> {
                 while (true) {
                     LockSupport.park(this);
-                    // park() returns at once in an interrupted thread. Without this call, the loop would then spin and
-                    // take a core from all later tests.
+                    // park() returns at once in an interrupted thread. If the interrupt were not cleared here, the loop
+                    // would spin and take a core from all later tests.
                     Thread.interrupted();
                 }
             }

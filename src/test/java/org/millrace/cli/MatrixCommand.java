@@ -41,7 +41,7 @@ final class MatrixCommand implements Callable<Integer> {
     private static final int QUICK_GROUPS = 6;
     /**
      * Connect deadline of ranks that are processes, unless the user sets another deadline. On few cores, eight
-     * processes need long to start at once.
+     * processes need a long time to start simultaneously.
      */
     private static final String CONNECT_DEADLINE = "3m";
 
@@ -112,8 +112,7 @@ final class MatrixCommand implements Callable<Integer> {
     private @Nullable Integer workerRank;
 
     /**
-     * Rendezvous of a rank, in the format RANKS:RENDEZVOUS. RANKS selects the groups of cells with this number of
-     * ranks.
+     * Rendezvous of a rank, in the format RANKS:RENDEZVOUS. The rank runs those groups of cells that have RANKS ranks.
      */
     @Option(names = "--worker-rendezvous", hidden = true)
     private @Nullable String workerRendezvous;

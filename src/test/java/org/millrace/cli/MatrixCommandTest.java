@@ -47,7 +47,7 @@ class MatrixCommandTest {
         assertTrue(run.out().matches("(?s).*# cells: [1-9]\\d* ran, 0 wrong, \\d+ impossible \\(\\d+ reasons\\)\\R"),
                 run.toString());
         assertTrue(run.out().startsWith("# seed: "), run.toString());
-        // a sample has only groups with a possible cell, so reasons of impossible groups do not appear
+        // a sample omits groups that are impossible as a whole, so it does not report their reasons
         assertFalse(run.out().contains("COLLNET runs Simple only"), run.toString());
         assertFalse(run.out().contains("OFFSET: over NET only"), run.toString());
     }

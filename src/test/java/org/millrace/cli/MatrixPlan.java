@@ -25,7 +25,7 @@ record MatrixPlan(List<CellGroup> groups, long seed, Map<String, String> setting
     private static final Pattern PLAIN = Pattern.compile("[\\w@%+=:,./-]+");
 
     /**
-     * Selection of the command line.
+     * Selection of groups, as the command line requests it.
      *
      * @param sample number of possible groups to choose for each number of ranks. Groups with threads and with
      *               processes are chosen separately. 0 chooses all

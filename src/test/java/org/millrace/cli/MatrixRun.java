@@ -12,7 +12,7 @@ import org.millrace.cli.run.RankRun;
 import org.millrace.cli.run.RunDeadline;
 import org.millrace.cli.run.ThreadRanks;
 
-/** Runs ranks through the groups. All groups with the same number of ranks use the same threads or processes. */
+/** Runs the groups of cells on ranks. All groups with the same number of ranks use the same threads or processes. */
 final class MatrixRun implements RankRun.Listener<MatrixWorker.CellReport> {
 
     private final MatrixPlan plan;

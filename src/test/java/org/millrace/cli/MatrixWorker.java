@@ -37,7 +37,7 @@ final class MatrixWorker implements RankWorker {
      */
     private static final Duration TIMEOUT = Duration.ofMinutes(5);
     private static final int LARGEST = 200 << 10;
-    /** Sizes in bytes: one or two elements, an odd size, and a size of several chunks. Buffers have 64 KiB. */
+    /** Sizes in bytes: one to eight elements, an odd size, and several chunks. Connections have buffers of 64 KiB. */
     private static final List<Integer> SIZES = List.of(8, 4021, LARGEST - 1237);
 
     private final List<CellGroup> groups;
@@ -129,7 +129,7 @@ final class MatrixWorker implements RankWorker {
                             "the communicator does not say how " + cell.operation().label() + " travelled", false));
             boolean asAsked = found.equals(RouteMismatch.NONE);
             ran += asAsked ? 1 : 0;
-            wrong += asAsked ? wrongNow : 0; // an operation on another route belongs to the cell of that route
+            wrong += asAsked ? wrongNow : 0; // errors on another route count for the cell of that route
             difference = difference.failure().isEmpty() && !found.equals(RouteMismatch.NONE) ? found : difference;
         }
         return new CellReport(rank, cell.number(), wrong, ran, difference.refusal(), difference.failure());

@@ -41,7 +41,7 @@ record RouteMismatch(String refusal, String failure, boolean general) {
     static RouteMismatch of(String asked, String got, Route ran, boolean general) {
         for (String refusal : ran.refusals()) {
             if (refusal.startsWith(asked + ": ")) {
-                // The numbers of processes and ranks differ in each run. They are removed, so that equal reasons can be
+                // Process numbers and rank numbers differ between runs. They are removed, so that equal reasons can be
                 // grouped.
                 return new RouteMismatch(refusal.replaceAll(" (process|rank) \\d+", " $1"), "", general);
             }

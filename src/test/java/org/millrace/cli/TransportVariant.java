@@ -72,12 +72,12 @@ record TransportVariant(String label, List<String> algorithms, Map<String, Strin
         return names;
     }
 
-    /** Returns the transport's name. Each reason of a refusal by the transport begins with this name. */
+    /** Returns the transport's name. If the transport refuses a route, the reason begins with this name. */
     String transport() {
         return label.split(" ", 2)[0];
     }
 
-    /** Returns the settings of every cell. They replace settings of the environment. */
+    /** Returns the settings that apply to every cell. These settings replace settings of the environment. */
     static Map<String, String> neutral() {
         return Map.of(P2P_DISABLE, "0", "NCCL_P2P_USE_CUDA_MEMCPY", "0", SHM_DISABLE, "0", "NCCL_SHM_USE_CUDA_MEMCPY",
                 "0", "NCCL_SHM_MEMCPY_MODE", "1", NET, "auto", UNPACK, "0", "NCCL_COLLNET_ENABLE", "0", "NCCL_BUFFSIZE",

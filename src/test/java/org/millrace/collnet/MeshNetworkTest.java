@@ -34,7 +34,7 @@ import org.millrace.net.connection.FullMesh;
 import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.socket.SocketOptions;
 
-/** Ranks of one process reduce data over the mesh: every function, in pieces and whole, in any order of arrival. */
+/** Ranks of one process run every operation of the mesh. Frames arrive in any order. Some requests select a window. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class MeshNetworkTest {
 

@@ -14,8 +14,8 @@ import org.junit.jupiter.api.extension.ReflectiveInvocationContext;
 
 /**
  * Runs the tests of a class in a separate class loader. A native library is bound once per class loader, so one JVM can
- * test several stand-ins and the real library. All methods of one test class share a class loader. Constructors must
- * not do anything.
+ * test several stand-ins and the real library. All methods of one test class share a class loader. A test class's
+ * constructor must do nothing, because JUnit calls it in the usual class loader.
  */
 public final class OwnClassLoader implements InvocationInterceptor {
 

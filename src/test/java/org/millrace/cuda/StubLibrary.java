@@ -94,7 +94,7 @@ public final class StubLibrary {
         call("stub_await_blocked", FunctionDescriptor.ofVoid());
     }
 
-    /** Sets the result of the next queries for an asynchronous error. NCCL only. */
+    /** Sets the error that the next {@code times} calls of ncclCommGetAsyncError report. NCCL only. */
     public void async(int code, int times) {
         call("stub_async", FunctionDescriptor.ofVoid(ValueLayout.JAVA_INT, ValueLayout.JAVA_INT), code, times);
     }

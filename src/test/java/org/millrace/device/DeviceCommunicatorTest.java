@@ -14,7 +14,7 @@ import org.millrace.abi.kernel.KernelCommunicator;
 /** The information that a kernel finds if it knows only the address of a communicator. */
 class DeviceCommunicatorTest {
 
-    @SuppressWarnings("restricted") // a kernel, too, accesses memory by plain addresses
+    @SuppressWarnings("restricted") // like a kernel, this test accesses memory by plain addresses
     private static MemorySegment at(long address, long bytes) {
         return MemorySegment.ofAddress(address).reinterpret(bytes);
     }

@@ -188,8 +188,8 @@ class EmulatedStreamTest {
     }
 
     /**
-     * If the stream did not skip the running kernel, a wait for this kernel would never end. For example, a
-     * communicator waits for its kernel before it frees memory.
+     * An interrupted close skips the running kernel, because a later wait for this kernel would never end. For example,
+     * a communicator waits for its kernel before it frees memory.
      */
     @Test
     void aRunningTaskIsSkippedWhenAnInterruptedThreadCloses() {

@@ -45,20 +45,20 @@ import org.millrace.ffi.device.ncclRecvMem_v28;
 import org.millrace.proxy.spi.ConnectionName;
 
 /**
- * A kernel that libnccl 2.30.7 launches and that the functions of this package run. The class is a Java agent in the
- * plugin's JVM. It gives an upcall to the emulated CUDA of {@code src/test/c/libnccl}, which then calls {@link #run}
- * for each launch, on the thread of the launch's stream.
+ * A kernel that libnccl 2.30.7 launches, run by the functions of this package. The class is a Java agent in the
+ * plugin's JVM. It passes an upcall to the emulated CUDA of {@code src/test/c/libnccl}. The emulated CUDA then calls
+ * {@link #run} for each launch, on the thread of the launch's stream.
  *
  * <p>
- * All structures are read where libnccl has written them. A port begins at the step in {@code ncclConnInfo}, and the
- * step is stored there at the end, as NCCL's kernels do. So launches in Java and launches in the interpreter of
- * {@code kernels.cpp} can follow each other. The interpreter runs the launches that Java does not: all-gather-v, sums
- * of products, and batches of more than {@link WorkBatch#MAX_ITEM_BYTES}.
+ * All structures are read where libnccl has written them. A port begins at the step in {@code ncclConnInfo}. At the end
+ * of a launch the new step is stored there, as NCCL's kernels do. Launches in Java and launches in the interpreter of
+ * {@code kernels.cpp} can therefore follow each other. The interpreter runs the launches that Java does not run:
+ * all-gather-v, sums of products, and batches of more than {@link WorkBatch#MAX_ITEM_BYTES}.
  */
 @SuppressWarnings("restricted") // a kernel accesses memory by its address
 public final class LaunchedKernel {
 
-    /** NCCL's numbers of algorithms and operators, and the interpreter's numbers of collectives. */
+    /** NCCL's codes for algorithms and operators, and the interpreter's codes for collectives. */
     private static final int TREE = 0;
     private static final int MIN_MAX = 2;
     private static final int PRE_MUL_SUM = 3;
@@ -78,11 +78,17 @@ public final class LaunchedKernel {
     private static final long FIFO = offset(ncclConnInfo.layout(), "connFifo");
     private static final long STEP = offset(ncclConnInfo.layout(), "step");
     private static final long ABORT_FLAG = offset(ncclKernelComm.layout(), "abortFlag");
-    /** Minimum size of an operand. The real size is unknown, because the work contains only the operand's address. */
+    /**
+     * Assumed size of an operand in bytes, larger than any real operand. The real size is unknown, because the work
+     * contains only the operand's address.
+     */
     private static final long OPERAND_BYTES = 1L << 40;
     private static final int YIELDS = 1000;
     private static final long PAUSE_NANOS = 20_000;
-    /** Number of idle passes after which a kernel prints the peers that it waits for. They take six seconds or more. */
+    /**
+     * Number of idle passes after which a kernel prints the peers that it waits for. These passes take six seconds or
+     * more.
+     */
     private static final int HANG_PASSES = 300_000;
 
     private static final TwoSlices TWO_SLICES = new TwoSlices();
@@ -140,7 +146,8 @@ public final class LaunchedKernel {
     }
 
     /**
-     * Returns whether Java can run all work of the launch. If so, prints its kind and sets the work FIFO's fill level.
+     * Returns whether Java can run all work of the launch. If so, prints the launch's kind and sets the work FIFO's
+     * fill level.
      */
     private boolean canRun() throws Throwable {
         MemorySegment memory = arguments.segment();
@@ -202,7 +209,10 @@ public final class LaunchedKernel {
         }
     }
 
-    /** Returns a block for a send and a receive; null for a copy, except on the channel of the first part. */
+    /**
+     * Returns a block for a send and a receive. For a copy within the rank, returns null except on the channel of the
+     * copy's first part.
+     */
     private @Nullable Block transfer(MemorySegment item, DeviceChannel channel) {
         PointToPointWork work = PointToPointWork.of(item);
         int number = FunctionNumber.pack(Operation.SEND_RECEIVE, Algorithm.DIRECT, Protocol.SIMPLE, DataType.UINT8,
@@ -330,8 +340,9 @@ public final class LaunchedKernel {
     }
 
     /**
-     * NCCL's division of chunks around a ring: two slices of two steps, at any size. The functions of the emulated
-     * device divide small chunks differently, and two ranks exchange them. The proxy of libnccl counts NCCL's steps.
+     * NCCL's division of chunks around a ring: two slices of two steps, for operands of any size. The proxy of libnccl
+     * counts these steps. The functions of the emulated device divide small chunks differently, and let two ranks
+     * exchange small operands directly.
      */
     private static final class TwoSlices extends CollectiveFunction {
 

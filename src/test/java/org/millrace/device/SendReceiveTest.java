@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Test;
 import org.millrace.abi.Protocol;
 import org.millrace.abi.kernel.PointToPointWork;
 
-/** The chunk size of a transfer is the communicator's chunk size. With LL the chunk size is a full slot. */
+/** In protocol Simple, a chunk of a transfer has the communicator's chunk size. In LL, a chunk fills a slot. */
 class SendReceiveTest {
 
     private static final int TRANSFER_CHUNK = 100;

@@ -3,7 +3,7 @@ package org.millrace.device;
 import java.util.function.Supplier;
 import org.millrace.MillraceException;
 
-/** Abandons a kernel that moves nothing for the given time. */
+/** Abandons a kernel that makes no progress for the given time. */
 public record StallLimit(long stallNanos) implements EmulatedDevice.KernelWatch {
 
     @Override

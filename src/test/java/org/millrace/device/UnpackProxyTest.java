@@ -27,7 +27,7 @@ import org.millrace.proxy.spi.ConnectionName;
 /**
  * Slices of two steps, some of them empty, pass through a sending and a receiving proxy into pages. A device gathers
  * the slices from the pages. More slices are sent than the 16 lists of pages can describe at once, so the lists are
- * used again. Both counters wrap.
+ * used again. In some runs the step counter and the slice counter wrap.
  */
 @Tag("slow")
 class UnpackProxyTest {

@@ -33,7 +33,7 @@ import org.millrace.abi.kernel.WorkBatch;
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.IdleProfile;
 
-/** Work passes through the FIFO to a device on a separate thread. */
+/** Work passes through the FIFO to a device, which runs on a separate thread. */
 @Timeout(120)
 @Tag("slow")
 @Tag("optimized")

@@ -16,8 +16,8 @@ import org.millrace.element.Loops.Step;
 
 /**
  * Compares the results of every step of every type with {@link Reference}. The operands of 8-bit types are all pairs of
- * elements. For 16-bit types, every element is an operand with some partners. The other types use edge cases and random
- * pairs.
+ * elements. For 16-bit types, every element is paired with some other elements. The other types use edge cases and
+ * random pairs.
  */
 @Tag("slow")
 class ElementLoopTest {
@@ -94,7 +94,10 @@ class ElementLoopTest {
         }
     }
 
-    /** Returns whether the bits are equal, or both are NaN. 8-bit floats have only one NaN. */
+    /**
+     * Returns whether the bits are equal, or both are NaN. The bits of 8-bit results must be equal, because 0x7f is the
+     * only NaN in such results.
+     */
     private static boolean same(DataType type, long expected, long actual, boolean anyNan) {
         return (expected ^ actual) << Long.SIZE - 8 * type.bytes() == 0
                 || anyNan && type.isFloating() && type.bytes() > 1 && Double.isNaN(ElementValues.value(type, expected))

@@ -104,8 +104,8 @@ class ElementsTest {
                 kernel.reduce(element, 0, sum, 0, sum, 0, 1, rank == 7);
             }
             double error = Math.abs(ElementValues.get(type, sum, 0) - exact);
-            // The rounding error of an addition depends on the size of the partial sum, which may exceed the exact sum
-            // by the measured error.
+            // The rounding error of an addition depends on the size of the partial sum. The partial sum may exceed the
+            // exact sum by the error that was measured above.
             double tolerance = Accuracy.tolerance(type, exact + error, 8);
             assertTrue(error <= tolerance, type + " error " + error + " tolerance " + tolerance + " seed " + SEED);
             worst = Math.max(worst, error / tolerance);

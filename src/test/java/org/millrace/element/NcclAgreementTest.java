@@ -12,8 +12,8 @@ import org.millrace.DataType;
 import org.millrace.ReduceOp;
 
 /**
- * Compares the results of the kernels with results of NCCL. NCCL 2.28.9 on two H200s computed the results for the
- * expected CRCs. The test program called {@code ncclReduce} over two ranks to rank 1, with the elements of
+ * Compares the results of the kernels with results of NCCL. The expected values are CRCs of results that NCCL 2.28.9
+ * computed on two H200s. The test program called {@code ncclReduce} over two ranks to rank 1, with the elements of
  * {@link #element}. The protocols LL and Simple returned the same results. Before the CRC was computed, every NaN in a
  * result of type float was replaced by the same NaN.
  */

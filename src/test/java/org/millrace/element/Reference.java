@@ -125,7 +125,7 @@ final class Reference {
      * @param exponentBits width of the exponent
      * @param fractionBits width of the fraction
      * @param largest      bits of the largest finite number
-     * @param nan          bits of the NaN of results
+     * @param nan          bits of a result that is a NaN
      * @param saturates    whether a value is rounded to binary16 first, and a value that is too large becomes the
      *                     largest number
      */

@@ -38,7 +38,7 @@ class AbortTest {
 
     private static final int SECONDS = 15;
     private static final Duration TIMEOUT = Duration.ofSeconds(SECONDS);
-    /** Number of elements. The elements do not fit into all slots together. */
+    /** Number of elements. All slots together cannot hold the elements. */
     private static final int COUNT = 8 << 20;
 
     @TempDir

@@ -16,10 +16,10 @@ import org.millrace.Registration;
  * Elements are {@code int32}.
  *
  * @param operation the operation
- * @param count     number of elements, as the call defines it
+ * @param count     number of elements, with the meaning of the call's count
  * @param op        operator of an operation that reduces
- * @param root      root of an operation that has one, and distance to the peer for sends and receives
- * @param inPlace   whether the call runs in place, if such a form exists
+ * @param root      root of the operation, if it has a root; distance to the peer for a send and a receive
+ * @param inPlace   whether the call runs in place, if the operation can run in place
  * @param seed      seed of the elements
  */
 record Call(Operation operation, int count, ReduceOp op, int root, boolean inPlace, long seed) {
@@ -89,7 +89,10 @@ record Call(Operation operation, int count, ReduceOp op, int root, boolean inPla
             }
         }
 
-        /** Compares the result of the completed call. Returns null if it is right, otherwise a description. */
+        /**
+         * Compares the result of the completed call. Returns null if the result is right, otherwise a description of
+         * the first wrong element.
+         */
         String wrong() {
             boolean hasResult = rank == root || operation != Operation.REDUCE && operation != Operation.GATHER;
             long received = hasResult ? (long) count * (spreadsReceive() ? ranks : 1) : 0;

@@ -36,8 +36,8 @@ class CollNetTest extends EngineFixture {
     }
 
     /**
-     * Sizes around one slot and around all slots, below and above MILLRACE_COLLNET_MAX_BYTES. The operations follow
-     * each other without a wait.
+     * Sizes next to the size of one slot and next to the size of all slots, below and above MILLRACE_COLLNET_MAX_BYTES.
+     * The operations follow each other without a wait.
      */
     @ParameterizedTest
     @CsvSource({"2, auto, 0", "3, auto, 4294967290", "5, auto, 0", "3, socket, 9223372036854775804", "3, ucx, 0"})
@@ -194,8 +194,8 @@ class CollNetTest extends EngineFixture {
     }
 
     /**
-     * With NCCL_ALGO an operation of any size uses the collective network. An operation that the network does not
-     * support is refused.
+     * With NCCL_ALGO=collnet, an operation of any size uses the collective network. An operation that the network does
+     * not support is refused.
      */
     @Test
     void ncclAlgoMeansIt() throws Exception {

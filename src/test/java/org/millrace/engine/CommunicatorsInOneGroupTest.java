@@ -32,7 +32,7 @@ class CommunicatorsInOneGroupTest extends EngineFixture {
     /** Number of elements. The elements do not fit into the slots of a connection. */
     private static final long COUNT = 1 << 16;
 
-    /** Two communicators of a rank with one or two streams, and the operands of each communicator. */
+    /** Two communicators of a rank, with their operands. The communicators have one common stream or a stream each. */
     private record Pair(Communicator there, Communicator back, DeviceStream thereOn, DeviceStream backOn,
             MemorySegment sent, MemorySegment received) {
 
@@ -300,7 +300,7 @@ class CommunicatorsInOneGroupTest extends EngineFixture {
         });
     }
 
-    /** Two threads take turns at their operations, but not at the ends of their groups. */
+    /** Two threads enqueue their operations in turn, but may end their groups at the same time. */
     @Test
     void groupsOfTwoThreadsEndAtTheSameTime() throws Exception {
         EngineGroup.ranks(directory, 1, EngineGroup.settings(), communicator -> {

@@ -296,8 +296,8 @@ class ConnectorsTest {
     }
 
     /**
-     * The program needs the cores. If no messages are in flight, the thread therefore sleeps without a time limit until
-     * another thread wakes it.
+     * The program needs the cores. If no messages are in flight, the thread that makes connections therefore sleeps
+     * without a time limit until another thread wakes it.
      */
     @Test
     void theThreadSleepsWhenNothingIsAsked() {
@@ -340,9 +340,7 @@ class ConnectorsTest {
         assertNull(failure.get());
     }
 
-    /**
-     * Memory that the thread may still access must not be freed. The caller learns that the thread has not stopped yet.
-     */
+    /** A stop returns false while the thread runs, because the memory that the thread uses must not be freed yet. */
     @Test
     void aStopIsAcknowledgedByTheThreadAlone() throws InterruptedException {
         held = new CountDownLatch(1);

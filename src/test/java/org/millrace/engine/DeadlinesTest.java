@@ -23,8 +23,8 @@ import org.millrace.Operand;
 import org.millrace.ReduceOp;
 
 /**
- * Each deadline expires after the time of its own setting. One test sets one deadline to one second and keeps longer
- * values for the other deadlines. Another test sets all deadlines to one second.
+ * Each deadline expires after the time in its own setting. Each test sets one deadline to one second, first alone and
+ * then together with other deadlines.
  */
 @Tag("slow")
 class DeadlinesTest {
@@ -34,7 +34,7 @@ class DeadlinesTest {
     @TempDir
     Path directory;
 
-    /** Returns settings with one deadline, or with each deadline, at one second. */
+    /** Returns settings that set one deadline, or all deadlines, to one second. */
     private static Map<String, String> settings(String setting, boolean together) {
         Map<String, String> settings = EngineGroup.settings(setting, "1s");
         if (together) {

@@ -108,7 +108,7 @@ class EngineBufferModesTest extends EngineFixture {
 
     /**
      * If a network can access all memory, operations use unregistered memory in place. In some runs one rank has a
-     * higher threshold and uses slots.
+     * higher threshold for unregistered memory, and uses slots.
      */
     @ParameterizedTest
     @CsvSource({"2, socket, 0", "3, shm, 0", "3, socket, 1", "2, shm, 1", "3, ucx, 0", "2, ucx, 1"})
@@ -176,8 +176,8 @@ class EngineBufferModesTest extends EngineFixture {
     }
 
     /**
-     * Six channels share two network connections. The number of slots is the minimum with which ranks that wait for
-     * each other in a ring make progress.
+     * Six channels share two network connections. Eight slots for each channel are just enough: with fewer slots, ranks
+     * that wait for each other in a ring could stop making progress.
      */
     @ParameterizedTest
     @CsvSource({"2, 0, 2147483640", "3, 4294967290, 0", "5, 0, -4"})

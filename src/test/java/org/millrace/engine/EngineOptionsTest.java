@@ -55,7 +55,7 @@ class EngineOptionsTest {
         assertEquals(200, wakeUps(Map.of("NCCL_PROXY_IDLE_SLEEP_US", "5000")), 1);
     }
 
-    /** Returns the number of sleeps of an idle rank within one second, after it has slept for one second in all. */
+    /** Returns the number of sleeps while an idle rank's total sleeping time grows from one second to two seconds. */
     private static int wakeUps(Map<String, String> settings) {
         AtomicLong slept = new AtomicLong();
         IdleStrategy idle = decided(2, settings).idle().apply(nanos -> {

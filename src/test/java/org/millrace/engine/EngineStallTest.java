@@ -118,8 +118,9 @@ class EngineStallTest {
         }
 
         /**
-         * Returns whether a verdict may name another rank, with the victim as the peer of that rank. This applies to a
-         * disagreement of two ranks, on sends to neighbors, or on an all-to-all that the traces no longer contain.
+         * Returns whether a verdict may name another rank, with the victim as its peer. After a disagreement this is
+         * right in three cases: there are two ranks, the ranks send to neighbors, or the traces no longer contain the
+         * all-to-all.
          */
         private boolean isBetweenTwo() {
             boolean remembered = (ahead + 1) * 2 * ranks <= CommunicatorFields.OPERATIONS;

@@ -26,7 +26,7 @@ class EngineThreadsTest {
     private final Doorbell doorbell = new Doorbell();
     private final Sleeper sleeper = doorbell.sleeper(1);
 
-    /** Agent without work. It counts the calls of {@link #serveAll}, which a thread makes before it sleeps. */
+    /** Agent without work. A thread calls {@link #serveAll} before it sleeps, and the agent counts these calls. */
     private static final class Idle implements Agent {
         private int servedAll;
 

@@ -20,7 +20,7 @@ import org.millrace.device.gin.RemoteAction;
 
 /** The engine and GIN with all connections under TLS, over one address and over two addresses. */
 @Tag("slow")
-@Tag("optimized") // a JVM without its optimizing compiler has no instructions for AES-GCM
+@Tag("optimized") // only the optimizing compiler uses the processor's instructions for AES-GCM
 @Timeout(120)
 class EngineTlsTest extends EngineFixture {
 

@@ -205,7 +205,8 @@ class EngineWorkTest extends EngineFixture {
     }
 
     /**
-     * {@code -Dmillrace.test.operations=1000000} sets the number of operations. The default fits the time of a build.
+     * {@code -Dmillrace.test.operations=1000000} sets the number of operations. The default is small enough for a
+     * build.
      */
     @Test
     void manySmallOperationsLeaveNothing() throws Exception {

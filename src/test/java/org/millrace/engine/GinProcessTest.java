@@ -74,7 +74,7 @@ class GinProcessTest {
                     gin.waitSignal(0, Long.MAX_VALUE);
                 }
             });
-            // rank 1 also fails when it loses rank 2, and this rank may detect the failure of rank 1 first
+            // rank 1 also loses rank 2 and fails; this rank may detect that failure before the loss of rank 2
             assertTrue(failure.getMessage().contains("lost rank 2") || failure.getMessage().contains("lost rank 1"),
                     failure.getMessage());
         }

@@ -59,7 +59,7 @@ class HangingJoinProcessTest {
 
     @Test
     void aRankThatIsKilledInItsJoinIsReportedAsDead() throws Exception {
-        // The killed rank starts last. A rank that died before another rank began would count as a rank of a previous
+        // The killed rank starts last. A rank that died before another rank started would count as a rank of a previous
         // attempt.
         stalled(1, 3);
         Process killed = stalled(2, 3);

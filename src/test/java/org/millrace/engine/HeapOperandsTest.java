@@ -140,8 +140,8 @@ class HeapOperandsTest extends EngineFixture {
     }
 
     /**
-     * Some operations would change elements before they have sent them. These elements are copied before the operation.
-     * The elements of a small array are always copied.
+     * Some operations would overwrite elements before they have sent these elements. Such an operation copies the
+     * elements first. The elements of a small array are always copied.
      */
     @ParameterizedTest
     @CsvSource({"100, shm", "1100000, shm", "1100000, socket"})

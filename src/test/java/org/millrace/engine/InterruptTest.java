@@ -36,7 +36,7 @@ class InterruptTest {
         assertTrue(interrupted.await(EngineGroup.TIMEOUT_SECONDS, TimeUnit.SECONDS));
     }
 
-    /** Returns settings with which the report of a stall interrupts the waiting rank. */
+    /** Returns a builder. The listener for stalls interrupts the waiting thread. */
     private JoinBuilder interruptedByReport() {
         return Millrace.builder()
                 .device("host")

@@ -56,8 +56,8 @@ class LinkedRanksTest {
                 communicator.allReduce(data, data, count, DataType.INT32, ReduceOp.SUM, stream);
                 stream.synchronize(TIMEOUT);
                 long took = System.nanoTime() - began;
-                // The measured time may exclude the link's delay: this rank may leave the barrier one delay later than
-                // the other rank, which then sends at once.
+                // The measured time may exclude the link's delay. This rank may leave the barrier one link delay after
+                // the other rank. The other rank's data then arrives without a measured delay.
                 assertTrue(count == 1 || took > ON_THE_LINE, count + " elements took " + took + " ns");
                 for (int i = 0; i < count; i++) {
                     assertEquals(2 * i + 1, data.getAtIndex(ValueLayout.JAVA_INT, i));
@@ -73,8 +73,8 @@ class LinkedRanksTest {
     }
 
     /**
-     * Three ranks are three hosts. Data of two hosts can use only the link between these two hosts, because no other
-     * path exists.
+     * Each of the three ranks acts as a host. Data of two hosts can use only the link between these two hosts, because
+     * no other path exists.
      */
     @ParameterizedTest
     @ValueSource(strings = {"auto", "socket"})

@@ -98,7 +98,7 @@ class ListenerTest {
         }
     }
 
-    /** A program without operations in flight learns of a loss without a call. */
+    /** The listener hears of a loss even if the program has no operation in flight and calls no method. */
     @Test
     @ResourceLock(Resources.SYSTEM_ERR)
     void aLossIsHeardOnceByTheListenerAndNotPrinted() throws Exception {

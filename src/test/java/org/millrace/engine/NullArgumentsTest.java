@@ -98,7 +98,10 @@ class NullArgumentsTest extends EngineFixture {
         return value;
     }
 
-    /** Calls each method of a type with each reference argument null. Returns the calls without a usable message. */
+    /**
+     * Calls a type's methods with null for one argument at a time. Returns the calls that were accepted, or whose
+     * exception does not name the null argument.
+     */
     private List<String> unnamed(Class<?> type, Object target) throws Exception {
         List<String> unnamed = new ArrayList<>();
         for (Method method : type.getMethods()) {

@@ -22,7 +22,7 @@ import org.millrace.Millrace;
 import org.millrace.Operand;
 import org.millrace.Serializer;
 
-/** Operations on objects. Also operations on streams in which the ranks' parts have different sizes. */
+/** Operations on objects, and stream operations that give the ranks parts of different sizes. */
 class ObjectOperationsTest {
 
     private record Word(String text, int times) {
@@ -97,7 +97,7 @@ class ObjectOperationsTest {
         });
     }
 
-    /** The end of the group launches the operation, so the stage can complete only after the group. */
+    /** The operation is launched at the end of the group, so its completion stage cannot complete earlier. */
     @Test
     void partsOfDifferentSizesInAGroup() throws Exception {
         Millrace.local(2, communicator -> {

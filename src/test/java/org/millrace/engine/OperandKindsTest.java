@@ -52,7 +52,7 @@ class OperandKindsTest {
      *
      * @param component element type of the array that contains the operand
      * @param border    number of elements of the array before and after the operand
-     * @param view      returns the operand of a given array
+     * @param view      function that returns the operand of a given array
      */
     private record Kind(Class<?> component, int border, UnaryOperator<Object> view) {
 

@@ -37,7 +37,10 @@ class PartialFailureTest {
     Path directory;
 
     private static final Path TEMPORARY = Path.of(System.getProperty("java.io.tmpdir"));
-    /** Prefix of the names of this process's files. Other processes may run the example at the same time. */
+    /**
+     * Prefix of the directories that the example transport creates in this process. Other processes may use this
+     * transport at the same time.
+     */
     private static final String OURS = "example-unix-" + ProcessHandle.current().pid() + "-";
 
     /**

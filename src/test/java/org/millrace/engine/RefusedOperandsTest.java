@@ -67,7 +67,8 @@ class RefusedOperandsTest extends EngineFixture {
     }
 
     /**
-     * Only rank 0 makes each invalid call. If a call sent something, the following all-reduce of both ranks would fail.
+     * Only rank 0 makes the invalid calls. If an invalid call sent anything, the following all-reduce of both ranks
+     * would fail.
      */
     private void refuse(String reason, Map<String, Call> operations, List<Operand> unusable) throws Exception {
         EngineGroup.ranks(directory, 2, EngineGroup.settings(), (communicator, stream, arena) -> {
@@ -99,7 +100,7 @@ class RefusedOperandsTest extends EngineFixture {
     @Test
     void memoryOfAConfinedArenaIsNotUsedByOtherThreads() throws Exception {
         Map<String, Call> operations = operations();
-        // The calling thread reads and writes these operands itself.
+        // The calling thread itself reads and writes the operands of these operations.
         operations.keySet().removeAll(List.of("allReduce by a function", "scan", "exscan"));
         try (Arena arena = Arena.ofConfined()) {
             Map<String, Call> onOtherThread = new LinkedHashMap<>(operations);

@@ -35,7 +35,7 @@ class ShrinkTest extends EngineFixture {
     private static final Duration LONG = Duration.ofSeconds(30);
     private static final Duration SHORT = Duration.ofMillis(500);
 
-    /** Deletes the records of decisions. Ranks leave them, because an excluded rank may ask for one at any time. */
+    /** Deletes records of decisions. Ranks keep the records, because an excluded rank may ask for one at any time. */
     @AfterEach
     void deleteDecisions() throws IOException {
         try (Stream<Path> files = Files.walk(directory)) {
@@ -298,7 +298,7 @@ class ShrinkTest extends EngineFixture {
         joinReleases();
     }
 
-    /** Waits for releases of failed groups, which continue after shrink. */
+    /** Waits until all failed groups are released. Releases may continue after shrink has returned. */
     private static void joinReleases() throws InterruptedException {
         for (Thread thread : Thread.getAllStackTraces().keySet()) {
             if (thread.getName().startsWith("release-")) {

@@ -43,7 +43,7 @@ final class StallRank {
         BEGIN(Cause.NOT_BEGUN),
         /** The victim's kernel makes no progress, because other work keeps the device busy. */
         CONSUME(Cause.NOT_CONSUMED),
-        /** The victim's operation has another size. */
+        /** The victim's operation differs in size from the operation of the other ranks. */
         DISAGREE(Cause.DISAGREEMENT),
         /** A frame of the victim is never sent. */
         BLACK_HOLE(Cause.WIRE),

@@ -23,7 +23,7 @@ import org.millrace.MillraceException;
 import org.millrace.Plan;
 import org.millrace.ReduceOp;
 
-/** Streams of the emulated device whose operations become a plan, like a CUDA graph. */
+/** Operations on the emulated device's streams become a plan, as operations on CUDA's streams become a graph. */
 class StreamCaptureTest extends EngineFixture {
 
     private void onRanks(int ranks, EngineGroup.RankBody body) throws InterruptedException {
@@ -224,7 +224,7 @@ class StreamCaptureTest extends EngineFixture {
                 side.waitFor(event);
                 side.call(() -> {});
                 side.record(event);
-                side.call(() -> {}); // this call follows the recorded event, so the wait does not include it
+                side.call(() -> {}); // waitFor does not wait for this call, which follows the recorded event
                 stream.waitFor(event);
                 assertThrows(MillraceException.class, stream::endCapture);
             }

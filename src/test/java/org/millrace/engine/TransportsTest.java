@@ -97,8 +97,8 @@ class TransportsTest extends EngineFixture {
     }
 
     /**
-     * These transports send no frames, so no receiver compares headers. The rank that announces its operation second
-     * compares the operation with the record of the first rank.
+     * These transports send no frames, so no receiver compares headers. The rank that announces its operation later
+     * compares the operation with the record of the other rank.
      */
     @ParameterizedTest
     @CsvSource({"NCCL_P2P_DISABLE, 0", "NCCL_P2P_USE_CUDA_MEMCPY, 1", "NCCL_P2P_DISABLE, 1",

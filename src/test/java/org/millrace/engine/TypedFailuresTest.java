@@ -174,8 +174,8 @@ class TypedFailuresTest extends EngineFixture {
     }
 
     /**
-     * A rank is later than the limit for a stall, but no connection has failed. The program is notified once, and the
-     * results are right.
+     * A rank is late by more than the limit for a stall, but no connection has failed. The program is notified once,
+     * and the results are right.
      */
     @Test
     void aLateRankPoisonsNobody() throws Exception {

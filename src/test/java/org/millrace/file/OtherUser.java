@@ -10,7 +10,7 @@ import java.util.List;
 
 /**
  * Runs programs as users other than root. Only root can start such programs. The programs may read all files, because
- * the class path may be readable only for root. They write only files of their own user.
+ * the class path may be readable only by root. They write only files of their own user.
  */
 public final class OtherUser {
 
@@ -27,7 +27,7 @@ public final class OtherUser {
 
     /**
      * Returns a prefix for a command, so that the command runs as the given user with capabilities, in setpriv's
-     * format. A process without these capabilities may not inspect the command's process.
+     * format. A process without these capabilities cannot inspect the command's process.
      */
     static List<String> as(int user, String capabilities) {
         return List.of("setpriv", "--reuid=" + user, "--regid=" + user, "--clear-groups",

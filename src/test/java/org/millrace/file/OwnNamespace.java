@@ -12,7 +12,7 @@ public final class OwnNamespace {
 
     private OwnNamespace() {}
 
-    /** Returns a prefix for a command, so that shell lines and then the command run together in separate namespaces. */
+    /** Returns a prefix for a command. The command then runs in separate namespaces, after the given shell lines. */
     public static List<String> after(String... steps) {
         return List.of("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-ec",
                 "mount -t tmpfs -o mode=1777 none /dev/shm\n" + String.join("\n", steps) + "\nexec \"$@\"", "sh");

@@ -9,7 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 
-/** Shared observation of peers' processes. */
+/** All connections to a process share one object, which reads the process's state twice a second. */
 class WatchedProcessTest {
 
     private static final ProcessIdentity DEAD = new ProcessIdentity(ProcessIdentity.CURRENT.pid(),

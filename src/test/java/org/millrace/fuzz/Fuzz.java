@@ -39,8 +39,8 @@ public final class Fuzz {
     private Fuzz() {}
 
     /**
-     * Runs a surface with {@code inputs} inputs. The property millrace.fuzz.inputs replaces this number, and
-     * millrace.fuzz.seconds limits the time of the run instead. Returns the number of inputs of the run.
+     * Runs a surface with {@code inputs} inputs. The property millrace.fuzz.inputs replaces this number. If only
+     * millrace.fuzz.seconds is set, the run has a time limit instead. Returns the number of inputs of the run.
      */
     public static long run(String surface, int inputs, List<byte[]> recorded, Surface takes) throws Exception {
         long seconds = Long.getLong("millrace.fuzz.seconds", 0);

@@ -125,7 +125,7 @@ class DirectOrderTest {
 
             staged[1].holding = true;
             value(contexts[0].words, 1);
-            contexts[0].post(1); // from here on, the peer's device must keep the order
+            contexts[0].post(1); // a put to the value's bytes waits until the peer's device has stored the value
             put(contexts[0], 512, 65);
             work(pair);
             assertEquals(3, devices[0].copies, "a long put elsewhere does not wait for a value");

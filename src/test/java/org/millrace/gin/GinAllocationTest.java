@@ -57,8 +57,8 @@ class GinAllocationTest {
     }
 
     /**
-     * The agent also allocates no bytes for gets that frames answer, for flushes, and for signals. A signal is in a
-     * window, or this rank increases it directly in memory that it shares with its peer.
+     * The agent also allocates no bytes for flushes, for signals, and for gets whose answer arrives in a frame. Signals
+     * are in a window, or in memory that both ranks share. The sender increases signals in shared memory directly.
      */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})

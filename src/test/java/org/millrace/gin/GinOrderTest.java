@@ -139,7 +139,7 @@ class GinOrderTest {
             while (place < WINDOW - 2 * longest - 2) {
                 int c = random.nextInt(CONTEXTS);
                 int peer = random.nextInt(2);
-                // posts rarely with shared signals, because the rank uses them only while no frame is in flight
+                // if signals are shared, posts are rare: a rank uses shared signals only while no frame is in flight
                 if (random.nextInt(reached ? 24 : 3) == 0 && contexts[0][c].hasRoom(peer)) {
                     place = post(random, format, contexts[0][c], c, peer, windows[0].handle(), memory, place);
                 }
@@ -263,7 +263,7 @@ class GinOrderTest {
         }
     }
 
-    /** Returns the number of operations through the operation that set the signal to the value; 0 if the value is 0. */
+    /** Returns the position, from 1, of the operation that set the signal to the value; 0 if the value is 0. */
     private static int covered(List<Posted> all, int peer, ToLongFunction<Posted> signal, long value) {
         for (int i = 0; i < all.size() && value != 0; i++) {
             if (all.get(i).peer == peer && signal.applyAsLong(all.get(i)) == value) {

@@ -20,7 +20,7 @@ import org.millrace.proxy.MemoryFrames;
  */
 final class GinPair implements AutoCloseable {
 
-    /** A context, with the kernel's ends of its queues. */
+    /** A context of an agent, with the kernel's view of its queues, counters and signals. */
     static final class Context {
         final GinContext agentSide;
         final GinQueueMemory queues;
@@ -66,7 +66,7 @@ final class GinPair implements AutoCloseable {
     final MemoryFrames back;
     final GinCommunicator[] communicators = new GinCommunicator[2];
     private final SignalMemory[] shared = new SignalMemory[2];
-    /** Actions that end the service of a context, and with it the context's trace. */
+    /** Actions that end the service of a context and the context's trace. */
     private final List<Runnable> removals = new ArrayList<>();
     final GinAgent[] agents = {new GinAgent("rank 0"), new GinAgent("rank 1")};
 

@@ -9,14 +9,14 @@ import org.millrace.abi.gin.GinDescriptorFormat;
 import org.millrace.abi.gin.GinOp;
 
 /**
- * A hundred contexts are open, and only one is used. The idle contexts cost little, and the agent finds new descriptors
- * in them.
+ * 129 contexts are open, and only one is busy. The idle contexts cost little, and the agent finds new descriptors in
+ * them.
  */
 class IdleContextsTest {
 
     private static final GinDescriptorFormat FORMAT = GinDescriptorFormat.V30;
     private static final int CONTEXTS = 129;
-    /** Number of passes after which a queue without descriptors is idle. */
+    /** Number of passes after which a queue without descriptors is certainly idle. */
     private static final int LONG = 6000;
 
     private final GinPair.Context[] contexts = new GinPair.Context[CONTEXTS];

@@ -13,7 +13,7 @@ import org.millrace.agent.Agent;
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.IdleProfile;
 
-/** Another thread reports a pass of an agent that does not end. */
+/** Another thread reports that an agent's pass does not return. */
 class PassWatchTest {
 
     private final BlockingQueue<String> reports = new LinkedBlockingQueue<>();

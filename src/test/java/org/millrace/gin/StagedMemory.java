@@ -3,7 +3,7 @@ package org.millrace.gin;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
-/** A window like one in GPU memory: the network can access only the staging buffers of the device. */
+/** A window that imitates GPU memory: the network can access only the staging buffers of the device. */
 final class StagedMemory implements WindowMemory {
 
     private final MemorySegment memory;
@@ -13,7 +13,7 @@ final class StagedMemory implements WindowMemory {
     /** Number of direct copies between this window and the window of a peer. */
     int copies;
     int reads;
-    /** Whether the device must execute the last direct copy after the preceding copies of its sequence. */
+    /** Whether the last direct copy had to follow all earlier copies of its sequence. */
     boolean ordered;
 
     StagedMemory(MemorySegment memory, StagedDevice device) {
@@ -44,7 +44,7 @@ final class StagedMemory implements WindowMemory {
         return beginDirect(transfer, offset, peers[peer], offset, ((StagedMemory) target).memory, targetOffset, bytes);
     }
 
-    /** Begins a direct copy. Until the copy is complete, it occupies a staging buffer that it does not use. */
+    /** Begins a direct copy. A direct copy needs no staging buffer, but here it holds one until it is complete. */
     private boolean beginDirect(WindowTransfer transfer, long offset, MemorySegment from, long fromOffset,
             MemorySegment to, long toOffset, long bytes) {
         if (!device.open(device.buffers.takeToSend(), transfer, offset, bytes)) {

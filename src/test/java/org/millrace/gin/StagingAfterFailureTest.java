@@ -141,7 +141,7 @@ class StagingAfterFailureTest {
         assertAllServeTheNext(copiesLast);
     }
 
-    /** The receiver already has a buffer for the arriving payload, but none of its lists contains the frame yet. */
+    /** The receiver has a buffer for the arriving payload, but none of the receiver's lists contains the frame yet. */
     @Test
     void soItDoesWhereTheConnectionIsLostWhileAPayloadIsReceived() {
         first.expectClosedConnections();

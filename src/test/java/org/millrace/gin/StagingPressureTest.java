@@ -70,7 +70,7 @@ class StagingPressureTest {
         }
     }
 
-    /** Puts after a VA signal keep their buffers until the signal is added. The addition also needs a buffer. */
+    /** Puts that follow a VA signal hold their buffers until the signal is added. The addition also needs a buffer. */
     @Test
     void signalsInWindowsAreAddedBeforePutsThatTookAllBuffers() {
         try (GinPair pair = pair(4)) {

@@ -96,9 +96,7 @@ class GpuCommunicatorTest {
         return Configuration.load(Map.of(), new java.util.Properties(), settings);
     }
 
-    /**
-     * Returns the calls of operations since the last call of this method, without the queries of the watching thread.
-     */
+    /** Returns the calls to NCCL since the last call of this method, without the queries of the watching thread. */
     private static List<String> calls() {
         cuda.allCalls();
         return nccl.allCalls().stream().filter(call -> !call.startsWith("ncclCommGetAsyncError")).toList();
@@ -242,7 +240,7 @@ class GpuCommunicatorTest {
                 assertThrows(IllegalCallerException.class, () -> communicator.plan(stream, fails));
                 assertEquals(List.of("cudaStreamBeginCapture", "cudaStreamEndCapture", "cudaGraphDestroy"),
                         graphCalls());
-                // the communicator's close must close this plan
+                // when the communicator is closed, it must close this plan
                 communicator.plan(stream, () -> communicator.allReduce(a, a, 8, DataType.INT64, ReduceOp.SUM, stream));
                 graphCalls();
             }

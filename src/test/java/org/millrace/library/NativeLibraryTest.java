@@ -104,7 +104,7 @@ class NativeLibraryTest {
                 .startsWith("MILLRACE_PROBE_LIBRARY names " + none + " as " + title + ", but there is no such file."));
         System.setProperty("millrace.probe.library", none.toString());
         assertTrue(refusal(null).startsWith("-Dmillrace.probe.library names "));
-        // Only the setting decides. The directory contains a usable library, but this library is not bound.
+        // If the setting names a file, no directory is searched, so the usable library in the directory is not bound.
         good(directory.resolve(NAME));
         assertTrue(refusal(null, directory).contains("no such file"));
         String folder = refusal(subdirectory("empty").toString());

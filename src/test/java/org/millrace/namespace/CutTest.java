@@ -218,9 +218,9 @@ class CutTest {
     }
 
     /**
-     * If neither end receives data, both ends detect the loss independently. If only one end learns of the loss of its
-     * stream, this end abandons the connection at its deadline. The other end learns of this when the network works
-     * again.
+     * If neither end receives data, both ends detect the loss independently. If only one end learns that its stream is
+     * lost, this end abandons the connection at its deadline. The other end learns of the lost connection when the
+     * network works again.
      */
     @ParameterizedTest(allowZeroInvocations = true)
     @MethodSource("longCuts")
@@ -245,8 +245,8 @@ class CutTest {
         }
         lift(kind, one, other);
         assertTold(what, other);
-        // In other jobs all ranks are connected to each other. The third rank may then end before the ranks at both
-        // ends of the cut, and these ranks may report the loss of the third rank.
+        // All ranks of the jobs ENGINE and GIN are connected to each other. The third rank may then exit first, and the
+        // two ranks at the cut may report the loss of the third rank.
         if (kind == Cut.HALF_OPEN && (of.job == Job.TAKEOVER || of.job == Job.UNPACK)) {
             assertTrue(losses(other).anyMatch(text -> names(text, one)),
                     () -> what + ": rank " + other + " is told of another: " + losses(other).toList());

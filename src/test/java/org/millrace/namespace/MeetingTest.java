@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Ranks of two hosts find each other, with any names and addresses of the hosts. */
+/** Ranks of two hosts find each other, whatever the names and addresses of the hosts are. */
 @Timeout(180)
 @Tag("root")
 @Tag("slow")

@@ -80,7 +80,9 @@ class PartitionTest {
         }
     }
 
-    /** A program that has operations in flight or is idle, and the network's fault. */
+    /**
+     * A program and the fault of its network. The program uses TLS or not, and is idle or has operations in flight.
+     */
     private record Case(boolean takeover, boolean tls, boolean idle, Fault fault) {
 
         @Override

@@ -73,7 +73,7 @@ public final class TestHost implements AutoCloseable {
         other.run("ip link set " + otherName + " up");
     }
 
-    /** Returns the number of the process that holds the host's namespaces, and lives as long as the host. */
+    /** Returns the number of the process that holds the host's namespaces. This process lives as long as the host. */
     public long pid() {
         return holder.pid();
     }

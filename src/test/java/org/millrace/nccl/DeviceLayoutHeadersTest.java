@@ -85,7 +85,7 @@ class DeviceLayoutHeadersTest {
         }
     }
 
-    /** Returns the values of expressions from the machine's C++ compiler. */
+    /** Compiles and runs a C++ program that prints the values of expressions. Returns these values. */
     private static SortedMap<String, String> ask(Path directory, List<Path> includes, List<String> expressions)
             throws IOException, InterruptedException {
         StringBuilder source = new StringBuilder(
@@ -97,7 +97,7 @@ class DeviceLayoutHeadersTest {
                 .append("));\n"));
         Path file = Files.writeString(directory.resolve("ask.cc"), source.append("}\n"));
         Path program = directory.resolve("ask");
-        // DOCA's headers, which NCCL's backend for NICs includes, are rarely installed.
+        // Without this definition, NCCL would include DOCA's headers, which are rarely installed.
         List<String> arguments = new ArrayList<>(List.of("-std=gnu++17", "-w", "-DNCCL_GIN_GDAKI_ENABLE=0"));
         includes.forEach(include -> arguments.add("-I" + include));
         arguments.addAll(List.of("-o", program.toString(), file.toString()));

@@ -123,7 +123,7 @@ class NcclArgumentsTest {
                         + " ordering=" + u + "}");
     }
 
-    /** Compares the calls, without queries for the version. */
+    /** Compares the calls with the expected calls. Ignores queries for the version. */
     private void assertJoins(String... expected) {
         assertEquals(List.of(expected),
                 stubs.calls().stream().filter(call -> !call.startsWith("ncclGetVersion")).toList());

@@ -182,8 +182,8 @@ class NcclLifeTest {
     }
 
     /**
-     * Checks that compiled code allocates nothing. The JVM decides when it compiles the code, so the round with the
-     * fewest allocated bytes counts.
+     * Checks that compiled code allocates nothing. The moment of the compilation is unknown, so the check uses the
+     * round with the fewest allocated bytes.
      */
     private static void assertFlat(String what, Runnable call) {
         var threads = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();

@@ -66,8 +66,8 @@ class NcclValuesTest {
         assertEquals("ffffffffffffff7f", scalar(1e30, DataType.INT64));
         assertEquals("003c", scalar(1, DataType.FLOAT16));
         assertEquals("803f", scalar(1, DataType.BFLOAT16));
-        // A value halfway between two bfloat16 values is rounded to the neighbor with an even last bit: first down,
-        // then up.
+        // Two values, each halfway between two bfloat16 values, are rounded to the neighbor with an even last bit: the
+        // first value down, the second value up.
         assertEquals("803f", scalar(Float.intBitsToFloat(0x3f808000), DataType.BFLOAT16));
         assertEquals("823f", scalar(Float.intBitsToFloat(0x3f818000), DataType.BFLOAT16));
         assertEquals("ff7f", scalar(Double.NaN, DataType.BFLOAT16));

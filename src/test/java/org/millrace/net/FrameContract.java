@@ -142,7 +142,7 @@ abstract class FrameContract extends NetworkFixture {
                 for (long i = 0; i < untouched.byteSize(); i++) {
                     assertEquals(1, untouched.get(ValueLayout.JAVA_BYTE, i));
                 }
-                // The frame still has no destination, so the receiver can accept it with a valid destination.
+                // The invalid calls had no effect, so the receiver can still accept the frame with a valid destination.
                 ends.receiver().accept(in, (1 << 20) - bytes);
                 ends.until(() -> ends.receiver().framesCompleted() == 1);
                 untouched.fill((byte) 1);
@@ -228,7 +228,7 @@ abstract class FrameContract extends NetworkFixture {
                 }
             });
             boolean received = false;
-            // Later steps send the acknowledgement of the last frames.
+            // After the last frame is received, further steps of the receiver send the acknowledgement.
             while (!received || !sender.isDone()) {
                 received = receiving.step();
                 if (sender.isCompletedExceptionally()) {
@@ -270,7 +270,7 @@ abstract class FrameContract extends NetworkFixture {
     }
 
     /**
-     * Returns the number of frames that the test of allocation exchanges; 0 if this JVM cannot avoid allocation in the
+     * Returns the number of frames for {@link #manyFramesAllocateNothing}; 0 if this JVM cannot avoid allocation in the
      * network. If several subclasses test one network with different options, some of them may return fewer frames, to
      * save time.
      */
@@ -292,7 +292,7 @@ abstract class FrameContract extends NetworkFixture {
         try (Connected ends = Connected.make(network, network)) {
             long before;
             int rounds = 0;
-            do { // code that is not compiled yet allocates, and the time to compile it depends on the machine
+            do { // uncompiled code allocates, and the machine determines how long the compilation takes
                 before = threads.getCurrentThreadAllocatedBytes();
                 exchange(ends, out, in, Math.min(frames, 100_000));
             } while (threads.getCurrentThreadAllocatedBytes() - before > 4 << 10 && ++rounds < 20);
@@ -301,8 +301,8 @@ abstract class FrameContract extends NetworkFixture {
             before = threads.getCurrentThreadAllocatedBytes();
             exchange(ends, out, in, frames);
             long allocated = threads.getCurrentThreadAllocatedBytes() - before;
-            // Allowance for the compiler and the measurement on this thread, and for one check of the peer's process
-            // every half second. One object per frame would be 16 bytes per frame.
+            // The limit is a byte per 16 frames for the compiler and the measurement on this thread, and LOOK_BYTES per
+            // half second for a check of the peer's process. One object per frame would be 16 bytes per frame.
             long looks = 1 + (System.nanoTime() - begun) / 500_000_000;
             assertTrue(allocated < frames / 16 + looks * LOOK_BYTES,
                     () -> allocated + " bytes were allocated for " + frames + " frames");

@@ -8,7 +8,7 @@ public class HostDevice implements DeviceRegion {
     private final MemorySegment memory;
     private final Copies copies;
 
-    /** @param copies copies of the device; null if the test makes none */
+    /** @param copies queue that copies to and from the device; null if the test copies nothing */
     public HostDevice(MemorySegment memory, Copies copies) {
         this.memory = memory;
         this.copies = copies;

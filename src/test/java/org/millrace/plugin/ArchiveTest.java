@@ -59,7 +59,7 @@ class ArchiveTest {
                 outcome.output());
     }
 
-    /** The archive is used as a user has it: moved after it was unpacked, and with no other Java installed. */
+    /** As on a user's host, the archive was moved after it was unpacked, and no other Java is installed. */
     @Test
     @Tag("slow")
     @Tag("nightly")

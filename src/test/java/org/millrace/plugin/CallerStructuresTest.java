@@ -14,8 +14,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 public class CallerStructuresTest {
 
     /**
-     * The structure of GIN v15's properties has two possible sizes. The release of NCCL determines the size. The shim
-     * has a table of releases and sizes. The sizes were found by inspection of libnccl.
+     * The properties structure of GIN v15 has one of two sizes, depending on the release of NCCL. The shim has a table
+     * of releases and sizes. The sizes were found by inspection of libnccl.
      */
     @ParameterizedTest
     @CsvSource({"23206, 2", "23207, 8"})
@@ -40,10 +40,7 @@ public class CallerStructuresTest {
         return HostProgram.compile("properties_host", "-rdynamic", definition).with("MILLRACE_GIN", "host");
     }
 
-    /**
-     * {@return a shim with the given table of NCCL releases, each with the size of its structure of GIN v15's
-     * properties}
-     */
+    /** {@return a shim with the given table of NCCL releases and sizes of GIN v15's properties structure} */
     public static Path inspected(String releases) throws Exception {
         return HostProgram.compileShim("libnccl-net-" + releases.replaceAll("\\D+", "-") + ".so",
                 "-DMILLRACE_GIN_V15_RELEASES=" + releases);

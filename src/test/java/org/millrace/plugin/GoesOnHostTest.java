@@ -122,8 +122,8 @@ class GoesOnHostTest {
     }
 
     /**
-     * An executable such as Python's is linked at fixed addresses. The address of an imported function is then the
-     * address of a jump within the executable, also in libraries.
+     * An executable such as Python's is linked at fixed addresses. The address of an imported function, even as seen by
+     * libraries, is then the address of a jump within the executable.
      */
     @Test
     void aProgramAtFixedAddressesIsToldToo() throws Exception {

@@ -37,7 +37,7 @@ public final class HostProgram {
      * classes.
      */
     private static final Path ARCHIVE = BUILT.resolve("classes.jsa").toAbsolutePath();
-    /** Targets that this JVM has built or found up to date. */
+    /** Targets that this JVM has built, and targets that it found to be up to date. */
     private static final Set<Path> FRESH = new HashSet<>();
     private static final long DEADLINE_SECONDS = 120;
     /**
@@ -49,7 +49,7 @@ public final class HostProgram {
     /** Result of a run. */
     public record Outcome(int exit, String output) {
 
-        /** Returns whether the output ends with the given words, apart from log lines of the plugin's threads. */
+        /** Returns whether the output, without the plugin's log lines, ends with the given words. */
         public boolean endsWith(String words) {
             return output.replaceAll("(?m)^LOG \\d .*\n", "").endsWith(words);
         }
@@ -181,7 +181,7 @@ public final class HostProgram {
     }
 
     /**
-     * Builds a target that is older than its sources. A lock of each target ensures that other JVMs of the build use
+     * Builds a target if it is older than its sources. A lock of each target ensures that other JVMs of the build use
      * only complete targets. The sources do not change while a JVM runs tests, so a JVM checks each target once.
      */
     private static void build(Path target, Path sources, Maker maker) throws Exception {
@@ -249,9 +249,9 @@ public final class HostProgram {
     }
 
     /**
-     * Selects the network: {@code socket}, {@code shm}, {@code auto}, {@code ucx}, or {@code plugin}. The latter
-     * behaves as badly as NCCL's rules allow. {@code ucx tcp} is UCX without shared memory. {@code behind a link} after
-     * a name adds an emulated link with losses. Skips the test if UCX is missing.
+     * Selects the network: {@code socket}, {@code shm}, {@code auto}, {@code ucx}, or {@code plugin}. The network
+     * {@code plugin} behaves as badly as NCCL's rules allow. {@code ucx tcp} is UCX without shared memory. The suffix
+     * {@code behind a link} adds an emulated link with losses. Skips the test if UCX is missing.
      */
     public HostProgram withNetwork(String network) {
         String name = network.split(" ")[0];

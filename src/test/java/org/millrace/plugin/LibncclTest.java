@@ -61,7 +61,7 @@ class LibncclTest {
     private static final String SMALL = "NCCL_BUFFSIZE=262144 NCCL_LL128_BUFFSIZE=614400";
     /**
      * A small limit of a kernel's arguments, in bytes, so that most work is in NCCL's FIFO or in persistent memory. The
-     * arguments have space for eight batches. If an operation has more channels, NCCL never finishes its planning.
+     * arguments have space for eight batches. With more than eight channels, NCCL never finishes planning an operation.
      */
     private static final String FEW_ARGUMENTS = "NCCL_WORK_ARGS_BYTES=160 NCCL_MAX_NCHANNELS=4";
     /**
@@ -219,7 +219,7 @@ class LibncclTest {
                         .orElse(null);
     }
 
-    /** Compiles without -Werror, because users have other compilers, and GCC 13 has wrong warnings. */
+    /** Compiles without -Werror, because users have other compilers, and GCC 13 reports false warnings. */
     private static void compile() throws Exception {
         List<String> options = new ArrayList<>(List.of("-std=c++20", "-O2", "-Wall", "-fPIC", "-shared", "-pthread",
                 "-fvisibility=hidden", "-Wl,-soname,libcuda-on-cpu.so", "-o", CUDA.toString()));
@@ -313,7 +313,8 @@ class LibncclTest {
     }
 
     /**
-     * The script requires the plugin's network, so right elements show that it has found the plugin and its classes.
+     * The script requires the plugin's network. Right elements therefore show that the script has found the plugin and
+     * the plugin's classes.
      */
     @Test
     void theScriptFindsThePluginWithoutVariables() throws Exception {
@@ -335,7 +336,7 @@ class LibncclTest {
 
     /**
      * Kernels of the emulated device in Java run the launches of libnccl on all ranks but one. The interpreter runs the
-     * launches of that rank. It arranges lines of LL128 differently, so LL128 runs in the random operations only.
+     * launches of that rank. Java arranges lines of LL128 differently, so LL128 runs in the random operations only.
      */
     @ParameterizedTest
     @CsvSource({"LL, Tree, 1, 300001", "Simple, Ring, 0, 600011"})
@@ -357,8 +358,8 @@ class LibncclTest {
     }
 
     /**
-     * Random operations of which Java runs most launches. The interpreter runs the other launches, on all ranks. Graphs
-     * have persistent plans.
+     * Java runs most launches of the random operations, including the persistent plans of graphs. The interpreter runs
+     * the other launches. In the second case the interpreter runs all launches of rank 0.
      */
     @ParameterizedTest
     @CsvSource({"13, LL128, -1", "14, Simple, 0"})
@@ -452,7 +453,7 @@ class LibncclTest {
     /**
      * Random collectives in groups and graphs, on communicators that are created, split, shrunk and destroyed. The seed
      * also depends on the case. All ranks use the same protocols. NCCL selects them by size, unless the case sets a
-     * protocol. A case that resembles another case runs a fifth of the rounds, and the case of eight ranks a twelfth.
+     * protocol. A case that resembles another case runs a fifth of the rounds. The case of eight ranks runs a twelfth.
      */
     @ParameterizedTest
     @CsvSource(
@@ -514,7 +515,7 @@ class LibncclTest {
         Ucx.assumeUsable(settings.equals("MILLRACE_NET=ucx") ? "ucx" : "");
         Map<String, String> environment = plugin("MILLRACE_TAKEOVER=1", SMALL);
         environment.putAll(environment(settings));
-        // A second channel would double the connections, which take most of the time: the scenario order creates 18
+        // A second channel would double the connections, which take most of the time. The scenario "order" creates 18
         // communicators.
         environment.put("NCCL_MAX_NCHANNELS", scenario.equals("order") ? "1" : "2");
         Outcome outcome = run(environment, ranks, ranks, "life", scenario);

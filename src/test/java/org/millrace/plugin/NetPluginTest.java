@@ -39,7 +39,7 @@ import org.millrace.trace.OwnTrace;
 import org.millrace.trace.TraceReader;
 import org.millrace.trace.TracedState;
 
-/** The plugin's operations in the sequence of a takeover. A stub serves the connections. */
+/** The plugin's operations, in the order in which a takeover uses them. A stub serves the connections. */
 class NetPluginTest {
 
     private static final long DEVICE_HANDLE = 0x123450;
@@ -280,7 +280,7 @@ class NetPluginTest {
         }
     }
 
-    /** Returns a task that accepts from a listener. Its result is a connection, or the reason for a failure. */
+    /** Returns a task that accepts a listener's connection. The result is the connection or the failure's reason. */
     private FutureTask<Object> accepting(long listener, CountDownLatch together) {
         FutureTask<Object> task = new FutureTask<>(() -> {
             try (Arena own = Arena.ofConfined()) {

@@ -28,8 +28,9 @@ import org.millrace.trace.Verdict.Cause;
 import org.millrace.trace.Verdict;
 
 /**
- * Processes that stall for a planted reason. The verdict names the reason and its rank. {@code -Dmillrace.stalls=200}
- * draws random stalls instead, and {@code -Dmillrace.stalls.seed=N} repeats the stalls of a seed.
+ * Processes that stall for a planted reason. The verdict names this reason and the faulty rank.
+ * {@code -Dmillrace.stalls=200} draws random stalls instead, and {@code -Dmillrace.stalls.seed=N} repeats a seed's
+ * stalls.
  */
 @Tag("slow")
 class PlantedStallTest {
@@ -38,7 +39,7 @@ class PlantedStallTest {
     /** Pause between two checks, in milliseconds. The ranks use the cores meanwhile. */
     private static final long LOOK_MILLIS = 20;
     private static final long DEADLINE_NANOS = TimeUnit.MINUTES.toNanos(5);
-    /** Number of polls for which a frame is delayed, practically infinite. */
+    /** Number of polls for which a frame is delayed. The delay lasts longer than the test. */
     private static final long BLACK_HOLE = 1_000_000_000_000L;
 
     /** The planted fault, as the host program names it, and the expected verdict. */
@@ -95,7 +96,7 @@ class PlantedStallTest {
                         new Stall(0, Way.CUT, 2, 1, 1, 8, 0, "ring", "shm"));
     }
 
-    /** Returns the setting of the fault that the victim's network has, or null. */
+    /** Returns the setting that plants a fault in the victim's network; null if the stall has another cause. */
     private static String fault(Stall stall) {
         int frame = 3 * (stall.operation - 1) + 1;
         String connection = ",connection=" + (stall.channel + 1);

@@ -49,8 +49,8 @@ class PluginHostTest {
     }
 
     /**
-     * Any user can create a named pipe with the name of the process's trace. The pipe has no writer, so a blocking open
-     * would delay the exit.
+     * At exit, the process opens its own traces. Any user can create a named pipe with the name of such a trace. A
+     * blocking open of the pipe would wait for a writer.
      */
     @Test
     void aPipeByTheNameOfTheProcesssTraceDoesNotHoldUpItsExit() throws Exception {

@@ -85,8 +85,9 @@ class PluginRailsTest {
     }
 
     /**
-     * Both ranks are threads of one process, so connections 1 and 2 carry the data. The host creates two communicators
-     * one after the other. Each opens the network again, so each of the two cuts occurs twice.
+     * Both ranks are threads of one process, so the process's connections 1 and 2 carry the data of both ranks. The
+     * host creates two communicators one after the other. Each opens the network again, so each of the two cuts occurs
+     * twice.
      */
     @Test
     void aRailThatIsCutUnderGinIsSurvived() throws Exception {

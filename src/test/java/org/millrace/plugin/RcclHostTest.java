@@ -43,10 +43,10 @@ class RcclHostTest {
     }
 
     /**
-     * An RCCL that is taken over does not pass the address of a pointer to a device handle. No setting shows that it
-     * uses AINIC cards. The RCCL cannot connect, and the plugin stores nothing at the address. If the address is in the
-     * heap, the plugin decides by the value stored there. RCCL initializes a pointer to a handle to null, and this
-     * value is not null.
+     * An RCCL that is taken over passes an address that holds no pointer to a device handle. No setting shows that this
+     * RCCL uses AINIC cards. The plugin stores nothing at the address, and RCCL cannot connect. The plugin refuses
+     * every address on the stack. It refuses an address in the heap if the value there is not null, because RCCL
+     * initializes a pointer to a handle to null.
      */
     @ParameterizedTest
     @CsvSource({"8, ON_STACK=0xa5a5a5a500000007", "12, ON_STACK=0xa5a5a5a500000007", "8, ON_STACK=0", "12, ON_STACK=0",
@@ -167,7 +167,7 @@ class RcclHostTest {
         keepsItsProxy(host(file.toString(), "threads", ""), "unknown library 2.28.9 (", UNKNOWN_LAYOUT);
     }
 
-    /** A library that needs and calls HIP has another vendor's name, so it does not count as RCCL. */
+    /** A library with another vendor's name does not count as RCCL, even if it needs HIP's library and calls it. */
     @Test
     void aLibraryOfAnotherVendorMayNeedHip() throws Exception {
         String library = library("net_host", "libhccl.so", 22809, linked(HIP, "-DNET_VERSION=12", "-DCALLS_HIP"));
@@ -189,7 +189,10 @@ class RcclHostTest {
         assertEquals(0, outcome.count("LOG "), outcome.output());
     }
 
-    /** A program may unload a library without communicators. The plugin must still log, also from its threads. */
+    /**
+     * A program may unload an NCCL library that has no communicators. The plugin must still log afterwards, also from
+     * its own threads.
+     */
     @ParameterizedTest
     @CsvSource({"12, 10", "11, 12"})
     void anUnloadedLibraryLogsLaterErrors(int first, int last) throws Exception {

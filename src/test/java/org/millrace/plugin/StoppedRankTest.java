@@ -23,7 +23,7 @@ import org.millrace.trace.TracedProcess;
 import org.millrace.trace.Verdict.Cause;
 import org.millrace.trace.Verdict;
 
-/** A rank that a signal stops is reported as stopped, not as lost, and its job continues with it. */
+/** A rank that a signal stops is reported as stopped, not as lost. The rank's job continues after SIGCONT. */
 @Tag("slow")
 @Timeout(value = 300, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class StoppedRankTest {

@@ -51,8 +51,8 @@ class UpcallsTest {
     }
 
     /**
-     * In the class PluginTables, the case of each function in a switch calls the method with the function's name. The
-     * case must read each argument with the type that C passes.
+     * In the class PluginTables, a switch has a case for each function. The case calls the method with the function's
+     * name, and must read each argument with the type that C passes.
      */
     @Test
     void argumentsAreReadAsTheyArePassed() throws IOException {
@@ -86,8 +86,8 @@ class UpcallsTest {
     }
 
     /**
-     * NetProperties writes the properties of versions 9 to 12 with the layout of v9. The structures of these versions
-     * must therefore begin alike.
+     * NetProperties writes the properties of versions 9 to 12 with the layout of v9. The fields must therefore have
+     * equal offsets in these versions.
      */
     @Test
     void thePropertiesOfVersions9To12BeginAlike() {

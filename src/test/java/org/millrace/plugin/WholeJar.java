@@ -11,14 +11,14 @@ import java.util.stream.Stream;
 import java.util.zip.ZipEntry;
 
 /**
- * A jar of the classes under test, of Log4j's interface and of picocli. Java can start it like the jar of the build. It
- * is not a module.
+ * A jar of the classes under test, of Log4j's interface and of picocli. Java can start it in the same way as the jar of
+ * the build. It is not a module.
  */
 public final class WholeJar {
 
     private WholeJar() {}
 
-    /** Writes a copy of the jar, which is made once for all tests. */
+    /** Writes a copy of the jar. The jar is built once for all tests. */
     public static Path write(Path jar) throws Exception {
         return Files.copy(HostProgram.jar(), jar, StandardCopyOption.REPLACE_EXISTING);
     }
@@ -48,7 +48,7 @@ public final class WholeJar {
         return manifest;
     }
 
-    /** Adds the files of a folder. If the folder {@code instead} also has a file, adds that version of the file. */
+    /** Adds a folder's files. If the folder {@code instead} has a file of the same name, adds that file. */
     private static void addAll(JarOutputStream out, Path root, Path instead) throws IOException {
         try (Stream<Path> files = Files.walk(root)) {
             for (Path file : (Iterable<Path>) files.filter(Files::isRegularFile)::iterator) {

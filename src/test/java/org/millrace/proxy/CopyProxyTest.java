@@ -24,7 +24,8 @@ import org.millrace.proxy.spi.OperationSignature;
 import org.millrace.proxy.spi.ProxyOp;
 
 /**
- * A proxy that copies between two devices. The test plays the sending device, the receiving device and the copy engine.
+ * A proxy that copies between two devices. The test acts as the sending device, the receiving device and the copy
+ * engine.
  */
 class CopyProxyTest {
 

@@ -18,8 +18,8 @@ import org.millrace.proxy.spi.ConnectionName;
 import org.millrace.proxy.spi.Steps;
 
 /**
- * A kernel of an aborted communicator no longer waits for credits, and runs through its operation. The proxy must not
- * send the steps that the kernel posts after the abort.
+ * A kernel of an aborted communicator completes its operation without waiting for credits. The proxy must not send the
+ * steps that the kernel posts after the abort.
  */
 class DeviceAbortTest {
 
@@ -77,8 +77,8 @@ class DeviceAbortTest {
     }
 
     /**
-     * The proxy detects the abort although all slots are in flight and no step is posted. If the proxy did not detect
-     * it, a teardown would wait for data that is never sent.
+     * While all slots are in flight, progress() does not read tail. In this state drained() detects the abort.
+     * Otherwise, a teardown would wait for data that is never sent.
      */
     @Test
     void itIsNoticedWithAllFramesOnTheirWay() {

@@ -98,20 +98,20 @@ public final class MemoryFrames {
         cut = true;
     }
 
-    /** Returns whether the sending end was closed, so that it reads no further payload. */
+    /** Returns whether the sending end was closed. A closed end reads no further payload. */
     public boolean senderClosed() {
         return senderClosed;
     }
 
     /**
-     * Returns whether the sending end was closed without its unsent frames, so that no payload was read after the
-     * close.
+     * Returns whether the sending end was aborted before it had been settled. Its unsent frames are dropped, and no
+     * payload is read after the abort.
      */
     public boolean senderGaveUp() {
         return senderAborted && !settled;
     }
 
-    /** Returns whether the receiving end was closed, so that it writes no further payload. */
+    /** Returns whether the receiving end was closed. A closed end writes no further payload. */
     public boolean receiverClosed() {
         return receiverClosed;
     }

@@ -104,8 +104,8 @@ class OperationProtocolsTest {
     }
 
     /**
-     * A flag has 32 bits, so steps that are 2^32 apart have equal flags. The first steps lie before and after the wrap
-     * of the flag.
+     * A flag has 32 bits, so steps that are 2^32 apart have equal flags. In all runs except the first, the flag or its
+     * sign bit wraps within the 24 steps.
      */
     @ParameterizedTest
     @ValueSource(longs = {0, (1L << 31) - 9, (1L << 32) - 9, Long.MAX_VALUE - 8, -9})
@@ -127,8 +127,8 @@ class OperationProtocolsTest {
     }
 
     /**
-     * The slot still contains the size of the previous step in this slot, eight steps earlier. The proxy must not take
-     * this size for the size of the next LL step, which is not posted yet.
+     * The slot still contains the size of the previous step in this slot, eight steps earlier. The proxy must not
+     * mistake this size for the size of the next LL step, which is not posted yet.
      */
     @Test
     void aSizeOfTheLastRoundIsNotThisRounds() {
@@ -211,7 +211,7 @@ class OperationProtocolsTest {
         assertTrue(assertThrows(ProxyException.class, this::progress).getMessage().contains("outside the 4096 bytes"));
     }
 
-    /** Imitates a GPU's memory that a network card writes: written data becomes visible only after a flush. */
+    /** Imitates a GPU's memory into which a network card writes. Written data becomes visible only after a flush. */
     private static final class ReorderingMemory implements MemoryRegion {
         final MemorySegment visible;
         final MemorySegment underWay;

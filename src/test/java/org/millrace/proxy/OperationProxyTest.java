@@ -27,7 +27,7 @@ import org.millrace.proxy.spi.ProxyConnection;
 import org.millrace.proxy.spi.ProxyException;
 import org.millrace.proxy.spi.ProxyOp;
 
-/** Both proxies of one connection, driven by hand. This test acts as the device at both ends. */
+/** Both proxies of one connection. This test runs their passes, and acts as the device at both ends. */
 class OperationProxyTest {
 
     private static final int SLOT = 256;
@@ -45,7 +45,7 @@ class OperationProxyTest {
         arena.close();
     }
 
-    /** Memory of one end, and state of the device that the test plays at this end. */
+    /** Memory of one end, and state of the device that the test imitates at this end. */
     private static final class End {
         final ConnectionInfo info;
         final MemorySegment buffer;
@@ -174,9 +174,7 @@ class OperationProxyTest {
         assertEquals(4, pair.from.recvMem.sizeAcquire(0));
     }
 
-    /**
-     * After an abort the operands belong to the user again, so the network must not read a frame's payload once more.
-     */
+    /** After an abort the operands belong to the user again, so the network must not read a frame's payload again. */
     @Test
     void afterAnAbortWhatIsUnderWayIsNotReadAgain() {
         Pair pair = new Pair(arena, 0);

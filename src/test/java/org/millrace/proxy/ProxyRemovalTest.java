@@ -171,9 +171,7 @@ class ProxyRemovalTest {
         assertEquals(1, broken.stops);
     }
 
-    /**
-     * An exception from the stop or from the listener of one connection does not fail the thread's other connections.
-     */
+    /** If the stop or the listener of one connection throws, the thread's other connections do not fail. */
     @Test
     void aThrowOfAListenerTakesNoOtherConnectionWithIt() {
         Stub first = served();

@@ -232,7 +232,7 @@ class StepCheckTest {
             }
             if (place == Place.DESTINATION && step == due) {
                 int protocol = 0;
-                // Changes the slot of every protocol, because one of them is the slot that holds this step.
+                // Each protocol has its own buffer. This loop changes the step's slot in every buffer.
                 for (Protocol each : Protocol.values()) {
                     flip(pair.to, LAYOUT.slotOffset(each, step), 1, protocol);
                 }

@@ -31,13 +31,13 @@ import org.millrace.proxy.spi.ConnectionName;
 class UnpackAllocationTest {
 
     private static final ConnectionLayout LAYOUT = new ConnectionLayout(8 * 64, 8 * 2048, 8 * 12288);
-    /** Steps per turn: two slices of two steps, and four steps of lines. In every second turn, slice 2 is empty. */
+    /** Steps per turn: two slices of two steps, and four steps of lines. In odd turns, the second slice is empty. */
     private static final int STEPS_A_TURN = 8;
     private static final int TURNS = 50_000;
     /**
-     * Number of rounds; the round with the fewest allocations counts. Other tests of this JVM may have used the code in
-     * another way. Until the compiler has compiled the code again, the JVM allocates one or two objects on this thread,
-     * once. Allocations of the code itself appear in every round.
+     * Number of rounds; the test uses the round with the fewest allocated bytes. If other tests of this JVM used the
+     * code in another way, the JVM compiles the code again. Before that compilation, the JVM allocates one or two
+     * objects on this thread, in only one round. Allocations of the code itself appear in every round.
      */
     private static final int ROUNDS = 4;
     private static final long SLICE_BYTES = 5000;

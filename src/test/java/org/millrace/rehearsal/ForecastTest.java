@@ -21,7 +21,7 @@ import org.millrace.rehearsal.RecordedRun.Connection;
 import org.millrace.rehearsal.RecordedRun.Group;
 import org.millrace.rehearsal.RecordedRun.Step;
 
-/** Compares simulated results with computed results, and checks the parameters that a recording yields. */
+/** Compares simulated results with the results of formulas, and checks the parameters that a recording yields. */
 class ForecastTest {
 
     private static final RecordedRun.Process PROCESS = new RecordedRun.Process("here", 1, Optional.empty());
@@ -183,8 +183,9 @@ class ForecastTest {
     }
 
     /**
-     * Half of the ranks arrive 1000 ns late. With two ranks, at least one is late in three of four cases. With many
-     * ranks, one is always late.
+     * Each rank is 0 or 1000 ns late with equal probability, 500 ns on average. The later of two ranks is 750 ns late
+     * on average, and the last of many ranks 1000 ns. On average, a rank waits 250 ns for the other rank, or 500 ns for
+     * the last of many ranks.
      */
     @Test
     void theMoreRanksThereAreTheLongerTheyWaitForTheLast() {

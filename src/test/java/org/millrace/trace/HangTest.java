@@ -280,7 +280,7 @@ class HangTest {
         assertEquals(List.of(), Hang.verdicts(readings::remove, QUIET));
     }
 
-    /** Returns a process that ended during an operation. It had the number of this process. */
+    /** Returns an earlier process with this process's number. The earlier process ended during an operation. */
     static TracedProcess endedWithThisNumber() {
         ProcessIdentity here = ProcessIdentity.CURRENT;
         return process(Path.of("trace"), new ProcessIdentity(here.pid(), here.startTicks() - 1, here.namespace()), 0,
@@ -472,7 +472,7 @@ class HangTest {
                 verdict.sentence());
     }
 
-    /** A verdict states a connection's direction as seen by its rank, and no direction if the rank is unknown. */
+    /** If a verdict's rank is known, the verdict states a connection's direction as seen by this rank. */
     @Test
     void aLinkWithoutAKnownRankHasNoDirection() {
         Link link = new Link(null, end(7, 10, Direction.SEND, 3, 0, NOW), null, null);

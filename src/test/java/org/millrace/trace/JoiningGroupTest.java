@@ -19,7 +19,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.file.ProcessIdentity;
 import org.millrace.trace.TracedRank.ProcessState;
 
-/** Ranks that wait in a join are explained by their traces. */
+/** The traces explain why ranks wait in a join. */
 class JoiningGroupTest {
 
     private static final String WHERE = "tcp:10.0.0.1:29500";
@@ -109,7 +109,7 @@ class JoiningGroupTest {
                 verdict::sentence);
     }
 
-    /** Returns verdicts for the given state of a process; all other processes run. */
+    /** Returns the verdicts if one process has the given state and all other processes run. */
     private static List<Verdict> verdicts(ProcessTrace other, ProcessTrace changed, ProcessState state)
             throws IOException {
         return verdicts(other, TraceReader.read(changed.path()), state);
@@ -143,7 +143,7 @@ class JoiningGroupTest {
                         verdicts.getFirst().json().get("pid")));
     }
 
-    /** The verdict names rank 0. It ignores the trace that rank 0 wrote before it stopped or died. */
+    /** The verdict names rank 0. It ignores the list of missing ranks that rank 0 wrote before it stopped or died. */
     @ParameterizedTest
     @CsvSource({"DEAD, 'Rank 0 (PID, dead) has'",
             "STOPPED, 'Rank 0 (PID) is stopped (SIGCONT continues it): rank 0 (PID, stopped) has'"})
@@ -151,7 +151,7 @@ class JoiningGroupTest {
         join(0, 3, 1, 2);
         ProcessTrace zero = trace;
         open();
-        zero.beat(); // rank 0 died after rank 1 had begun
+        zero.beat(); // rank 0 died after rank 1 had started
         join(1, 3, 0, 1, 2).activity("connects to rank 0");
         List<Verdict> verdicts = verdicts(trace, zero, state);
         assertEquals(1, verdicts.size(), verdicts::toString);
@@ -190,7 +190,10 @@ class JoiningGroupTest {
                         .size());
     }
 
-    /** This test reads the dead process's trace first, because heartbeats in the trace continue. */
+    /**
+     * The test's own process plays the dead process, so heartbeats in the old trace continue. The test therefore reads
+     * this trace before it creates the new trace.
+     */
     @Test
     void aDeadRankThatWasReplacedOrOfAnEarlierAttemptIsNotNamed() throws IOException {
         join(1, 2, 0, 1);

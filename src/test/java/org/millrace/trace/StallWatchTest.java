@@ -165,7 +165,7 @@ class StallWatchTest {
         assertEquals(Set.of(own.path()), files(reading.read()), "the change may be in the same tick of the clock");
     }
 
-    /** A process dates its trace each minute while it has a communicator. */
+    /** A process updates the date of its trace each minute while it has a communicator. */
     @Test
     void aTraceThatIsOlderThanTheProcessIsNotRead(@TempDir Path directory) throws IOException {
         ProcessTrace own = new ProcessTrace(TraceFile.create(directory), true);

@@ -59,7 +59,7 @@ public enum GinDescriptorFormat {
 
     /** Bit that is set in every word that is present. */
     public static final long FLAG = device_h.MILLRACE_GIN_FLAG();
-    /** Largest offset or handle, which has 63 bits. */
+    /** Largest offset or handle: both have 63 bits. */
     public static final long MAX_ADDRESS = Long.MAX_VALUE;
 
     private static final int HEADER = device_h.ncclGinProxyGfdHeader();
@@ -223,7 +223,7 @@ public enum GinDescriptorFormat {
     }
 
     /**
-     * Begins a descriptor: sets the flag in every word, the operation and the size. The other fields become 0.
+     * Begins a descriptor: sets the operation, the size, and the flag in every word. The other fields become 0.
      *
      * @param descriptor array of at least {@link #words()} words
      */

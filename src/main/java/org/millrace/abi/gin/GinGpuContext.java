@@ -21,10 +21,10 @@ import org.millrace.foreign.Words;
  *
  * <p>
  * All pointers are device-visible addresses. Kernels change {@code pis}, {@code signalOffsets}, {@code lastIssuedGet}
- * and {@code lastVisibleGet} by atomic operations. These four arrays must therefore lie in device memory, with zeros at
- * first. The other arrays may lie in mapped host memory. NCCL 2.28, 2.29, 2.30.3 and 2.30.4 use version 1 of the
- * struct. Later 2.30 releases use version 1 if {@code createContext} is called with backend version 1. A handle can
- * contain several contexts, one after another without gaps.
+ * and {@code lastVisibleGet} by atomic operations. These four arrays must therefore lie in device memory, and must
+ * contain zeros at first. The other arrays may lie in mapped host memory. NCCL 2.28, 2.29, 2.30.3 and 2.30.4 use
+ * version 1 of the struct. Later 2.30 releases use version 1 if {@code createContext} is called with backend version 1.
+ * A handle can contain several contexts, one after another without gaps.
  */
 public final class GinGpuContext {
     /** Size of version 1 in bytes. */

@@ -98,8 +98,8 @@ public final class GinQueueMemory extends PolledStruct {
     }
 
     /**
-     * Takes a descriptor out of the queue if all of its words are present. Stores the first {@link #LINE_WORDS} words
-     * in an array, because any further words are reserved. The array's content is undefined if a word is missing.
+     * Takes a descriptor out of the queue if all of its words are present. Stores only the first {@link #LINE_WORDS}
+     * words in an array, because all further words are reserved. The array's content is undefined if a word is missing.
      *
      * @return false if a word is still missing; the queue is then unchanged
      */

@@ -21,9 +21,9 @@ import org.millrace.foreign.Words;
  * </pre>
  *
  * <p>
- * Channels {@code lo} to {@code hi} each process one contiguous range of the elements. The struct has three counts of
- * elements: for the first channel, for each channel in the middle, and for the last channel. It also has three chunk
- * sizes of 21 bits each, in grains of the protocol ({@link #grainBytes}). In Millrace a block is one warp.
+ * Each of the channels {@code lo} to {@code hi} processes one contiguous range of the elements. The struct has three
+ * counts of elements: for the first channel, for each channel in the middle, and for the last channel. It also has
+ * three chunk sizes of 21 bits each, in grains of the protocol ({@link #grainBytes}). In Millrace a block is one warp.
  *
  * <p>
  * All accesses are plain, because the launch of the kernel orders the host's stores before the kernel's loads. Facts:
@@ -31,7 +31,7 @@ import org.millrace.foreign.Words;
  */
 public final class CollectiveWork {
     public static final int BYTES = (int) ncclDevWorkColl.sizeof();
-    /** Flag: ranks send and receive the elements in memory that is registered with the network. */
+    /** Flag: the elements that ranks send and receive lie in memory that is registered with the network. */
     public static final int NETWORK_REGISTERED = device_h.MILLRACE_COLL_NET_REGISTERED();
     /** Flag: the devices of peers read this rank's data directly in the user's buffers, see {@link #read}. */
     public static final int REGISTERED = device_h.MILLRACE_COLL_REGISTERED();

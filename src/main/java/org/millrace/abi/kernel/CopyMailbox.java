@@ -43,7 +43,7 @@ import org.millrace.foreign.Words;
  * can therefore read many commands at the same time, with many reads across PCIe in flight. The host stores each word
  * with release, and the kernel loads it with acquire, so the data to copy is visible to the kernel. The kernel stores
  * {@code done} and {@code copied} with release, and the host loads them with acquire. After such a load the host sees
- * the copied data, and so does any thread that it notifies.
+ * the copied data. Any thread that the host then notifies also sees this data.
  */
 public final class CopyMailbox extends PolledStruct {
     public static final long BYTES = millraceCopyMailbox.sizeof();
@@ -122,7 +122,7 @@ public final class CopyMailbox extends PolledStruct {
 
     /**
      * {@return the number of the first command that was neither executed nor passed to a worker; after this acquire,
-     * the data of all commands that the reading warp executed itself is visible}
+     * the data of all commands that the reading warp itself executed is visible}
      */
     public int doneAcquire() {
         return (int) Words.INT.getAcquire(Words.MEMORY, base + DONE);

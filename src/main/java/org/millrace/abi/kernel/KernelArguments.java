@@ -112,8 +112,8 @@ public final class KernelArguments {
     }
 
     /**
-     * {@return the channel of a block: the position of the set bit of {@code channelMask} that has {@code block} set
-     * bits below it}
+     * {@return the channel of a block: the position of set bit number {@code block} of {@code channelMask}, counted
+     * from 0 at the lowest set bit}
      */
     public int channel(int block) {
         long mask = channelMask();

@@ -26,10 +26,11 @@ import org.millrace.foreign.Words;
  * </pre>
  *
  * <p>
- * {@code isAllNvlink} is 0, because the emulated device has no NVLink. Since NCCL 2.30 it is at offset 36, behind
- * {@code p2pCrossClique}. The host writes the struct once, before it launches the first kernel. After that the struct
- * is only read, so all accesses are plain. Only memory that the struct points to changes: the {@link AbortFlag} and the
- * {@link WorkCounters}. Facts: NCCL 2.30 {@code device.h}. Up to NCCL 2.27 the struct was called {@code ncclDevComm}.
+ * {@code isAllNvlink} is 0, because the emulated device has no NVLink. Since NCCL 2.30 this field is at offset 36,
+ * behind {@code p2pCrossClique}. The host writes the struct once, before it launches the first kernel. After that the
+ * struct is only read, so all accesses are plain. The struct points to memory that does change: the {@link AbortFlag}
+ * and the {@link WorkCounters}. Facts: NCCL 2.30 {@code device.h}. Up to NCCL 2.27 the struct was called
+ * {@code ncclDevComm}.
  */
 public final class KernelCommunicator {
     public static final long BYTES = ncclKernelComm.sizeof();

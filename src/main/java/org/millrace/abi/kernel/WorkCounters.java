@@ -24,8 +24,8 @@ import org.millrace.foreign.Words;
  * <p>
  * Work item number {@code n}, counted from 1, uses slot {@code n % 64}. The kernel stores the time and then stores the
  * number with release. A host that reads the number with acquire then sees the time of this work item. If a later work
- * item uses the slot at the same moment, the host may see that item's time. The host therefore reads the number again
- * after it has read the time. Facts: NCCL 2.28 {@code device.h}, {@code device/common.h}.
+ * item reuses the slot during these reads, the host may see the later item's time. The host therefore reads the number
+ * again after it has read the time. Facts: NCCL 2.28 {@code device.h}, {@code device/common.h}.
  */
 public final class WorkCounters extends PolledStruct {
     public static final long BYTES = ncclDevProfiler.sizeof();

@@ -90,8 +90,8 @@ public final class Converters {
     }
 
     /**
-     * A file that a command will write. If the file cannot be written, the command reports this before a long run
-     * instead of after it.
+     * A file that a command will write. If the file cannot be written, the command reports this before a long run, not
+     * after the run.
      */
     public static final class ResultFile implements ITypeConverter<Path> {
         @Override

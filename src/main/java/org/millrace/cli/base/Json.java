@@ -92,7 +92,9 @@ public final class Json {
         }
     }
 
-    /** Checks that a value has only types with a JSON form. Gson would otherwise read any object by reflection. */
+    /**
+     * Checks that a value consists of types with a JSON form. Gson would otherwise read any object by reflection.
+     */
     private static void check(@Nullable Object value) {
         switch (value) {
             case null -> {}
@@ -107,13 +109,13 @@ public final class Json {
 
     private static final class FiniteNumbers extends TypeAdapter<Double> {
 
-        /** Smallest number that is written with an exponent, because its many digits would be hard to read. */
+        /** Smallest absolute value that is written with an exponent. All its digits would be hard to read. */
         private static final double LONGEST = 1e15;
 
         @Override
         public void write(JsonWriter out, Double value) throws IOException {
             if (Double.isFinite(value)) {
-                // Numbers are written without an exponent, so that people can read times in nanoseconds.
+                // Smaller numbers are written without an exponent, so that people can read times in nanoseconds.
                 String plain = new BigDecimal(value.toString()).toPlainString();
                 out.jsonValue(
                         Math.abs(value) < LONGEST ? plain.contains(".") ? plain : plain + ".0" : value.toString());

@@ -22,8 +22,8 @@ import org.millrace.config.Settings;
 import picocli.CommandLine.Help.Ansi;
 
 /**
- * Results of doctor. For people, one line for each check is printed as soon as its result is known. As JSON, all
- * results are printed at the end.
+ * Results of doctor. The text output has one line for each check, printed as soon as the check's result is known. The
+ * JSON output is printed at the end.
  */
 final class DoctorReport {
 
@@ -43,7 +43,7 @@ final class DoctorReport {
         }
     }
 
-    /** Runs a check and reports its result. Returns true if the checked thing is found and works. */
+    /** Runs a check and reports its result. Returns true if the check's subject is found and works. */
     boolean add(Check check) {
         CheckResult result;
         try {
@@ -75,7 +75,7 @@ final class DoctorReport {
         out.flush();
     }
 
-    /** Returns a text that lists the given subjects, without subjects that work or were not checked yet. */
+    /** Returns a text that lists the given subjects that were checked and do not work. */
     String notWorking(Set<String> subjects) {
         return found.entrySet()
                 .stream()

@@ -217,7 +217,8 @@ final class GpuChecks {
      * Returns a check for each implementation of communicators on the class path. Excludes the emulated device, which
      * {@link DoctorCommand} tests with a measurement.
      *
-     * @param missing returns the subjects of {@link #NEEDED} that do not work; called after their checks have run
+     * @param missing function that returns the subjects of {@link #NEEDED} that do not work; called after the checks of
+     *                these subjects have run
      */
     List<Check> devices(Supplier<String> missing) {
         List<String> broken = new ArrayList<>();

@@ -34,7 +34,10 @@ import org.millrace.plugin.RuntimeModules;
 import org.millrace.trace.TraceReader;
 import org.millrace.trace.TracedProcess;
 
-/** Checks of every machine, in the order of the report. A failure does not mean that Millrace is unusable. */
+/**
+ * The checks that {@code doctor} makes on every machine, in the order of the report. A failure does not mean that
+ * Millrace is unusable.
+ */
 final class MachineChecks {
 
     private static final Path LIMITS = Path.of("/proc/self/limits");
@@ -94,7 +97,7 @@ final class MachineChecks {
         return incomplete == null ? CheckResult.works(java) : CheckResult.unusable(java, incomplete);
     }
 
-    /** Checks whether the plugin can start a JVM of the Java at {@code home} inside a program without Java. */
+    /** Checks whether the plugin can start a JVM of the Java installation {@code home} in a program without Java. */
     static CheckResult jvmInPrograms(Path home, Map<String, String> environment) {
         StringBuilder options = new StringBuilder();
         for (String variable : List.of("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS")) {
@@ -345,7 +348,7 @@ final class MachineChecks {
                 }
             }
         } catch (ConnectionException | SocketException none) {
-            // Returns no names, because the check of the rails reports the reason.
+            // Returns no names. The check of the rails reports the reason.
             return List.of();
         }
         return names;

@@ -71,8 +71,8 @@ enum Probe {
     /**
      * Loads libraries, and prints each argument after its library was loaded.
      *
-     * @param words a probe and the library's path for each library, as in {@code UCX=/opt/libucp.so}; without a path
-     *              the library is searched
+     * @param words one word for each library: a constant's name and the library's path, as in {@code
+     *              UCX=/opt/libucp.so}; if the path is empty, the usual places are searched
      */
     public static void main(String[] words) {
         for (String word : words) {
@@ -94,7 +94,7 @@ enum Probe {
 
     /**
      * A separate JVM that loads all libraries, one after the other. If a library ends this JVM, another JVM loads the
-     * libraries after it.
+     * remaining libraries.
      */
     static final class Trials {
 
@@ -116,7 +116,7 @@ enum Probe {
         }
 
         private Trial start() {
-            // The JVM lives for a second, which is too short for the optimizing compiler.
+            // The JVM runs for about a second, which is too short to profit from the optimizing compiler.
             List<String> command =
                     new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                             "-XX:-CreateCoredumpOnCrash", "-XX:ErrorFile=/dev/null", "-XX:TieredStopAtLevel=1",
@@ -144,7 +144,8 @@ enum Probe {
         }
 
         /**
-         * Notes the outcome of each library up to the first harmful library. Then starts a JVM for the other libraries.
+         * Records whether each library is harmful, up to the first harmful library. Then starts a JVM for the other
+         * libraries.
          */
         private void note(List<String> loaded, boolean ended) {
             for (Probe each : values()) {

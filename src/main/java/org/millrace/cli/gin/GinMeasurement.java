@@ -16,13 +16,13 @@ import org.millrace.engine.GinRank;
  */
 abstract class GinMeasurement {
 
-    /** Quotient of the number of timed rounds and the number of warm-up rounds. */
+    /** Number of timed rounds for each warm-up round. */
     private static final int WARMUP_SHARE = 5;
 
     final GinPlan plan;
     final GinRank.LocalWindow source;
     final GinRank.LocalWindow target;
-    /** For each context, the host implementation of NCCL's device functions. */
+    /** Host implementations of NCCL's device functions, one for each context. */
     final HostGin[] gins;
     final GinTeam world;
     private final GinBarrier barrier;
@@ -70,7 +70,10 @@ abstract class GinMeasurement {
 
     abstract ResultTable.Column[] columns();
 
-    /** Returns the values of a line by column, for a number of rounds and their total time in microseconds. */
+    /**
+     * Returns the values of a table line, one for each column. {@code micros} is the total time of all rounds in
+     * microseconds.
+     */
     abstract Object[] row(long bytes, int iterations, double micros);
 
     /** Returns the number of puts of a round. */

@@ -1,4 +1,4 @@
-/** {@code millrace gin} measures GIN: puts by the emulated device. */
+/** {@code millrace gin} measures GIN with puts that the emulated device posts. */
 @NullMarked
 package org.millrace.cli.gin;
 

@@ -54,8 +54,9 @@ public final class MetricsCommand extends InspectCommand {
             throw new MillraceException("--listen needs the module " + Server.MODULE + ", and the Java runtime "
                     + System.getProperty("java.home") + " lacks it; 'millrace metrics' alone prints the same");
         }
-        // The commands ps and doctor read the port from this process's trace. A directory that the user has named gets
-        // no new trace, because it may hold copies of traces, and the new trace would delete old copies.
+        // The commands ps and doctor read the port from this process's trace. This process writes no trace to a
+        // directory that the user has named. That directory may hold copies of traces. When a process opens its trace,
+        // it deletes old traces in the directory.
         if (ProcessTrace.current() == null && !processes.isDirectoryNamed()) {
             ProcessTrace.open(processes.directory(), false);
             Optional.ofNullable(ProcessTrace.current()).ifPresent(own -> own.describe("metrics", -1, -1));

@@ -124,8 +124,8 @@ final class Processes {
     }
 
     /**
-     * Returns the state of a process that writes nothing to its trace. The state is "silent" if the process is in
-     * another PID namespace, because this program cannot always detect the end of that process.
+     * Returns the state of a process that no longer writes to its trace: "silent" if it is in another PID namespace,
+     * otherwise "stopped". In another namespace, this program cannot always detect the end of a process.
      */
     private static String quiet(TracedProcess process) {
         return process.identity().isOfThisNamespace() ? "stopped" : "silent";

@@ -33,8 +33,8 @@ final class TopView {
     private final Map<String, TracedConnection> before = new HashMap<>();
 
     /**
-     * @param earlier earlier reading of the same processes. If a process is missing in that reading, its rates are
-     *                averages since its start
+     * @param earlier earlier reading of the same processes. If this reading lacks a process, the rates of the process
+     *                are averages since the process's start
      */
     TopView(List<TracedProcess> earlier, List<TracedProcess> now) {
         processes = now;
@@ -74,7 +74,10 @@ final class TopView {
                 .sum();
     }
 
-    /** Returns the lines of the view within a width and a height. If not all connections fit, the busiest are shown. */
+    /**
+     * Returns the lines of the view within a width and a height. If not all connections fit, the busiest connections
+     * are shown.
+     */
     List<String> lines(int width, int height) {
         List<String> lines = new ArrayList<>();
         lines.add(cut("millrace top: " + Units.count(processes.size(), "process", "processes") + ", " + connections(),

@@ -43,18 +43,21 @@ public final class TraceCommand extends InspectCommand {
     }
 
     /**
-     * The last steps in the format of Chrome's trace viewer, which Perfetto reads as well. The viewer shows a process
-     * for each rank, a row for each channel and direction, and a row for each communicator's operations. An unfinished
-     * span is shown up to the time of the reading. Viewers require that the spans of a row nest. A span that begins
-     * before an earlier span has ended is therefore put on a further row with the same name. Times are microseconds
-     * since the first span began, because a double cannot hold nanoseconds since 1970. {@code otherData} has the
-     * absolute time of the first span.
+     * The last recorded steps, in the format of Chrome's trace viewer. Perfetto reads this format as well. The viewer
+     * shows a process for each rank, a row for each channel and direction, and a row for each communicator's
+     * operations. An unfinished span is shown up to the time of the reading. Viewers require that the spans of one row
+     * are nested. A span that begins before an earlier span has ended is therefore put on a further row with the same
+     * name. Times are microseconds since the first span began, because a double cannot hold nanoseconds since 1970.
+     * {@code otherData} has the absolute time of the first span.
      */
     static final class ChromeTrace {
 
         private static final int OPERATION_ROWS = 1_000_000;
         private static final int GIN_ROWS = 2_000_000;
-        /** Maximum number of rows of a connection, and distance between the numbers of two connections' first rows. */
+        /**
+         * Maximum number of rows of a connection. The numbers of the first rows of two successive connections differ by
+         * this number.
+         */
         private static final int LANES = 256;
         /**
          * Maximum time by which a span's beginning is moved to avoid a further row, in nanoseconds. Recorded times are
@@ -134,8 +137,8 @@ public final class TraceCommand extends InspectCommand {
         }
 
         /**
-         * Adds a span for a queue of GIN. The span begins with the queue's last change. A trace contains the queue's
-         * counters, but not the queue's descriptors. The span has not ended if descriptors are still in flight.
+         * Adds a span for a queue of GIN. The span begins at the queue's last change, because a trace contains the
+         * queue's counters, but no descriptors. The span has not ended if descriptors are still in flight.
          */
         private void add(TracedProcess process, int row, TracedGin context, Queue queue) {
             Map<String, Object> what = Json.object("taken", queue.taken(), "completed", queue.completed());
@@ -169,7 +172,7 @@ public final class TraceCommand extends InspectCommand {
                 add(process, first + lane, span, begun, end);
             }
             if (free.isEmpty() && first < OPERATION_ROWS) {
-                name("thread_name", process, first, name); // shows the row of an idle connection, too
+                name("thread_name", process, first, name); // names the row even if the connection is idle
             }
         }
 

@@ -124,8 +124,8 @@ public final class WhyCommand extends InspectCommand {
         try (OutputStream input = process.getOutputStream()) {
             input.write(Json.write(WhyDocument.of(verdict)).getBytes(StandardCharsets.UTF_8));
         } catch (IOException unread) {
-            // This is no failure. The user's command may end or close its standard input before it has read the
-            // verdict.
+            // An exception here is no failure of the user's command. The command may end, or close its standard input,
+            // before it has read the verdict.
         }
         int status = process.waitFor();
         if (status != 0) {

@@ -19,8 +19,9 @@ import org.millrace.trace.TracedState;
 import org.millrace.trace.Verdict;
 
 /**
- * Verdicts and the communicators of their processes, by the schema in {@code why-json.md}. The fields of NCCL's RAS
- * have the names, types and nesting of RAS's JSON output since NCCL 2.28.7 (user guide, "RAS", "JSON Output").
+ * JSON document with verdicts and with the communicators of the inspected processes, see {@code why-json.md}. The
+ * fields of NCCL's RAS have the names, types and nesting of RAS's JSON output since NCCL 2.28.7 (user guide, "RAS",
+ * "JSON Output").
  */
 final class WhyDocument {
 
@@ -31,12 +32,12 @@ final class WhyDocument {
      * the GPU.
      */
     private static final int UNKNOWN = -1;
-    /** {@code ncclRemoteError}, the value of {@code ncclCommGetAsyncError} after a loss. */
+    /** {@code ncclRemoteError}, the value of {@code ncclCommGetAsyncError} after the loss of another rank. */
     private static final int REMOTE_ERROR = 6;
 
     private WhyDocument() {}
 
-    /** @param seconds time that the reading of the traces took, in seconds */
+    /** @param seconds time taken to read the traces, in seconds */
     static Map<String, Object> of(List<List<TracedRank>> communicators, List<Verdict> verdicts, double seconds) {
         List<Map<String, Object>> all = communicators.stream().map(WhyDocument::communicator).toList();
         return Json.object("schema", SCHEMA, "millrace", Version.millrace(), "nccl_version", "", "cuda_runtime_version",

@@ -127,13 +127,13 @@ public final class CompareCommand extends Subcommand {
     }
 
     /**
-     * Returns three medians and the noise of the differences. The medians are those of the runs A, the runs B, and the
-     * differences.
+     * Returns three medians and the noise of the differences. The first median is of the runs A, the second of the runs
+     * B, and the third of the differences.
      */
     private static Difference difference(List<PerfRun> runs, String key, String place) {
         double[] differences = each(runs, (first, second) -> 100 * (second / first - 1), key, place);
         double noise = (differences[differences.length - 1] - differences[0]) / 2;
-        if (Double.isNaN(noise)) { // A run lacks the value. NaN is the last value, because the values are sorted.
+        if (Double.isNaN(noise)) { // A run lacks the value. Sorting puts NaN last.
             return new Difference(Double.NaN, Double.NaN, Double.NaN, Double.NaN);
         }
         return new Difference(median(each(runs, (first, _) -> first / 1e3, key, place)),

@@ -7,7 +7,7 @@ import org.millrace.Operation;
 /**
  * An operation with its type and count, and the operands of one rank.
  *
- * @param count value of the call's argument for the number of elements
+ * @param count number of elements that the caller passes to the operation
  */
 record OperandBuffers(CollectiveCall call, DataType type, Reduction reduction, long count, MemorySegment send,
         MemorySegment receive, boolean inPlace) {

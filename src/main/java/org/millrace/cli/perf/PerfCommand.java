@@ -128,10 +128,7 @@ public final class PerfCommand extends Subcommand {
         return settings;
     }
 
-    /**
-     * Returns the device. Called before ranks start, so that an unknown device is reported once, instead of by every
-     * rank.
-     */
+    /** Returns the device. Called before ranks start, because otherwise every rank would report an unknown device. */
     private static String requireDevice(Map<String, String> settings) {
         try {
             return Millrace.provider(settings).device();
@@ -170,8 +167,8 @@ public final class PerfCommand extends Subcommand {
     }
 
     /**
-     * Returns the arguments of a rank: the arguments of this process, from which the rank derives its plan, and further
-     * arguments that make the process a rank.
+     * Returns the arguments of a rank: the arguments of this process, and further arguments that make the new process a
+     * rank. The rank derives its plan from the arguments of this process.
      */
     private List<String> workerArguments(PerfPlan plan, int rank, String rendezvous) {
         List<String> arguments = new ArrayList<>(spec.root().commandLine().getParseResult().originalArgs());

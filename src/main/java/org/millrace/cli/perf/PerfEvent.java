@@ -38,8 +38,8 @@ public sealed interface PerfEvent extends RankEvent {
         static final CaseResult NONE = new CaseResult(0, UNCHECKED);
 
         /**
-         * Combines the results of two ranks: the sum of their wrong elements, and the time of the slower rank. A
-         * collective is complete when the last rank has its result.
+         * Combines the results of two ranks: adds their numbers of wrong elements, and takes the time of the slower
+         * rank. A collective is complete when the last rank has its result.
          */
         CaseResult with(CaseResult other) {
             return new CaseResult(Math.max(nanos, other.nanos), wrong == UNCHECKED ? UNCHECKED : wrong + other.wrong);

@@ -10,8 +10,8 @@ import org.millrace.cli.base.RunJson;
 import org.millrace.config.Configuration;
 
 /**
- * JSON document of a measurement: the content of the table, and the environment and settings of the run. Times are
- * nanoseconds, sizes bytes, and bandwidths GB/s.
+ * JSON document of a measurement: the content of the printed table, and the environment and settings of the run. Times
+ * are in nanoseconds, sizes in bytes, and bandwidths in GB/s.
  */
 final class PerfJson {
 

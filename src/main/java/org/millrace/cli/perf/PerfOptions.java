@@ -227,8 +227,8 @@ final class PerfOptions {
                         sizes, collective.parts(ranks), iterations == null ? 0 : iterations,
                         warmup == null ? -1 : warmup),
                 checking(faultPlanted), data, deadline, profile, register,
-                // The ranks use an operation to agree on the end of an automatic warm-up, and a planted fault may
-                // falsify this operation.
+                // The ranks use an operation to agree on the end of an automatic warm-up. A planted fault could falsify
+                // the result of this operation, so a run with a planted fault has no automatic warm-up.
                 warmup == null && !faultPlanted);
     }
 

@@ -11,7 +11,7 @@ import org.millrace.cli.base.Resource;
 
 /**
  * An HTML page of measurements. It shows time and bandwidth by size, with a line for each run, and all values in a
- * sortable table. If runs are compared, the page also shows the differences of A and B. The lines of the runs A then
+ * sortable table. If runs A are compared with runs B, the page also shows the differences. The lines of the runs A then
  * have one color, and the lines of the runs B another color. The page contains all its resources, including uPlot's
  * script, and loads nothing from the network.
  */

@@ -30,7 +30,7 @@ public record PerfPlan(Operation collective, int ranks, List<Case> cases, Checki
      * One line of the table.
      *
      * @param count  number of elements of one rank's larger operand. The call receives a smaller count if the other
-     *               operand has only the size of a part
+     *               operand is only a part of the larger operand
      * @param warmup number of operations before the timed operations; an upper bound if the plan warms up automatically
      */
     public record Case(int index, DataType type, Reduction reduction, long count, int warmup, int iterations) {
@@ -95,7 +95,7 @@ public record PerfPlan(Operation collective, int ranks, List<Case> cases, Checki
     /**
      * Number of operations of the automatic warm-up before the table's first line, used if small operations are
      * measured. The JIT compiler compiles the code of small operations only after this number of operations. Compiled
-     * operations take a tenth of the time.
+     * operations take a tenth of the time of interpreted operations.
      */
     private static final int STARTERS_OF_SMALL = 30_000;
 
@@ -105,8 +105,8 @@ public record PerfPlan(Operation collective, int ranks, List<Case> cases, Checki
     }
 
     /**
-     * Returns the default number of warm-up operations of a line of the first type and reduction. This default applies
-     * if the user has set neither the number of warm-up operations nor the number of timed operations.
+     * Returns the default number of warm-up operations of a line that has the first type and the first reduction. This
+     * default applies if the user has set neither the number of warm-up operations nor the number of timed operations.
      */
     private static int warmup(boolean first, int timed, long bytes) {
         if (first && timed == MAX_ITERATIONS) {

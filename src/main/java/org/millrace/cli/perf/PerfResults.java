@@ -162,7 +162,7 @@ public final class PerfResults {
     private double busFactor() {
         int ranks = plan.ranks();
         return switch (plan.collective()) {
-            case ALL_REDUCE -> 2.0 * (ranks - 1) / ranks; // a link of a ring carries all parts but one, twice
+            case ALL_REDUCE -> 2.0 * (ranks - 1) / ranks; // a link of a ring carries all parts but one in two phases
             case ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL, GATHER, SCATTER -> (ranks - 1.0) / ranks;
             case BROADCAST, REDUCE, SEND_RECEIVE -> 1;
         };

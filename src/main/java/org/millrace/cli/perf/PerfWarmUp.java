@@ -7,7 +7,7 @@ import java.util.function.LongSupplier;
 import java.util.function.UnaryOperator;
 
 /**
- * The automatic warm-up of a measurement. It runs operations in rounds. When the time of all its rounds reaches two
+ * The automatic warm-up of a measurement. It runs operations in rounds. When the total time of the rounds reaches two
  * seconds on one rank, the warm-up ends on all ranks together.
  */
 final class PerfWarmUp {
@@ -23,8 +23,8 @@ final class PerfWarmUp {
     private long spentNanos;
 
     /**
-     * @param forAny converts a condition of this rank to a common condition, which is true if the condition of any rank
-     *               is true
+     * @param forAny function that converts a condition of this rank to a common condition: true if the condition of any
+     *               rank is true
      */
     PerfWarmUp(LongSupplier nanoTime, UnaryOperator<BooleanSupplier> forAny) {
         this.nanoTime = nanoTime;
@@ -40,7 +40,7 @@ final class PerfWarmUp {
      * @param bytes      size of an operation
      * @param more       condition to run more than {@code operations}. It applies during the first half of the
      *                   warm-up's time. All ranks evaluate it together.
-     * @param round      runs a number of operations and waits for them
+     * @param round      function that runs a number of operations and waits for them
      */
     void run(int operations, long bytes, BooleanSupplier more, IntConsumer round) {
         int most = Math.clamp(ROUND_BYTES / Math.max(1, bytes), 1, ROUND);

@@ -14,8 +14,8 @@ import org.millrace.net.link.Fault;
 public final class PerfWorker extends CommunicatorWorker {
 
     /**
-     * Extra time beyond the deadline of the parent process. Normally the parent ends the run first, with a better
-     * message. This deadline applies if the parent cannot end the run.
+     * Time by which this rank's deadline is later than the parent process's deadline. Normally the parent ends the run
+     * first, with a better message. This rank's deadline applies if the parent cannot end the run.
      */
     private static final Duration SLACK = Duration.ofSeconds(10);
 

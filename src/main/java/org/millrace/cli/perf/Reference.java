@@ -190,8 +190,8 @@ abstract class Reference {
 
         /**
          * Returns a number that is exact in this type, with random fraction bits. Even ranks have magnitudes from 1 to
-         * 2, and odd ranks magnitudes from ½ to 1, so that products stay near 1. Half of all numbers are negative. The
-         * number is put together from its bits, because perf spends much of its time here.
+         * 2, and odd ranks magnitudes from ½ to 1, so that products stay near 1. Half of all numbers are negative.
+         * Assembles the number from bits, because perf spends much of its time here and bit operations are fast.
          */
         private double value(int rank, long index) {
             long bits = operands.bits(rank, index);

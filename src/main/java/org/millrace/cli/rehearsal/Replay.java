@@ -31,7 +31,7 @@ final class Replay {
     private final MemorySegment receive;
 
     /**
-     * @param arena    shared arena, which the caller closes after the stream
+     * @param arena    shared arena, which the caller closes after it has closed the stream
      * @param speed    ratio of the recorded pauses to the replayed pauses
      * @param deadline deadline of each operation
      */

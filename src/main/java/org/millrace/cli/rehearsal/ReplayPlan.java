@@ -15,8 +15,8 @@ import org.millrace.rehearsal.RecordedRun.Call;
 import org.millrace.rehearsal.RecordedRun;
 
 /**
- * Operations that each rank of a recorded communicator repeats. Records of a rank may be missing at the beginning or
- * the end. The operations of all ranks then begin and end with a collective that all ranks have recorded.
+ * Operations that each rank of a recorded communicator repeats. If a rank's recording lacks the first or the last
+ * operations, the operations of all ranks begin and end with a collective that all ranks have recorded.
  */
 final class ReplayPlan {
 
@@ -58,8 +58,8 @@ final class ReplayPlan {
      * Creates a plan to repeat a recording.
      *
      * @param which   number of the communicator; empty for the communicator with the most operations
-     * @param overlap whether the program continues while its operations run. The pauses of the program then overlap
-     *                with its operations
+     * @param overlap whether the program continues while its operations run. If so, its pauses overlap with its
+     *                operations
      * @throws MillraceException if required records are missing; the message names them
      */
     public static ReplayPlan of(RecordedRun run, Optional<Long> which, boolean overlap) {

@@ -9,8 +9,8 @@ import org.millrace.rehearsal.Forecast;
 import org.millrace.rehearsal.RecordedRun.Kind;
 
 /**
- * An HTML page with a bar for each simulated operation. All bars have one axis of time from 0, so that the lengths of
- * any two bars can be compared. The page has no script and loads nothing from the network.
+ * An HTML page with a bar for each simulated operation. All bars share one time axis that begins at 0, so that the
+ * lengths of any two bars can be compared. The page has no script and loads nothing from the network.
  */
 final class SimulationPage {
 

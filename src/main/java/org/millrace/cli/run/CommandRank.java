@@ -12,7 +12,7 @@ import org.millrace.cli.base.ExitStatus;
 
 /**
  * A command that runs as one rank, in a process of this host. The script rank.sh also starts a second process, which
- * ends the command when this launcher ends.
+ * ends the command when Millrace's process ends.
  */
 final class CommandRank {
 
@@ -99,7 +99,7 @@ final class CommandRank {
     }
 
     /**
-     * Ends the rank and the processes that it has started: SIGTERM first, SIGKILL after the time of grace. Idempotent.
+     * Ends the rank and the processes that it has started: SIGTERM first, SIGKILL after the grace period. Idempotent.
      */
     synchronized void close() {
         try {

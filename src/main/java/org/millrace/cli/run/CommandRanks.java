@@ -29,7 +29,7 @@ final class CommandRanks implements Ranks {
      *
      * @param words     the command and its arguments
      * @param variables additional environment variables of a rank; an empty value removes a variable of this process
-     * @param grace     time between a signal that asks a rank to end and SIGKILL, in whole seconds
+     * @param grace     time from the signal that asks a rank to end until SIGKILL, in whole seconds
      */
     record Command(List<String> words, IntFunction<Map<String, String>> variables, Duration grace) {
     }
@@ -59,7 +59,7 @@ final class CommandRanks implements Ranks {
     private @Nullable RunDeadline end;
 
     /**
-     * @param failures receives the failures of ranks, which then do not end the run; null if a failure ends the run
+     * @param failures receives each rank's failure, and the run continues; null if a failure ends the run
      */
     CommandRanks(int size, Command command, OutputStream out, OutputStream err, @Nullable PrintWriter failures,
             Consumer<RankEvent> events) {
@@ -100,7 +100,7 @@ final class CommandRanks implements Ranks {
             survived = true;
             events.accept(new RankEvent.Finished(number));
         } else if (ending != null && code == ExitStatus.of(ending)) {
-            // The signal that was passed on to the rank has ended the rank. Such an end is no failure of the rank.
+            // The rank ended because of the signal that was passed on to it, so it has not failed.
             status = status == 0 ? code : status;
             events.accept(new RankEvent.Finished(number));
         } else {
@@ -130,8 +130,8 @@ final class CommandRanks implements Ranks {
     }
 
     /**
-     * Returns the exit status of the first rank that did not end with 0; 0 if all ranks ended with 0. If failures do
-     * not end the run, also returns 0 if any rank ended with 0 and no ending signal has arrived.
+     * Returns the exit status of the first rank that did not end with 0; 0 if all ranks ended with 0. Also returns 0 if
+     * failures do not end the run, at least one rank ended with 0, and no ending signal has arrived.
      */
     synchronized int status() {
         return failures != null && survived && ending == null ? 0 : status;
@@ -143,7 +143,7 @@ final class CommandRanks implements Ranks {
     }
 
     /**
-     * Passes a signal on to all ranks. The ranks are killed after a second ending signal, or when the time of grace
+     * Passes a signal on to all ranks. The ranks are killed after a second ending signal, or when the grace period
      * after the first ending signal has passed.
      */
     void pass(String signal) {

@@ -32,8 +32,8 @@ public abstract class CommunicatorWorker implements RankWorker {
     protected abstract void work(Communicator communicator, DeviceStream stream, Arena arena, Reporter reporter);
 
     /**
-     * Joins and works. After a failure, aborts the communicator before the stream and the communicator are closed.
-     * Without the abort, close() would wait for operations that possibly never end.
+     * Joins the communicator and does the work. After a failure, aborts the communicator before the stream and the
+     * communicator are closed. Without the abort, close() would wait for operations that possibly never end.
      */
     @Override
     public void run(Reporter reporter) {

@@ -78,8 +78,8 @@ public final class ProcessRanks implements Ranks {
 
     /**
      * Returns the environment variables of a host with GPUs. The variables give each rank a separate host id, so that
-     * NCCL treats each rank as a host. With a common host id, NCCL would connect the ranks by NVLink or shared memory,
-     * and the run could not measure the network and the proxy. A user who wants all ranks on one host sets {@code
+     * NCCL treats each rank as a host. With a common host id, NCCL would connect the ranks by NVLink or shared memory.
+     * The run could then not measure the network and the proxy. A user who wants all ranks on one host sets {@code
      * NCCL_HOSTID} to any value. The variables also make NCCL name its threads, and make CUDA load kernels eagerly. By
      * default, CUDA loads a kernel at its launch. This load might wait for running kernels, and these kernels may wait
      * for copies.

@@ -39,14 +39,14 @@ final class RankCache {
 
     private static final int MAX_CACHES = 8;
     /**
-     * Time limit of the process that creates a cache. After the same time, another process may replace an unfinished
-     * cache. The limit is long, because the creating process has the lowest priority.
+     * Time limit of the process that creates a cache. After this time, another process may replace an unfinished cache.
+     * The limit is long, because the creating process has the lowest priority.
      */
     private static final Duration DEADLINE = Duration.ofMinutes(10);
 
     /**
-     * Options with which the ranks of a host share the memory pages of a cache, 8 MB for each rank. The options make
-     * the JVM map the cache at the address that the cache was created for.
+     * Options with which the ranks of a host share the memory pages of a cache. The sharing saves 8 MB for each rank.
+     * The options make the JVM map the cache at the address that the cache was created for.
      */
     private static final List<String> SHARED = List.of("-XX:+UnlockDiagnosticVMOptions", "-XX:ArchiveRelocationMode=0");
 
@@ -65,7 +65,7 @@ final class RankCache {
             + "|X(run|share|debug|bootclasspath)).*|-XX:.*(AOT|Archive|Shared|Flags=|OptionsFile).*");
 
     private final List<String> words;
-    /** File of the cache. It may not exist yet. */
+    /** File of the cache. The file possibly does not exist yet. */
     final Path file;
     private final List<String> java;
 
@@ -113,7 +113,7 @@ final class RankCache {
         }
     }
 
-    /** Returns the path of the Java that the first word of a command starts; null if it starts another program. */
+    /** Returns the path of the {@code java} program that a command's first word starts; null for another program. */
     private static @Nullable Path java(String word, Map<String, String> environment) throws IOException {
         if (!Path.of(word).endsWith("java")) {
             return null;

@@ -48,7 +48,7 @@ public final class RankRun<E extends RankEvent> {
      * ended when all reports are collected, or after this time.
      */
     private static final Duration SETTLE = Duration.ofSeconds(2);
-    /** Time for the threads or processes of finished ranks to end. */
+    /** Maximum time to wait until the threads or processes of finished ranks end. */
     private static final Duration LEAVE = Duration.ofMinutes(1);
 
     private final int size;
@@ -111,7 +111,7 @@ public final class RankRun<E extends RankEvent> {
             Thread.currentThread().interrupt();
             return List.of(new Failure("the run was interrupted", ""));
         }
-        // the death of a rank's process causes the other failures, so its message is the first
+        // the death of a rank's process causes the other failures, so the message about the death is the first
         return failed.stream()
                 .sorted(Comparator.comparing(failure -> !failure.died()))
                 .map(failure -> new Failure(

@@ -10,7 +10,7 @@ public interface Ranks {
 
     /**
      * Ends ranks that still run. Returns when all ranks have ended, or when this method has tried every way to end
-     * them. Any thread may call it, also several times.
+     * them. Any thread may call this method, also several times.
      */
     void stop();
 

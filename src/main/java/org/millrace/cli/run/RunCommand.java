@@ -142,7 +142,7 @@ public final class RunCommand extends Subcommand {
         if (started.ending() != null) {
             err.println("millrace: SIG" + started.ending() + " was passed on, and the ranks have ended");
         }
-        // With --keep-going, the status of an earlier failed rank does not count after the deadline.
+        // With --keep-going, an exceeded deadline determines the exit status, even if a rank failed before.
         boolean isOverdue = keepGoing && !failures.isEmpty() && limit.passed() && started.ending() == null;
         int status = isOverdue ? ExitCode.SOFTWARE
                 : Math.max(started.status(), failures.isEmpty() ? ExitCode.OK : ExitCode.SOFTWARE);
@@ -210,7 +210,7 @@ public final class RunCommand extends Subcommand {
         return variables;
     }
 
-    /** Returns the host name of each rank if ranks look like separate hosts, otherwise an empty list. */
+    /** Returns the host name of each rank if this host emulates several hosts, otherwise an empty list. */
     private List<String> hosts() {
         if (ranksPerHost == null && link == null) {
             return List.of();

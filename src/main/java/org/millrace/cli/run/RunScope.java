@@ -20,8 +20,8 @@ import org.millrace.file.PrivateFile;
 import org.millrace.file.SharedDirectory;
 
 /**
- * Resources that a run creates on the machine: the ranks, and a private directory where they meet. At the end of the
- * run, the ranks are stopped and the directory is deleted, also after a failure or a signal.
+ * Resources that a run creates on the machine: the ranks, and a private directory for their rendezvous. At the end of
+ * the run, the ranks are stopped and the directory is deleted, also after a failure or a signal.
  */
 final class RunScope implements AutoCloseable {
 
@@ -133,8 +133,8 @@ final class RunScope implements AutoCloseable {
         try {
             Runtime.getRuntime().removeShutdownHook(hook);
         } catch (IllegalStateException shuttingDown) {
-            // The JVM already shuts down, so the shutdown hook runs, too. The hook finds nothing to clean, because this
-            // thread has cleaned already.
+            // The JVM is already shutting down, so the shutdown hook runs, too. The hook finds nothing to clean,
+            // because this thread has cleaned already.
         }
     }
 

@@ -11,7 +11,7 @@ import org.apache.logging.log4j.LogManager;
 /** Ranks that are threads of this process. */
 public final class ThreadRanks implements Ranks {
 
-    /** Maximum time for a communicator to abort: it notifies its peers and waits for its own threads. */
+    /** Maximum duration of an abort. The communicator notifies its peers and waits for its own threads. */
     private static final Duration TIMEOUT = Duration.ofSeconds(3);
 
     private final List<RankWorker> workers = new ArrayList<>();

@@ -17,11 +17,11 @@ import java.util.Arrays;
  * </pre>
  *
  * <p>
- * A relaxed copy can join the previous copy of its sequence in two ways. If target and source both begin where the
- * previous copy ends, the previous copy becomes longer. If the new copy has the length of the previous row, it can
- * become a further row. Its target and its source must then lie as far from the previous row as the previous row lies
- * from the row before it. One driver call begins all rows of a copy. The copy engine of an H100 makes 128 rows of 7 KiB
- * in the time of four copies.
+ * A relaxed copy can join the previous copy of its sequence in two ways. If its target and source begin where the
+ * previous target and source end, the previous copy becomes longer. If the new copy has the length of the previous row,
+ * it can become a further row. From the third row on, the distance from row to row must stay the same, both in the
+ * target and in the source. One driver call begins all rows of a copy. The copy engine of an H100 makes 128 rows of 7
+ * KiB in the time of four copies.
  */
 final class CopyBatch {
 
@@ -32,8 +32,8 @@ final class CopyBatch {
      */
     private static final long FULL_BYTES = 1 << 20;
     /**
-     * Maximum length of a copy that is extended, in bytes. In a longer copy, the completion of the first bytes would be
-     * delayed.
+     * Maximum length of a copy after its extension, in bytes. In a longer copy, the completion of the first bytes would
+     * be delayed.
      */
     private static final long MAX_MERGED_BYTES = 256 << 10;
     /** Maximum distance between the starts of two rows, in bytes: CU_DEVICE_ATTRIBUTE_MAX_PITCH. */
@@ -58,7 +58,7 @@ final class CopyBatch {
     /**
      * State of each sequence: {@code top} is the level of its last copy, and {@code growing} is the index of its last
      * copy if later copies may join that copy. {@code top} is -1 if the sequence has no copy. {@code growing} is -1 if
-     * later copies cannot join a copy.
+     * later copies cannot join its last copy.
      */
     private final int[] top = new int[SEQUENCES];
     private final int[] growing = new int[SEQUENCES];

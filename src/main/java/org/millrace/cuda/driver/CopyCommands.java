@@ -13,8 +13,8 @@ import org.millrace.agent.Waiting;
 
 /**
  * The host's side of {@link CopyMailbox}: commands to a kernel that stays on a GPU as long as it has copies to make.
- * The kernel determines the time when it leaves the GPU. When a later copy suits the kernel, the kernel is launched
- * again. No thread waits for the start of the kernel, because a GPU may have no room for it for a long time.
+ * The kernel determines the time when it leaves the GPU. The kernel is launched again for a later copy that the kernel
+ * can make. No thread waits for the start of the kernel, because a GPU may have no room for it for a long time.
  *
  * <pre>
  *    ABSENT  ───────→  PRESENT  ───────→  LEAVING  ───────→  GONE
@@ -67,13 +67,13 @@ final class CopyCommands {
     private static final long GOLDEN = 0x9e37_79b9L;
     /**
      * Time after an invitation during which the start of the kernel is expected, in nanoseconds. A start beside kernels
-     * of DeepEP takes 280 µs in the mean. If the GPU has no room for the kernel, the start takes much longer.
+     * of DeepEP takes 280 µs on average. If the GPU has no room for the kernel, the start takes much longer.
      */
     static final long START_NANOS = TimeUnit.MICROSECONDS.toNanos(400);
     /**
-     * Number of relaxed copies after a strict copy that the worker of the sequence makes itself. Later relaxed copies
-     * are spread over all workers. A strict copy must wait for spread copies, so copies are spread only where strict
-     * copies are rare.
+     * Number of relaxed copies that the worker of a sequence makes itself after a strict copy. Later relaxed copies are
+     * spread over all workers. A strict copy must wait for spread copies, so copies are spread only where strict copies
+     * are rare.
      */
     private static final int COPIES_BEFORE_SPREADING = 16;
     /** Maximum number of posted commands; a power of two. The kernel reads this number of commands together. */
@@ -83,7 +83,7 @@ final class CopyCommands {
     private final CopyMailbox mailbox;
     private final Runnable launcher;
     private final LongSupplier clock;
-    /** Total number of copies that each worker was given, by the worker's number, 1 or more. The total wraps. */
+    /** Total number of copies given to each worker; the index is the worker's number, 1 or more. Each total wraps. */
     private final int[] given;
     private int next;
     /** Number of the first command that is posted but not sealed. */
@@ -203,8 +203,8 @@ final class CopyCommands {
 
     /**
      * Returns whether the kernel is present, and the mailbox and each worker have room for another command. The method
-     * does not read the kernel's state while the queue has unsealed commands. If the kernel leaves during this time,
-     * {@link #seal} withdraws the commands that the kernel has not read.
+     * does not read the kernel's state while the queue {@code by} has unsealed commands. If the kernel leaves during
+     * this time, {@link #seal} withdraws the commands that the kernel has not read.
      */
     boolean isReady(@Nullable CopyQueue by) {
         if (unsealed(by) == 0 && !isPresent()) {
@@ -253,7 +253,8 @@ final class CopyCommands {
         visits++;
         waited += wait;
         longestWait = Math.max(longestWait, wait);
-        // The kernel may have left since this thread saw PRESENT. The stream's number stays valid.
+        // The mailbox still contains the number of the kernel's stream if the kernel has left since this thread saw
+        // PRESENT.
         visitsByStream[mailbox.streamPlain() % CopyLaunches.MAX_STREAMS]++;
     }
 
@@ -315,8 +316,8 @@ final class CopyCommands {
 
     /**
      * Seals the posted commands: writes them to the mailbox, and determines how many of them the kernel reads. If the
-     * kernel is still present after they were written, it reads all of them. Otherwise this method waits for the end of
-     * the kernel's last read of the commands.
+     * kernel is still present after this write, the kernel reads all of them. Otherwise this method waits for the end
+     * of the kernel's last read of the commands.
      *
      * @return number of posted commands that the kernel does not read. They are the last posted commands, and are
      *         withdrawn

@@ -229,7 +229,7 @@ final class CopyEngine implements CopyQueue.Engine {
 
     /**
      * Begins several copies by one driver call. Returns false if the driver refuses the call. The caller then begins
-     * all the copies again. It is harmless if the copies that the driver has begun already are made twice.
+     * all the copies again. Some copies may then be made twice, which is harmless.
      */
     private boolean beginAtOnce(BatchCopies with, int first, int end) {
         for (int i = first; i < end; i++) {
@@ -361,7 +361,7 @@ final class CopyEngine implements CopyQueue.Engine {
      *
      * <p>
      * A copy engine makes row copies of any size. A plain copy of less than 32 KiB from host memory to a GPU does not
-     * use a copy engine: the driver puts its bytes into a command for the compute engine. If a kernel of another
+     * use a copy engine. The driver puts the copied bytes into a command for the compute engine. If a kernel of another
      * context runs on the compute engine, the command waits for the end of that context's time slice. A time slice
      * takes 2.4 ms (two H100s, driver 580).
      */

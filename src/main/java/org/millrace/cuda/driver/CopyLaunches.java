@@ -6,7 +6,7 @@ import org.millrace.abi.kernel.CopyMailbox;
 
 /**
  * Launches of a kernel, each in one of several streams. Streams share a few hardware queues of the GPU. A launch may
- * therefore be queued behind one of the program's kernels, and that kernel may end only after copies are made. If a
+ * therefore be queued behind one of the program's kernels, and the program's kernel may wait for the copies. If a
  * launch does not start the kernel within a short time, the kernel is launched in the next stream, too. The first
  * kernel that starts makes the copies. Kernels that start later end immediately.
  *
@@ -43,7 +43,7 @@ final class CopyLaunches {
     private final Streams streams;
     private final long startNanos;
     /**
-     * For each stream: the number of launches, and whether the last launched kernel may still run.
+     * Number of launches in each stream. The next array states whether the stream's last launched kernel may still run.
      */
     private final int[] launches;
     private final boolean[] pending;
@@ -72,8 +72,8 @@ final class CopyLaunches {
      * may then be requested again. After {@link #MAX_REFUSALS} refusals the state stays {@link CopyMailbox#ABSENT}, and
      * the copy engine makes all copies.
      *
-     * @return whether the caller must call this method again after a while. This is the case if no kernel has started
-     *         but a launched kernel can still start.
+     * @return true if no kernel has started but a launched kernel can still start; the caller must then call this
+     *         method again after a while
      */
     boolean attempt() {
         try {

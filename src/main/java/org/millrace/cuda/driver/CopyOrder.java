@@ -1,10 +1,10 @@
 package org.millrace.cuda.driver;
 
 /**
- * Order of a copy relative to the copies in flight of the same queue. If a receiver possibly reads the bytes of several
- * copies in the order of the copies, these copies form a sequence. A strict copy is made after all earlier copies of
- * its sequence. A copy {@link #IN_TURN} is made after all earlier copies and before all later copies. Apart from these
- * rules, copies are made in any order, and many copies are made at the same time.
+ * Order of a copy relative to the copies in flight in its queue. Copies belong to one sequence if a receiver may rely
+ * on the order in which their bytes arrive. A strict copy is made after all earlier copies of its sequence. A copy
+ * {@link #IN_TURN} is made after all earlier copies and before all later copies. Apart from these rules, copies are
+ * made in any order, and many copies are made at the same time.
  */
 public final class CopyOrder {
 

@@ -4,10 +4,10 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Copies that are made while the caller continues. A copy engine makes them. If there is a {@link CopyKernel}, the
- * kernel makes the short copies. Copies that need not follow others may be in flight in the engine and in the kernel at
- * the same time. If a copy for the kernel must follow copies of the engine, or the reverse, the later copy begins after
- * the earlier copies are complete. The kernel completes its copies within microseconds, and the engine takes longer. A
- * short copy that must follow incomplete copies of the engine is therefore made by the engine, too.
+ * kernel makes the short copies. Independent copies may be in flight in the engine and in the kernel at the same time.
+ * A copy in the kernel that must follow copies in the engine begins after these copies are complete, and vice versa.
+ * The kernel's copies take microseconds, so copies of the engine may wait for them. The engine takes longer. If a short
+ * copy must follow incomplete copies of the engine, the engine therefore makes the short copy, too.
  *
  * <p>
  * Only one thread at a time may call a method, except {@link #settle}. After construction, no method allocates.
@@ -23,8 +23,8 @@ public final class CopyQueue implements AutoCloseable {
         boolean hasRoom();
 
         /**
-         * Requests a copy of 1 byte or more. The copy begins now, or later in a batch, at the latest when the caller
-         * asks for its completion. Returns the number of the copy.
+         * Requests a copy of 1 byte or more. The copy begins now or later in a batch. It begins at the latest when the
+         * caller asks for its completion. Returns the number of the copy.
          */
         long copy(long to, long from, long bytes, int order, boolean fromHost);
 
@@ -80,9 +80,9 @@ public final class CopyQueue implements AutoCloseable {
     private static final int COPIES = 2048;
     /**
      * Maximum number of copies in flight in the engine while the kernel is starting. A copy that must follow the
-     * engine's copies reaches the kernel only after these are complete. With more copies in the engine, the kernel
-     * would have no work during this time and would leave again. A copy takes the engine almost 2 µs, and the kernel
-     * makes many copies in this time.
+     * engine's copies reaches the kernel only after the engine's copies are complete. With more copies in the engine,
+     * the kernel would stay without work for longer and would leave again. A copy takes the engine almost 2 µs, and the
+     * kernel makes many copies in this time.
      */
     static final int MAX_BEFORE_KERNEL = 8;
 
@@ -97,8 +97,8 @@ public final class CopyQueue implements AutoCloseable {
     private long begun;
     private long done;
     /**
-     * Numbers in this queue: the last copy given to the engine, the last copy given to the kernel, and the last copy
-     * with order {@link CopyOrder#IN_TURN}.
+     * Numbers of three copies in this queue: the last one given to the engine, the last one given to the kernel, and
+     * the last one with order {@link CopyOrder#IN_TURN}.
      */
     private long lastOfEngine;
     private long lastOfKernel;
@@ -111,8 +111,8 @@ public final class CopyQueue implements AutoCloseable {
     private boolean atKernel;
     private boolean ordered;
     /**
-     * Number of the last copy that the kernel was given and whose order is not {@link CopyOrder#IN_TURN}. No worker has
-     * a copy with a larger number, because workers make no copies with order IN_TURN.
+     * Number of the last copy given to the kernel with another order than {@link CopyOrder#IN_TURN}. No worker has a
+     * copy with a larger number, because workers make no copies with order IN_TURN.
      */
     private long lastUnordered;
     /**
@@ -176,10 +176,10 @@ public final class CopyQueue implements AutoCloseable {
     }
 
     /**
-     * Requests a copy from host memory to the device, like {@link #copy(long, long, long, int)}. The engine uses
-     * separate driver calls for short copies from host memory. If a copy consists of exactly one aligned number of 4 or
-     * 8 bytes, a kernel never sees a part of this number. The number must already be in host memory, because it may be
-     * read during this call.
+     * Requests a copy from host memory to the device, as {@link #copy(long, long, long, int)} does. The engine begins
+     * each short copy from host memory with its own driver calls, not with a call for many copies. If a copy consists
+     * of exactly one aligned number of 4 or 8 bytes, a kernel never sees a part of this number. The number must already
+     * be in host memory, because it may be read during this call.
      */
     public long copyFromHost(long to, long from, long bytes, int order) {
         return copy(to, from, bytes, order, true);
@@ -263,7 +263,8 @@ public final class CopyQueue implements AutoCloseable {
             } else {
                 kernel.awaitSpread(order);
             }
-            // seal() passes the copies that the kernel left unread to the engine, so both conditions are checked again.
+            // If the kernel leaves, seal() passes its unread copies to the engine, so both conditions are checked
+            // again.
             return kernel.isReady(this) && isEngineDone();
         }
         return true;
@@ -324,9 +325,7 @@ public final class CopyQueue implements AutoCloseable {
         return begun;
     }
 
-    /**
-     * Returns whether a copy and all earlier copies are complete: the calling thread sees the bytes in the target.
-     */
+    /** Returns whether a copy and all earlier copies are complete. If so, the calling thread sees the copied bytes. */
     public boolean isDone(long number) {
         if (done - number < 0) {
             seal();

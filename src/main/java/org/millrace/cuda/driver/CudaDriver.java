@@ -153,7 +153,7 @@ public final class CudaDriver {
         check(Function.RECORD_EVENT, (int) function(Function.RECORD_EVENT).call(event, stream));
     }
 
-    /** {@return whether the work before an event in its stream is complete; if so, this thread sees the results} */
+    /** {@return whether a stream has completed the work that precedes an event; if so, this thread sees the results} */
     public boolean isDone(long event) {
         int code = (int) function(Function.QUERY_EVENT).call(event);
         if (code == NOT_READY) {
@@ -312,7 +312,7 @@ public final class CudaDriver {
     }
 
     /**
-     * Calls a function like {@link #call}. If the call fails, throws an exception that contains CUDA's name of the
+     * Calls a function as {@link #call} does. If the call fails, throws an exception that contains CUDA's name of the
      * error.
      */
     void checkedCall(Function function, long... arguments) {

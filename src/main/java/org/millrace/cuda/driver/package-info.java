@@ -3,8 +3,8 @@
  *
  * <p>
  * {@link org.millrace.cuda.driver.CudaDriver} has the functions, and {@link org.millrace.cuda.driver.ForeignMemory}
- * maps memory of another process. {@link org.millrace.cuda.driver.CopyQueue} makes copies. It uses a copy engine, or
- * for small copies a kernel that stays on the GPU ({@code src/main/cuda/copy.cu}).
+ * maps memory of another process. {@link org.millrace.cuda.driver.CopyQueue} makes copies. It uses a copy engine. For
+ * small copies it can use a kernel that stays on the GPU ({@code src/main/cuda/copy.cu}).
  */
 @NullMarked
 package org.millrace.cuda.driver;

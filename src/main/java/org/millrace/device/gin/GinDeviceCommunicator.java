@@ -77,7 +77,7 @@ public final class GinDeviceCommunicator implements AutoCloseable {
         return new GinTeam(rank(), communicator.ranks(), 1);
     }
 
-    /** Returns the team of the ranks that are near this rank: {@code lsaSize} consecutive ranks that share memory. */
+    /** Returns the team of this rank and the ranks near it: {@code lsaSize} consecutive ranks that share memory. */
     public GinTeam lsa() {
         return new GinTeam(rank() % requirements.lsaSize(), requirements.lsaSize(), 1);
     }

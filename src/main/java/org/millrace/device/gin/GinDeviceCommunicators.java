@@ -4,10 +4,10 @@ import java.util.List;
 import java.util.stream.IntStream;
 
 /**
- * Device communicators of one communicator, which the blocks of a program use together, as DeepEP uses
- * {@code dcomms[]}. More descriptors can be in flight than with a single device communicator. The handles of the
- * contexts ({@link HostGin}) are numbered consecutively, beginning with the contexts of the first device communicator.
- * Safe from any thread.
+ * Device communicators of one communicator. The blocks of a program use them together, as DeepEP uses {@code dcomms[]}.
+ * More descriptors can be in flight than with a single device communicator. The handles of the contexts
+ * ({@link HostGin}) are numbered consecutively, beginning with the contexts of the first device communicator. Safe from
+ * any thread.
  */
 public final class GinDeviceCommunicators {
 
@@ -50,8 +50,8 @@ public final class GinDeviceCommunicators {
 
     /**
      * Reserves signals of every context for one user, for example for a buffer of DeepEP. Several users can then share
-     * the device communicators. Corresponds to DeepEP's {@code get_signals_base}. All ranks must call it in the same
-     * order.
+     * the device communicators. Corresponds to DeepEP's {@code get_signals_base}. All ranks must make these calls in
+     * the same order.
      *
      * @param count number of signals
      * @return number of the first signal; the others follow it

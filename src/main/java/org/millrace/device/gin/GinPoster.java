@@ -83,8 +83,8 @@ final class GinPoster {
     }
 
     /**
-     * Waits until the agent has completed the descriptors that were posted for a peer before this call, and until the
-     * data of these gets is visible.
+     * Waits until the agent has completed the descriptors that were posted for a peer before this call. Also waits
+     * until the data of the gets among these descriptors is visible.
      *
      * @param scratch memory for the words of a descriptor
      */

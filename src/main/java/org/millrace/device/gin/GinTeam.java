@@ -1,7 +1,7 @@
 package org.millrace.device.gin;
 
 /**
- * A team of ranks, as {@code ncclTeam}. The numbers of the members have a constant distance.
+ * A team of ranks ({@code ncclTeam}). The numbers of the members have a constant distance.
  *
  * @param rank   index of this rank in the team
  * @param ranks  number of members

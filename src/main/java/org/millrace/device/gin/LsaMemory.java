@@ -18,8 +18,8 @@ import org.millrace.gin.Window;
 import org.millrace.net.shm.SharedMemory;
 
 /**
- * The memory of the same window at all ranks near this rank. Blocks load from it and store to it without the agent:
- * {@code ncclGetLsaPointer}. Stores are releases, and loads are acquires. A rank that loads another rank's value
+ * The memory of one window at all ranks near this rank. Blocks load from it and store to it without the agent
+ * ({@code ncclGetLsaPointer}). Stores are releases, and loads are acquires. A rank that loads another rank's value
  * therefore also sees all earlier stores of that rank. Memory from {@link #allocate} is also accessible for other
  * processes of the host.
  */
@@ -71,7 +71,7 @@ public final class LsaMemory implements AutoCloseable {
     }
 
     /**
-     * Returns how many bytes of the window {@link #connect} uses.
+     * Returns the number of bytes that {@link #connect} uses in the window.
      *
      * @param ranks number of ranks that are near each other
      */

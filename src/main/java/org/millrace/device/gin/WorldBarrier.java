@@ -3,7 +3,7 @@ package org.millrace.device.gin;
 /**
  * A barrier of all ranks in two steps: {@code ncclBarrierSession}. In the first step, near ranks wait for each other
  * through shared memory. In the second step, the ranks of each rail wait for each other through signals. After the
- * barrier, a rank sees all earlier stores of near ranks. Puts of other ranks may still be in flight, as with
+ * barrier, a rank sees all earlier stores of near ranks. Puts of other ranks may still be in flight, as after a
  * {@link GinBarrier}. Only one block of each rank may use the barrier at a time.
  */
 public final class WorldBarrier {

@@ -45,8 +45,8 @@ final class AutoNetwork implements Network {
     private final AtomicBoolean unavailableLogged = new AtomicBoolean();
 
     /**
-     * Creates a network from other networks, which are closed with it. UCX replaces TCP for connections to peers that
-     * also have UCX. UCX finds its peers over TCP.
+     * Creates a network that consists of other networks, which are closed with it. UCX replaces TCP for connections to
+     * peers that also have UCX. UCX finds its peers over TCP.
      */
     AutoNetwork(ShmNetwork shm, SocketNetwork socket, Optional<UcxNetwork> ucx) {
         this.shm = shm;
@@ -143,7 +143,7 @@ final class AutoNetwork implements Network {
 
         /**
          * {@inheritDoc} {@code attend} is not called for the listener for shared memory, because only processes of this
-         * user reach it.
+         * user can connect to that listener.
          */
         @Override
         public void attend() {

@@ -99,16 +99,16 @@ public record NetworkOptions(String name, SocketOptions socket, ShmOptions shm, 
          * with RDMA, and otherwise TCP.
          */
         AUTO,
-        /** Shared memory only; a peer without common shared memory is an error. */
+        /** Shared memory only; a peer that cannot share memory with this process causes an error. */
         SHM,
-        /** TCP, also on one host. */
+        /** TCP, also between processes of one host. */
         SOCKET,
-        /** UCX with all transports that UCX finds, also on one host. */
+        /** UCX with all transports that UCX finds, also between processes of one host. */
         UCX;
 
         /**
-         * Returns the choice with a name from a setting: {@code auto}, {@code shm}, {@code socket} or {@code ucx}, in
-         * upper or lower case.
+         * Returns the choice that a setting names. The names are {@code auto}, {@code shm}, {@code socket} and
+         * {@code ucx}, in upper or lower case.
          *
          * @throws IllegalArgumentException if no choice has the name; the message contains the allowed names
          */

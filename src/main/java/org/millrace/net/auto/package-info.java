@@ -4,10 +4,10 @@
  * card with RDMA, and otherwise TCP.
  *
  * <p>
- * The package uses the networks for shared memory, UCX and TCP, which do not depend on it. A listener of this package
- * consists of one listener for each of these networks. A connection uses one network. The connecting process decides,
- * because only it can check whether the socket of the shared-memory listener exists. The accepting process expects the
- * connection on all networks.
+ * The package uses the networks for shared memory, UCX and TCP. These networks do not depend on the package. A listener
+ * of this package consists of one listener for each of these networks. A connection uses one network. The connecting
+ * process decides, because only it can check whether the socket of the shared-memory listener exists. The accepting
+ * process expects the connection on all networks.
  */
 @NullMarked
 package org.millrace.net.auto;

@@ -24,7 +24,7 @@ public final class CheckedFrames {
     /**
      * @param inSlots whether the payloads lie in slots, where they were checked on arrival
      * @param changed description of a change and of its likely causes
-     * @param removed number of frames that the network has completed before
+     * @param removed number of frames that the network completed before this object was created
      */
     public CheckedFrames(FrameCheck check, boolean inSlots, String changed, long removed) {
         this.check = check;

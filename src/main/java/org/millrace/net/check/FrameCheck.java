@@ -12,9 +12,9 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 
 /**
- * The check of one connection's payloads: where its frames carry their checksums, and the reaction to a changed
- * payload. The checksum of a frame is the high half of one word of its header, which the layer above the network
- * otherwise leaves 0.
+ * The check of one connection's payloads: the place of the checksums in the connection's frames, and the reaction to a
+ * changed payload. The checksum of a frame is the high half of one word of its header. The layer above the network
+ * leaves this half 0.
  */
 public final class FrameCheck {
 
@@ -28,8 +28,8 @@ public final class FrameCheck {
     private final Predicate<FrameHeader> covered;
     private final Function<FrameHeader, String> description;
     /**
-     * Checksums of the payloads that were reported because they arrived changed. An element contains the checksum from
-     * the header (high half) and the checksum of the arrived payload (low half). An element is freed when the payload's
+     * Checksums of the payloads that were reported as changed on arrival. An element contains the checksum from the
+     * header (high half) and the checksum of the arrived payload (low half). An element is freed when the payload's
      * slot is checked again. A free element is 0.
      */
     private final long[] arrivedChanged;
@@ -43,8 +43,8 @@ public final class FrameCheck {
      * @param keepsPayloads whether the sender may read the payloads in flight after the connection is lost. The sender
      *                      must not read them if the user or libnccl can free the payloads' memory at the same time
      * @param covered       whether the payload of a frame with this header is checked
-     * @param description   returns the name of a frame in messages: connection, operation, peer, channel, step and slot
-     *                      where they exist
+     * @param description   function that returns the name of a frame in messages: connection, operation, peer, channel,
+     *                      step and slot where they exist
      */
     public FrameCheck(PayloadCheck action, int word, int frames, boolean keepsPayloads, Predicate<FrameHeader> covered,
             Function<FrameHeader, String> description) {
@@ -57,12 +57,12 @@ public final class FrameCheck {
         arrivedChanged = new long[frames];
     }
 
-    /** {@return the given sender, or a sender that also checks payloads} */
+    /** {@return a sender that also checks payloads; the given sender if the check is off} */
     public FrameSender of(FrameSender sender) {
         return action == PayloadCheck.OFF ? sender : new CheckedSender(sender, this);
     }
 
-    /** {@return the given receiver, or a receiver that also checks payloads} */
+    /** {@return a receiver that also checks payloads; the given receiver if the check is off} */
     public FrameReceiver of(FrameReceiver receiver) {
         return action == PayloadCheck.OFF ? receiver : new CheckedReceiver(receiver, this);
     }
@@ -94,11 +94,11 @@ public final class FrameCheck {
     }
 
     /**
-     * Reports a payload if it has changed. Does not report a payload in the receiver's slot that already had this sum
-     * on arrival, because that change was reported then.
+     * Reports a payload if it has changed. A payload in the receiver's slot may already have had this sum on arrival.
+     * In this case, the change was reported on arrival and is not reported again.
      *
      * @param found  sum of the payload now
-     * @param inSlot whether the payload lies in the receiver's slot since its arrival
+     * @param inSlot whether the payload is already in the receiver's slot; false on arrival
      * @param what   description of the change and of its likely causes
      * @throws MillraceException if a changed payload fails the connection
      */

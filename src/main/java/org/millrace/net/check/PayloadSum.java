@@ -9,8 +9,8 @@ import org.millrace.net.MemoryRegion;
 
 /**
  * Computes checksums of payloads in regions. A checksum (sum) is the CRC-32C of the payload, or 1 if the CRC-32C is 0.
- * A header with the value 0 has no sum. This class keeps a buffer over the region of the newest payload, so that
- * payloads of one region cause no allocation. Used by one thread.
+ * The value 0 in a header means that the frame has no sum. This class keeps a buffer over the region of the newest
+ * payload, so that payloads of one region cause no allocation. Used by one thread.
  */
 final class PayloadSum {
 
@@ -56,7 +56,7 @@ final class PayloadSum {
         }
     }
 
-    /** Returns a buffer over a part of the region that contains the byte at an offset. */
+    /** Returns a buffer over a part of the region. This part contains the byte at the given offset. */
     private ByteBuffer viewOf(MemoryRegion of, long at) {
         ByteBuffer current = view;
         if (current != null && of == region && at >= viewOffset && at - viewOffset < current.capacity()) {

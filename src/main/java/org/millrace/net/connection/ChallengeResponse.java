@@ -11,9 +11,9 @@ import java.security.SecureRandom;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The unencrypted exchange before TLS on a stream. The client proves that it knows the ranks' secret, which costs the
- * listener one keyed hash. A TLS handshake costs milliseconds and hundreds of kilobytes. A listener therefore begins
- * TLS only with clients that have passed this exchange.
+ * The unencrypted exchange before TLS on a stream. The client proves that it knows the ranks' secret. To check the
+ * proof, the listener computes one keyed hash. A TLS handshake costs milliseconds and hundreds of kilobytes. A listener
+ * therefore begins TLS only with clients that have passed this exchange.
  *
  * <pre>
  *   client   "MLRCTLS1", 16 random bytes ─▶
@@ -114,7 +114,8 @@ final class ChallengeResponse {
         for (int i = 0; i < Math.min(opening.position(), MAGIC.length); i++) {
             if (opening.get(i) != MAGIC[i]) {
                 if (ForeignProtocol.isClearRank(opening)) {
-                    // A rank without TLS takes these bytes for a reply. Its error message then names TLS as the reason.
+                    // A rank without TLS interprets these bytes as a reply. Its error message then names TLS as the
+                    // reason.
                     stream.write(ByteBuffer.allocate(HandshakeReply.BYTES).put(0, MAGIC));
                 }
                 throw foreign("does not begin as a rank under MILLRACE_TLS=1 does, which must be set on all ranks or"

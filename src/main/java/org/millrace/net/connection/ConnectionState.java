@@ -84,7 +84,7 @@ public abstract class ConnectionState {
     /**
      * Returns the exception for a peer that has shut the connection down.
      *
-     * @param lostPeer process that the peer has lost, which is the reason for the close; null if the peer named no
+     * @param lostPeer process that the peer has lost and names as the reason for its close; null if the peer named no
      *                 process
      */
     public final ConnectionException closedByPeer(String progress, @Nullable String lostPeer) {

@@ -45,8 +45,8 @@ public abstract class ExpectedConnection<C extends IncomingHello> implements Pen
     }
 
     /**
-     * Returns whether the listener has replied to the client, and waits only for the client's confirmation. Until its
-     * confirmation, the client may start again.
+     * Returns whether the listener has already replied to the client, but has not received the client's confirmation
+     * yet. Before its confirmation, the client may connect again.
      */
     protected boolean isAnswered() {
         return false;

@@ -10,8 +10,8 @@ import java.util.Set;
 
 /**
  * A TCP stream with a transformation of its bytes. Subclasses transform bytes in {@code write} before they are sent,
- * and in {@code read} after they are received. The methods that transfer no bytes call the same method of the wrapped
- * stream. The channel does not block.
+ * and in {@code read} after they are received. Each method that transfers no bytes calls the wrapped stream's method of
+ * the same name. The channel does not block.
  */
 abstract class FilterSocketChannel extends SocketChannel {
 

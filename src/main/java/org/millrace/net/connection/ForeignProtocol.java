@@ -8,13 +8,13 @@ import org.jspecify.annotations.Nullable;
 /** Identifies the sender of a connection's first bytes if these bytes do not belong to the expected protocol. */
 public final class ForeignProtocol {
 
-    /** First bytes of a rank under TLS, see {@link ChallengeResponse}. */
+    /** First bytes that a rank with TLS sends, see {@link ChallengeResponse}. */
     static final String TLS_RANK = "MLRCTLS1";
     private static final String JOINING = "MLRC";
     private static final String CONNECTING = "MILLRACE";
     /**
-     * Minimum number of bytes that identify a sender with certainty. Random bytes of this number practically never
-     * equal the first bytes of a known sender.
+     * Minimum number of bytes that identify a sender with certainty. A random sequence of this length practically never
+     * equals the first bytes of a known sender.
      */
     private static final int CERTAIN_BYTES = 5;
     private static final String CLIENT = "an HTTP client";
@@ -41,7 +41,7 @@ public final class ForeignProtocol {
                 .orElse(null);
     }
 
-    /** Returns {@code " (an HTTP server)"}, for instance, for the bytes before the position; empty if unknown. */
+    /** Returns the sender of the bytes before the position, such as {@code " (an HTTP server)"}; empty if unknown. */
     public static String suffix(ByteBuffer received) {
         String signature = signature(received);
         return signature == null ? "" : " (" + SENDERS.get(signature) + ")";

@@ -14,7 +14,7 @@ public final class KeyedHash {
 
     private KeyedHash() {}
 
-    /** Returns the hash of all parts in sequence, 32 bytes. Afterwards each part's position is at its limit. */
+    /** Returns the 32-byte hash of all parts in sequence. Afterwards each part's position is at its limit. */
     public static byte[] of(byte[] key, ByteBuffer... parts) {
         try {
             Mac mac = Mac.getInstance(ALGORITHM);

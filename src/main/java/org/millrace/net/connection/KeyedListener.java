@@ -49,19 +49,19 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
      */
     static final int MAX_UNPROVEN = 256;
     /**
-     * Time limit for the hello of a client that has passed the challenge before TLS. With scarce cores or a slow link,
-     * a TLS handshake may need half a minute. If the listener closed the stream after a shorter time, the client would
-     * start again, and would never connect.
+     * Time limit for the hello of a client that has passed the challenge, which precedes TLS. With scarce cores or a
+     * slow link, a TLS handshake may need half a minute. If the listener closed the stream after a shorter time, the
+     * client would start again, and would never connect.
      */
     private static final Duration TLS_HANDSHAKE = Duration.ofMinutes(2);
-    /** Maximum number of remembered keys. A listener accepts connections as long as its communicator exists. */
+    /** Maximum number of remembered keys. Without a limit, they would accumulate as long as the communicator exists. */
     static final int MAX_USED_KEYS = 16_384;
-    /** Minimum number of times that a client is checked until its deadline, see {@link #watched}. */
+    /** Minimum number of times that a client is checked before its deadline, see {@link #watched}. */
     private static final int LOOKS = 10;
     /**
      * Pause between two checks of {@link #attend}, in nanoseconds. One check covers all clients, so the clients that
-     * arrive during a pause share its cost. {@link #SHORT_PAUSE_NANOS} applies while more clients may be waiting.
-     * During a pause other threads can poll.
+     * arrive during a pause share the cost of one check. {@link #SHORT_PAUSE_NANOS} applies while more clients may be
+     * waiting. During a pause other threads can poll.
      */
     private static final long PAUSE_NANOS = 20_000_000;
     private static final long SHORT_PAUSE_NANOS = 1_000_000;
@@ -103,7 +103,7 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
      *
      * @param receiveBufferBytes buffer size of accepted streams; 0 for the system's choice
      * @param purpose            use of the port, see {@link ListeningPorts}
-     * @param advice             remedy that begins with a semicolon; or empty
+     * @param advice             end of the error text, with a remedy after a semicolon; may be empty
      */
     protected static ServerSocketChannel bind(InetSocketAddress where, int receiveBufferBytes, String purpose,
             String advice) {
@@ -138,22 +138,22 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
     /**
      * Wraps a new client before it has sent anything.
      *
-     * @param deadline time, by the listener's clock, until which the client must be part of a connection
+     * @param deadline latest time at which the client must be part of a connection, by the listener's clock
      * @throws Refusal if the client cannot be a peer
      */
     protected abstract C newClient(SocketChannel channel, long deadline) throws IOException, Refusal;
 
     /**
-     * Replies to a client if its hello asks only for information. Returns true if the hello asks only for information.
-     * The client then needs no connection.
+     * Replies to a client if its hello asks only for information. Such a client needs no connection, and the result is
+     * true.
      */
     protected boolean isServed(C client) {
         return false;
     }
 
-    /** Releases further resources. Called once, after all clients and channels are closed. */
+    /** Releases the subclass's resources. Called once, after all clients and channels are closed. */
     protected void released() {
-        // Does nothing, for a listener without further resources.
+        // Does nothing, for a subclass without own resources.
     }
 
     @Override
@@ -209,7 +209,7 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
         try {
             return !closed && advance();
         } catch (ConnectionException shortage) {
-            // The thread that polls a pending connection receives the failure.
+            // The thread that polls a pending connection receives the exception.
             return false;
         }
     }
@@ -252,7 +252,10 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
         return more;
     }
 
-    /** Advances the clients' clock by the time since the last call, up to a maximum. Returns the clock's time. */
+    /**
+     * Advances the clients' clock by the time since the last call, at most by 1/{@link #LOOKS} of the handshake
+     * deadline. Returns the clock's time.
+     */
     private long look() {
         long now = System.nanoTime();
         watched += Math.min(now - lastLook, handshakeDeadline.toNanos() / LOOKS);
@@ -302,7 +305,7 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
         drops.dropped(client, why);
     }
 
-    /** Removes a connection that was established or given up. Its key cannot be expected again. */
+    /** Removes a connection that was established or given up. A later connection must use another key. */
     final synchronized void forget(ConnectionKey key) {
         expected.remove(key);
     }

@@ -18,8 +18,8 @@ public final class ListeningPorts {
 
     private static final Logger LOG = LogManager.getLogger(ListeningPorts.class);
     /**
-     * Texts about open ports, such as "10.0.0.1 port 41234 (connections)", by their servers. Guarded by this map's
-     * monitor.
+     * Texts about open ports, such as "10.0.0.1 port 41234 (connections)". The key is the port's server. Guarded by
+     * this map's monitor.
      */
     private static final Map<Object, String> OPEN = new LinkedHashMap<>();
 

@@ -6,9 +6,9 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.net.MemoryRegion;
 
 /**
- * Registered memory that CPU threads access by its address. The segment of {@link #view} belongs to no arena. A copy
- * therefore does not check that the calling thread may access the memory, and that the memory is still allocated. The
- * caller of {@link org.millrace.net.Network#register} guarantees both.
+ * Registered memory that CPU threads access by its address. The segment of {@link #view} belongs to no arena. A copy to
+ * or from the segment therefore does not check whether the calling thread may access the memory, or whether the memory
+ * is still allocated. The caller of {@link org.millrace.net.Network#register} guarantees both conditions.
  */
 public class NativeRegion implements MemoryRegion {
 
@@ -108,9 +108,9 @@ public class NativeRegion implements MemoryRegion {
         }
     }
 
-    /** Releases further resources. Called once, when the region is closed. */
+    /** Releases the subclass's resources. Called once, when the region is closed. */
     protected void release() {
-        // Does nothing, for a region without further resources.
+        // Does nothing, for a subclass without own resources.
     }
 
     @Override

@@ -21,7 +21,7 @@ public final class PeerText {
     }
 
     /**
-     * Returns a text with its lines and tabs, such as a stack trace. A text that was converted before stays unchanged.
+     * Converts a text such as a stack trace; keeps lines and tabs. A text that was converted before stays unchanged.
      */
     public static String lines(String text) {
         StringBuilder clean = new StringBuilder(text.length());

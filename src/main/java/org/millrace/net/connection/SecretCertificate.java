@@ -87,7 +87,7 @@ record SecretCertificate(PrivateKey key, X509Certificate certificate) {
         return new Same(certificate.getPublicKey().getEncoded());
     }
 
-    /** Source of "random" bytes that returns given bytes, from which the key generator makes the private key. */
+    /** Source of "random" bytes that returns given bytes. The key generator makes the private key from them. */
     private static final class Chosen extends SecureRandom {
 
         private static final long serialVersionUID = 1L;

@@ -7,11 +7,10 @@ import java.time.Duration;
 import java.util.function.LongSupplier;
 
 /**
- * Determines the times of the checks of this process's links. If a link has received no data, a check increases the
- * link's silence. This class also determines the amount of the increase. If the process or the machine was stopped, the
- * check is late, and no data could arrive. A late check therefore adds at most two periods to the silence. While the
- * checking thread runs or waits for a core, the operating system receives data. A check therefore also adds the time
- * that the thread has run or waited for a core since the previous check. Used by one thread.
+ * Determines when this process's links are checked. If a link has received no data, a check adds the time since the
+ * previous check to the link's silence. If the process or the machine was stopped in this time, no data could arrive.
+ * The increase is therefore at most two periods plus the time that the checking thread has run or waited for a core
+ * since that check. While the thread runs or waits, the operating system receives data. Used by one thread.
  */
 final class SilenceClock {
 

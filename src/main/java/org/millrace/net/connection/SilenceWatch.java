@@ -19,22 +19,22 @@ import org.millrace.file.ProcessIdentity;
 import org.millrace.trace.ProcessTrace;
 
 /**
- * Checks once a second, on the trace's thread, whether links of this process's TCP streams are silent, and writes the
- * silent links to the trace. A link is a pair of addresses, with all streams between them.
+ * Checks once a second whether links of this process's TCP streams are silent. Writes the silent links to the trace.
+ * Runs on the trace's thread. A link is a pair of addresses, with all streams between them.
  */
 public final class SilenceWatch {
 
     private static final Logger LOG = LogManager.getLogger(SilenceWatch.class);
     /**
-     * Time during which peers receive reports about a silent link after its streams are closed. The reports stop
-     * earlier if a new stream is connected over the link. The limit matters only if the owners of the closed streams
-     * continue without a new stream.
+     * Time during which peers receive reports about a silent link after the streams of the link are closed. The reports
+     * stop earlier if a new stream is connected over the link. The limit matters only if the owners of the closed
+     * streams continue without a new stream.
      */
     private static final long TOLD_NANOS = Duration.ofMinutes(2).toNanos();
     /**
      * Maximum age of another process's report that is written to the trace. An older report has been written already,
-     * or was ignored because this process itself had lost contact with one of the two hosts. Such an ignored report
-     * stays ignored when the contact returns.
+     * or was ignored because this process itself had lost contact with one of the two hosts. An ignored report stays
+     * ignored when the contact returns.
      */
     private static final long NEWS_NANOS = Duration.ofSeconds(8).toNanos();
 
@@ -139,7 +139,7 @@ public final class SilenceWatch {
     /**
      * Writes the silent links between other hosts to the trace. Both hosts of a silent link may report the link, over
      * several connections. A report is ignored if this process has itself lost contact with one of the two hosts. This
-     * process detects its own loss of contact at about the time when the report arrives.
+     * process detects such a loss at about the time when the report arrives.
      */
     private void writeReported(List<TcpStream> open) {
         Collection<TcpStreams.Report> reports = TcpStreams.reports();

@@ -9,9 +9,9 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A silent link, as a host at one of its ends reports it to other peers, in the six words of a frame's header. The
- * words hold the lengths of the addresses, the addresses, and the beginning of the host's name. Zeros report that the
- * silence has ended.
+ * A silent link between two hosts. One of the two hosts reports the link to its other peers, in six words of a frame's
+ * header. The words hold the lengths of the addresses, the addresses, and the beginning of the host's name. Zeros
+ * report that the silence has ended.
  *
  * @param local  address of the reporting host
  * @param remote address of the host at the other end
@@ -37,8 +37,8 @@ public record SilentLink(InetAddress local, InetAddress remote, String host) {
     }
 
     /**
-     * Returns the link that words contain; null if they contain none or are invalid. Words may be invalid because
-     * another process wrote them.
+     * Returns the link that the given words encode; null if they encode none or are invalid. They may be invalid,
+     * because another process wrote them.
      */
     public static @Nullable SilentLink of(long[] words) {
         ByteBuffer bytes = ByteBuffer.allocate(WORDS * Long.BYTES).order(ByteOrder.LITTLE_ENDIAN);

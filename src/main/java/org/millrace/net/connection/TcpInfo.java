@@ -136,18 +136,17 @@ final class TcpInfo {
 
     /**
      * Returns a number that grows with each answer of the peer to sent data: the acknowledged bytes plus the received
-     * segments without data. A peer without room answers by such segments. Data that the peer retransmits does not
-     * count.
+     * segments without data. A peer that has no room for the data answers by segments without data. Data that the peer
+     * retransmits does not count.
      */
     long answers() {
         return bytes.get(ValueLayout.JAVA_LONG, BYTES_ACKED_OFFSET) + segmentsIn() - number(DATA_SEGMENTS_IN_OFFSET);
     }
 
     /**
-     * Returns the time since the peer's newest segment, in nanoseconds, if more than one keep-alive probe is
-     * unanswered. Returns 0 if no second probe is unanswered, or if this side has data in flight or to send. While data
-     * waits for a peer with a closed window, this host sends window probes instead of keep-alive probes, see
-     * {@link TcpStream}.
+     * Returns the time since the peer's newest segment, in nanoseconds. Returns 0 if fewer than two keep-alive probes
+     * are unanswered, or if this side has data in flight or to send. While data waits for a peer with a closed window,
+     * this host sends window probes instead of keep-alive probes, see {@link TcpStream}.
      */
     long askedNanos() {
         boolean asked = number(UNACKED_OFFSET) == 0 && bytes.get(ValueLayout.JAVA_BYTE, PROBES_OFFSET) > 1

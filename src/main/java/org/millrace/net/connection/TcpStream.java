@@ -72,9 +72,9 @@ public final class TcpStream {
     }
 
     /**
-     * Processes the operating system's TCP statistics of this stream. If no segment has arrived since the last call, or
-     * if sent data is retransmitted without an answer, {@code nanos} is added to the silence of the stream. {@code
-     * nanos} is at most the time since the last call, see {@link SilenceClock}.
+     * Processes the operating system's TCP statistics of this stream. Adds {@code nanos} to the silence of the stream
+     * if no segment has arrived since the last call, or if sent data is retransmitted without an answer. {@code nanos}
+     * is at most the time since the last call, see {@link SilenceClock}.
      */
     void update(TcpInfo info, long nanos) {
         // The count of received segments is 0 if the operating system does not count them.
@@ -107,8 +107,8 @@ public final class TcpStream {
     /**
      * Returns whether this stream was silent for less than four seconds at the latest check. Safe from any thread. An
      * owner of several streams to one peer reports silent links only on streams for which the result is true. A report
-     * on a silent stream would stay unanswered. The operating system probes only streams without unanswered data, so it
-     * would not detect the loss of the silent stream.
+     * on a silent stream would remain unacknowledged. The operating system probes only streams without unacknowledged
+     * data, so it would not detect the loss of the silent stream.
      */
     public boolean isHeard() {
         return heard;

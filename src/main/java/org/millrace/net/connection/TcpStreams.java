@@ -34,7 +34,7 @@ public final class TcpStreams {
 
     private static final List<TcpStream> OPEN = new ArrayList<>();
     private static final Map<InetAddress, String> HOSTS = new ConcurrentHashMap<>();
-    /** Reports of peers about silent links between two other hosts, by the connection on which the report arrived. */
+    /** Reports of peers about silent links between two other hosts. The key is the connection of the report. */
     private static final Map<Object, Report> REPORTS = new ConcurrentHashMap<>();
     private static volatile @Nullable SilentLink silent;
 
@@ -88,7 +88,8 @@ public final class TcpStreams {
             name(remote.getAddress(), host);
         }
         synchronized (OPEN) {
-            // Closed streams are removed here, because the watch that usually removes them runs only with a trace.
+            // SilenceWatch removes closed streams, but runs only with a trace. Closed streams are therefore also
+            // removed here.
             OPEN.removeIf(stream -> !stream.isOpen());
             TcpStream watched = new TcpStream(channel, local, remote, peer, host == null);
             OPEN.add(watched);

@@ -15,10 +15,10 @@ import javax.net.ssl.SSLException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A TCP stream under TLS. The stream reads and writes like a non-blocking channel, and performs the handshake in these
- * calls. A {@link ChallengeResponse} precedes TLS. Until this exchange has succeeded, the stream has neither an engine
- * nor a buffer. Used by one thread at a time, but any thread may close it. The JDK's engine allocates memory during
- * use.
+ * A TCP stream under TLS. The stream reads and writes like a non-blocking channel. The calls that read and write also
+ * perform the handshake. A {@link ChallengeResponse} precedes TLS. Until this exchange has succeeded, the stream has
+ * neither an engine nor a buffer. Used by one thread at a time, but any thread may close it. The JDK's engine allocates
+ * memory during use.
  *
  * <p>
  * Encrypted bytes that the operating system has not accepted count as not written. The caller offers the same bytes
@@ -61,7 +61,7 @@ public final class TlsChannel extends FilterSocketChannel {
     /**
      * Creates a channel. The channel owns the unused stream from now on.
      *
-     * @param engines creates an engine for this stream; called once
+     * @param engines function that creates an engine for this stream; called once
      */
     TlsChannel(SocketChannel stream, ChallengeResponse challenge, Supplier<SSLEngine> engines) {
         super(stream);
@@ -201,8 +201,8 @@ public final class TlsChannel extends FilterSocketChannel {
     }
 
     /**
-     * Reads more bytes into {@link #in}. Throws an error only if the caller has nothing to return; otherwise the next
-     * call throws the error.
+     * Reads more bytes into {@link #in}. If reading fails and {@code hasSomething} is true, the next call throws the
+     * error, so that the caller can return the bytes that it already has.
      */
     private int fill(boolean hasSomething) throws IOException {
         in.compact();
@@ -281,7 +281,7 @@ public final class TlsChannel extends FilterSocketChannel {
             throw e;
         } catch (IOException e) {
             // The exception may be caused by a reset of the stream. The peer's operating system resets the stream if
-            // the peer refuses this side before reading all its bytes.
+            // the peer refuses this side before the peer has read all bytes of this side.
             throw new IOException("TLS: " + e.getMessage() + " in the handshake" + SAME, e);
         }
     }

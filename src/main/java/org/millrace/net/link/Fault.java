@@ -21,8 +21,8 @@ import org.millrace.config.Settings;
  * <li>{@code flip:frame=3,bit=17}: one bit of the third frame's payload arrives inverted. Bits count from 0, the lowest
  * bit of the first byte. If a payload has no such bit, the fault waits for a later frame
  * <li>{@code cut:frame=5}: the connection is lost after the fifth frame was sent
- * <li>{@code cut:frame=9,rail=1}: the second rail of the connection is lost while the ninth frame is in flight. This
- * fault happens only to a connection with such a rail; the connection continues on its other rails
+ * <li>{@code cut:frame=9,rail=1}: the second rail of the connection is lost while the ninth frame is in flight. The
+ * fault happens only to a connection that has a second rail; the connection continues on its other rails
  * <li>{@code delay:frame=2,polls=1000}: the second frame and all later frames are held back for 1000 calls of
  * {@code progress}
  * <li>{@code garbage:frame=1}: the first frame's header words arrive as random numbers
@@ -30,8 +30,8 @@ import org.millrace.config.Settings;
  *
  * <p>
  * Frames count from 1 on each connection. Without {@code connection=}, the fault happens to the first connection that
- * reaches the frame. With {@code ,connection=2} it happens only to the second connection that the process began to
- * connect. Rails count from 0, as in messages. Semicolons separate several faults.
+ * reaches the frame. With {@code ,connection=2}, the fault happens only to the second connection that the process began
+ * to connect. Rails count from 0, as in messages. Semicolons separate several faults.
  *
  * @param frame      ordinal of the frame in its connection, 1 or more
  * @param bit        for {@link Kind#FLIP}: index of the bit in the payload
@@ -185,9 +185,9 @@ public record Fault(Kind kind, long frame, long bit, long polls, long rail, long
     }
 
     /**
-     * Counts how often each fault has happened in this process, on any of its networks. A run shows that the job
-     * survives a fault only if the fault happened in the run. At its end this process reports the faults that did not
-     * happen, unless another part of the program reports them.
+     * Counts how often each fault has happened in this process, on any of its networks. If a fault did not happen in a
+     * run, the run does not show that the job survives the fault. At its end this process reports the faults that did
+     * not happen, unless another part of the program reports them.
      */
     public static final class PlantedFaults {
 

@@ -33,7 +33,7 @@ final class FaultySender extends FrameEnd.Carried implements FrameSender {
     private boolean holding;
     private long pollsToHold;
     private long offered;
-    /** Ordinal of the frame after which the connection is cut, from 1; 0 if no cut is due. */
+    /** Ordinal of the frame after which the connection is cut, counted from 1; 0 if no cut is due. */
     private long cutAfter;
     /** Index of the rail that is cut as soon as the held frame is in flight; {@link #NO_RAIL} if no cut is due. */
     private int railToCut = NO_RAIL;

@@ -30,9 +30,9 @@ import org.millrace.net.Network;
 import org.millrace.net.Pending;
 
 /**
- * A network behind emulated links. Each direction of a connection uses the link that the setting of the sending process
- * contains. A thread of this network advances frames in flight while the owners of senders do not poll. After a sender
- * is closed, this thread also delivers the frames that were offered before the close.
+ * A network with emulated links in front of it. Each direction of a connection uses the link from the settings of the
+ * sending process. A thread of this network advances frames in flight while the owners of senders do not poll. After a
+ * sender is closed, this thread also delivers the frames that were offered before the close.
  */
 public final class LinkNetwork implements Network {
 
@@ -73,11 +73,11 @@ public final class LinkNetwork implements Network {
     }
 
     /**
-     * Wraps a network by the configured links and the given faults.
+     * Wraps a network in the configured links and the given faults.
      *
      * @return the wrapped network; {@code network} itself if there are neither faults nor links
-     * @throws org.millrace.config.ConfigurationException if the link cannot be read; the message lists the allowed
-     *                                                    forms
+     * @throws org.millrace.config.ConfigurationException if the setting of the links is not valid; the message lists
+     *                                                    the allowed forms
      */
     public static Network of(Configuration configuration, Network network, List<Fault> faults) {
         Optional<LinkTable> links = LinkTable.of(configuration);
@@ -87,7 +87,7 @@ public final class LinkNetwork implements Network {
     }
 
     /**
-     * Refuses a setting of links that cannot be read, or that names an unknown host.
+     * Refuses a setting of links that has an invalid form or names an unknown host.
      *
      * @param hosts names of all hosts; empty if unknown
      * @throws org.millrace.config.ConfigurationException if a link is not usable; the message lists the allowed forms
@@ -276,8 +276,9 @@ public final class LinkNetwork implements Network {
     }
 
     /**
-     * The sending line of this process to one link, shared by connections. Each connection occupies the line for the
-     * time that its bytes need, in the order of the calls of {@link #take}. Safe from any thread.
+     * The sending line of this process for one link. All connections of the link share the line. Each connection
+     * occupies the line for the time that its bytes need, in the order of the calls of {@link #take}. Safe from any
+     * thread.
      */
     static final class SharedLine {
 
@@ -311,10 +312,7 @@ public final class LinkNetwork implements Network {
             return schedule.at(now / TICKS);
         }
 
-        /**
-         * {@return start of the period without interruption that contains {@code now}, in ticks after the line was
-         * opened}
-         */
+        /** {@return start of the uninterrupted period that contains {@code now}, in ticks after the line was opened} */
         long upSince(long now) {
             return schedule.upSince(now / TICKS) * TICKS;
         }

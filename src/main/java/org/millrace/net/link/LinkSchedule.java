@@ -30,8 +30,8 @@ final class LinkSchedule {
     private final long[] from;
     private final LinkShape[] shapes;
     /**
-     * For each element of {@link #shapes}: start of its period without interruption, in nanoseconds after the network
-     * was opened.
+     * For each element of {@link #shapes}: end of the last interruption before the element applies, in nanoseconds
+     * after the network was opened; 0 if there was none.
      */
     private final long[] up;
 

@@ -18,9 +18,9 @@ import org.millrace.net.connection.NativeRegion;
 
 /**
  * A sender that delays its frames as if they crossed a link. A frame is copied as soon as this sender has room for the
- * frame. The owner may then overwrite the payload, as with TCP. The copy first waits for the link's line, and then
- * occupies the line piece by piece. Then the copy is in flight for the delay of the link. Finally the copy is offered
- * to the wrapped sender.
+ * frame. The owner may then overwrite the payload, as after a TCP send. The copy first waits for the link's line, and
+ * then occupies the line piece by piece. Then the copy is in flight for the delay of the link. Finally the copy is
+ * offered to the wrapped sender.
  */
 final class LinkSender extends FrameEnd.Carried implements FrameSender {
 
@@ -64,8 +64,8 @@ final class LinkSender extends FrameEnd.Carried implements FrameSender {
     private final long[] positions = new long[frames.slots()];
     private final long[] ends = new long[frames.slots()];
     /**
-     * For each slot of {@link #frames}, a time in ticks of the line. Until the frame has left the line, it is the time
-     * of the frame's offer. Afterwards it is the time of the frame's arrival.
+     * For each slot of {@link #frames}, a time in ticks of the line: at first the time when the frame was offered.
+     * After the frame has left the line, the slot contains the time when the frame arrives.
      */
     private final long[] times = new long[frames.slots()];
     private final FrameHeader header = new FrameHeader();

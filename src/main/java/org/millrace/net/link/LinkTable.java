@@ -107,7 +107,7 @@ final class LinkTable {
     }
 
     /**
-     * Returns whether a pair matches two hosts. Names may contain hyphens, so each hyphen of the pair is tried as the
+     * Returns whether a text, "name-name", matches two hosts. Names may contain hyphens, so each hyphen is tried as the
      * separator.
      */
     private static boolean fits(String pair, BiPredicate<String, String> hosts) {

@@ -14,8 +14,7 @@ import org.millrace.net.plugin.PluginLibrary.Session;
 /**
  * Memory that is registered with one communicator. The thread that first uses a region with this communicator, for a
  * send or a receive, registers the region. The thread that closes the region or the communicator deregisters the
- * region. Any thread may close a region. NCCL, too, registers and deregisters on one thread and sends on another
- * thread.
+ * region. Any thread may close a region. NCCL also registers and deregisters on one thread and sends on another thread.
  */
 final class CommMemory {
 
@@ -72,8 +71,9 @@ final class CommMemory {
     }
 
     /**
-     * Registers device memory by its DMA-BUF, like NCCL, if the plugin and all its devices support this. Other memory
-     * is registered by its address. Device memory is also registered by its address if the plugin refuses the DMA-BUF.
+     * Registers device memory by its DMA-BUF, as NCCL does, if the plugin and all its devices support this. Other
+     * memory is registered by its address. Device memory is also registered by its address if the plugin refuses the
+     * DMA-BUF.
      */
     private int registerWithPlugin(PluginRegion region) {
         NetTable table = session.table();

@@ -12,9 +12,9 @@ import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.plugin.NetTable.NetFunction;
 
 /**
- * Regions for the device memory that one end of a connection uses. Device memory does not belong to the network. Such
- * memory is registered with the communicator at its first use, and is deregistered when the connection is closed. Used
- * by one thread.
+ * Regions for the device memory that one end of a connection uses. Device memory does not belong to the network. This
+ * class registers the memory with the communicator at the first use of the memory, and deregisters it when the
+ * connection is closed. Used by one thread.
  */
 final class DeviceMemories {
 

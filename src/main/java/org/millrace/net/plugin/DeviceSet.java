@@ -19,7 +19,7 @@ import org.millrace.net.plugin.PluginLibrary.Session;
  * @param maxRecvs    maximum number of buffers of one receive
  * @param callLimit   time after which a call is logged if the call has not returned
  * @param regions     IDs of the registered memory
- * @param watch       watch for calls that belong to no connection; guarded by this watch's monitor
+ * @param watch       watch for calls that belong to no connection
  * @param turn        number of calls of {@link #next} so far
  */
 record DeviceSet(OpenResources open, Session session, List<PluginDevice> devices, int inlineBytes, long pieceBytes,

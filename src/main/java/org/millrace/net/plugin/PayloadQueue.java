@@ -62,7 +62,7 @@ final class PayloadQueue {
         return Math.min(lengths[window.oldest()], pieceBytes);
     }
 
-    /** Returns the tag of the next piece. By the tag the plugin finds the receive for a send. */
+    /** Returns the tag of the next piece. The plugin matches sends with receives by their tags. */
     int tag() {
         return (int) nextPiece & TAG_MASK;
     }

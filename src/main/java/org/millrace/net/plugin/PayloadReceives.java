@@ -4,9 +4,9 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.ffi.plugin.plugin_h;
 
 /**
- * The receives of pieces of payloads. If the plugin supports it, several pieces are collected and posted as one
- * receive. When the data of a receive has arrived, its length is checked. Afterwards, data in device memory is flushed.
- * Used by one thread.
+ * The receives for payloads, which are divided into pieces. If the plugin supports receives with several pieces, pieces
+ * are collected and posted as one receive. When the data of a receive has arrived, its length is checked. Afterwards,
+ * data in device memory is flushed. Used by one thread.
  *
  * <pre>
  *   finished  ≤  flushing  ≤  arrived  ≤  posted  ≤  finished + {@value PluginComm#MAX_REQUESTS}        receives

@@ -49,8 +49,8 @@ abstract class PluginComm {
     }
 
     /**
-     * Returns a segment over a connection's memory that does not depend on the memory's arena. The memory is freed
-     * after the last use of the segment.
+     * Returns a segment that covers a connection's memory and does not depend on the arena of this memory. The memory
+     * is freed after the last use of the segment.
      */
     @SuppressWarnings("restricted") // the new segment has the bounds of the memory
     static MemorySegment unscoped(MemorySegment memory) {

@@ -30,8 +30,8 @@ import org.millrace.net.plugin.PluginLibrary.Session;
  * </pre>
  *
  * <p>
- * A plugin may report the loss of a peer before TCP reports it, and even before this side has read all frames that have
- * arrived. A failure of the plugin is therefore thrown only after this side has waited for the plugin for one second
+ * A plugin may report the loss of a peer before TCP reports the loss. Even frames that have arrived may then still be
+ * unread. A failure of the plugin is therefore thrown only after this side has waited for the plugin for one second
  * without interruption. If the TCP connection has ended without a shutdown message, the failure is thrown without this
  * delay. No new request begins after a failure.
  */

@@ -8,12 +8,12 @@ import org.millrace.net.connection.InFlight;
 
 /**
  * Base class of the sender and the receiver of a connection. An end has one communicator for messages with headers, and
- * another communicator for payloads that are sent separately. An end also has the memory for the messages with headers,
- * and the frames in flight.
+ * another communicator for payloads that are sent separately. An end also has the frames in flight, and the memory for
+ * the messages with headers.
  */
 abstract class PluginEnd<C extends PluginComm> extends ConnectionEnd {
 
-    /** Creates the object for one of the plugin's communicators at this end. */
+    /** Creates the {@link PluginComm} for one communicator of the plugin at this end. */
     interface CommMaker<C> {
         C make(PluginConnection connection, long communicator, Arena arena);
     }

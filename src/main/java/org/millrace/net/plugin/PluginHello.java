@@ -25,7 +25,7 @@ import org.millrace.net.connection.PeerText;
  *
  * @param pid    ID of the connecting process in its own PID namespace, for messages only
  * @param sizes  limits of the connecting side
- * @param plugin the plugin's name from its table
+ * @param plugin name in the plugin's table
  */
 record PluginHello(long pid, FrameSizes sizes, String plugin) {
 
@@ -64,8 +64,8 @@ record PluginHello(long pid, FrameSizes sizes, String plugin) {
     }
 
     /**
-     * The data that the listening side sends behind its reply: the smaller of both sides' limits, and the handles of
-     * its plugin's listeners.
+     * The data that the listening side sends behind its reply: the smaller of both sides' values for each limit, and
+     * the handles of the listeners of this side's plugin.
      *
      * <pre>
      *   0        4        8        16       20       24             152            280

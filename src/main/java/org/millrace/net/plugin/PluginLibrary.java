@@ -21,8 +21,8 @@ import org.millrace.net.plugin.NetTable.NetFunction;
 final class PluginLibrary {
 
     /**
-     * Range of all known table versions. If a library has no supported table, a message names the other tables that the
-     * library has.
+     * Range of the table versions that a message can name. If a library has no supported table, the message names the
+     * library's tables in this range.
      */
     private static final int OLDEST_NAMED = 2;
     private static final int NEWEST_NAMED = 24;
@@ -86,7 +86,7 @@ final class PluginLibrary {
         configuration = config.address();
     }
 
-    /** Returns the library at a path, which is loaded once. Throws an exception if it has no supported table. */
+    /** Returns the library at a path. Loads it only once. Throws an exception if it has no supported table. */
     public static PluginLibrary load(Path path) {
         synchronized (LOADED) {
             PluginLibrary known = LOADED.get(path);

@@ -65,7 +65,7 @@ final class PluginListener extends KeyedListener<PluginListener.Client> {
         return new Client(channel, deadline);
     }
 
-    /** A process that requests a connection, until the connection is established. */
+    /** A process that has requested a connection. This object is in use until the connection is established. */
     final class Client extends IncomingHello {
 
         private @Nullable PluginHello hello;

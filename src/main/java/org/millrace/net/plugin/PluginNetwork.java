@@ -20,8 +20,8 @@ import org.millrace.net.socket.Interfaces;
 import org.millrace.net.socket.SocketOptions;
 
 /**
- * Moves frames over an NCCL network plugin. Connections are established over TCP, as NCCL establishes its connections
- * over its bootstrap network.
+ * Moves frames over an NCCL network plugin. The listening end sends the plugin's handles over TCP, whereas NCCL sends
+ * them over its bootstrap network.
  */
 public final class PluginNetwork implements Network {
 

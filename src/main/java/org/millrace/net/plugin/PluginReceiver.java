@@ -10,12 +10,12 @@ import org.millrace.net.MemoryRegion;
 
 /**
  * The receiving end of a connection. For each message with a header, a receive is posted before the message can arrive.
- * A receive for a longer payload is posted when the payload's destination is known. If the plugin supports it, one
- * receive is posted for several waiting payloads.
+ * A receive for a longer payload is posted when the payload's destination is known. If the plugin supports receives
+ * with several buffers, one receive is posted for several waiting payloads.
  *
  * <pre>
  *   done  ≤  accepted  ≤  posted  ≤  accepted + {@value FrameSizes#FRAMES_IN_FLIGHT}       frames' messages
- *   the message of the frame that is accepted next is in its slot, accepted % {@value FrameSizes#FRAMES_IN_FLIGHT}
+ *   the message of the next frame to accept is in slot accepted % {@value FrameSizes#FRAMES_IN_FLIGHT}
  * </pre>
  */
 final class PluginReceiver extends PluginEnd<RecvComm> implements FrameReceiver {
@@ -23,9 +23,9 @@ final class PluginReceiver extends PluginEnd<RecvComm> implements FrameReceiver 
     private final PayloadReceives receives;
     private final FrameHeader header = new FrameHeader();
     private boolean headerShown;
-    /** Whether the payload of the header that poll has returned is in the same message. */
+    /** Whether one message contains both the header that poll has returned and the header's payload. */
     private boolean inline;
-    /** Whether the payload of the header that poll has returned is in device memory at the sender. */
+    /** Whether the payload of the header that poll has returned is in the sender's device memory. */
     private boolean onDevice;
     private long posted;
 

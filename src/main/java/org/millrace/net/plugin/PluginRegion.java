@@ -25,7 +25,7 @@ final class PluginRegion extends NativeRegion {
     private final BitSet ids;
     private final Set<CommMemory> users = ConcurrentHashMap.newKeySet();
 
-    /** The device's region of the memory that this region covers; null for host memory. */
+    /** Device region of the same memory as this region; null for host memory. */
     private final @Nullable DeviceRegion device;
 
     private PluginRegion(OpenResources network, MemorySegment segment, @Nullable DeviceRegion device, int id,

@@ -25,7 +25,7 @@ import org.millrace.net.plugin.NetTable.NetFunction;
  */
 final class PluginSender extends PluginEnd<PluginSender.SendComm> implements FrameSender {
 
-    /** Length in bytes of the message of each slot's frame. */
+    /** For each slot, the length of the frame's message in bytes. */
     private final int[] lengths = new int[FrameSizes.FRAMES_IN_FLIGHT];
     private long posted;
 
@@ -109,7 +109,7 @@ final class PluginSender extends PluginEnd<PluginSender.SendComm> implements Fra
         return (int) Math.min(moved, Integer.MAX_VALUE);
     }
 
-    /** Describes this end's progress. The text is created only when a message needs it. */
+    /** Describes this end's progress. The text is created only if an error message or a log message contains it. */
     private final Object progress = new Object() {
         @Override
         public String toString() {
@@ -142,8 +142,8 @@ final class PluginSender extends PluginEnd<PluginSender.SendComm> implements Fra
                 connection.sendShutdown(window.done());
             }
         } catch (ConnectionException lost) {
-            // The peer has closed the connection before this side. The owner of this sender no longer needs this
-            // information.
+            // The peer has closed the connection before this side. This is not an error, because the owner closes this
+            // sender anyway.
         }
     }
 

@@ -61,8 +61,8 @@ final class RecvComm extends PluginComm {
     }
 
     /**
-     * Posts a receive with the added buffers. Returns false if the plugin accepts no receive now. The buffers then
-     * remain added to the next receive.
+     * Posts a receive with the added buffers. Returns false if the plugin accepts no receive now. The buffers are then
+     * part of the next receive.
      */
     boolean post() {
         if (connection.isBroken()) {

@@ -13,7 +13,7 @@ import org.millrace.ffi.plugin.ncclNet_v9_t;
 
 /**
  * The supported versions of NCCL's network table in the order of preference, newest first. The comment of a version
- * states the difference from the version before.
+ * states the difference from the next older version.
  */
 enum TableVersion {
 

@@ -31,9 +31,9 @@ final class DeviceFrames {
     private final RingSide.Consumer consumer;
     private final long process;
     /**
-     * For each slot of {@link #window}, this array has the target address of the copy of the slot's payload. The next
-     * three arrays have the source address, the length in bytes, and the device's number of the same copy. The number
-     * is valid when the copy has begun. The fifth array has the position in the ring after the slot's frame.
+     * For each slot of {@link #window}: target address of the copy of the slot's payload. The next three arrays contain
+     * the copy's source address, its length in bytes, and its number on the device. The number is valid when the copy
+     * has begun. The fifth array contains the position in the ring after the slot's frame.
      */
     private final long[] targets = new long[LIMIT];
     private final long[] sources = new long[LIMIT];

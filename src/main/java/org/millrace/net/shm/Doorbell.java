@@ -69,8 +69,8 @@ public final class Doorbell implements AutoCloseable {
     private volatile MemorySegment[] peers = {};
     private final AtomicInteger silent = new AtomicInteger();
     /**
-     * Whether the rank has nothing in flight. Such a rank waits for no peer. Its sleep is therefore not shortened for
-     * the sake of peers that cannot wake it.
+     * Whether the rank has nothing in flight. Such a rank waits for no peer, so peers that cannot wake it do not
+     * shorten its sleep.
      */
     private volatile boolean quiet;
 
@@ -86,15 +86,15 @@ public final class Doorbell implements AutoCloseable {
     /**
      * Returns a sleeper for one of the rank's threads. The sleeper sleeps until the rank is woken.
      *
-     * @param silentNanos longest sleep while operations are in flight and some peers do not wake this rank, in
-     *                    nanoseconds
+     * @param silentNanos longest sleep in nanoseconds while operations are in flight and some peers do not wake this
+     *                    rank
      */
     public Sleeper sleeper(long silentNanos) {
         return FUTEX == 0 ? nanos -> Sleeper.PARK.sleep(Math.min(nanos, silentNanos)) : new WordSleeper(silentNanos);
     }
 
     /**
-     * Returns an idle strategy for a thread that shares its core with other threads: it sleeps after a few polls.
+     * Returns an idle strategy that sleeps after a few polls, for a thread that shares its core with other threads.
      *
      * @param otherwise    strategy to use while the rank has connections that do not wake the thread; must sleep by
      *                     means of {@code sleeper}
@@ -183,8 +183,8 @@ public final class Doorbell implements AutoCloseable {
                 return;
             }
         } while (!WORD.compareAndSet(word, 0L, now, (now & ~SLEEPERS) + WAKE));
-        // A thread that announces a sleep from now on finds the store in its last pass. A further wake would only cost
-        // switches of threads.
+        // A thread that announces a sleep from now on finds the caller's store in its last pass. A further wake would
+        // only cost thread switches.
         SystemCall.ENTRY.call(FUTEX, word.address(), FUTEX_WAKE, Integer.MAX_VALUE);
     }
 
@@ -198,7 +198,7 @@ public final class Doorbell implements AutoCloseable {
 
     /**
      * Sleeper of one thread. The first call of {@link #sleep} announces the sleep. The second call sleeps until the
-     * word counts a wake.
+     * word's number of wakes has changed.
      */
     private final class WordSleeper implements Sleeper {
 
@@ -264,8 +264,8 @@ public final class Doorbell implements AutoCloseable {
          */
         private static final int YIELDS = 100;
         /**
-         * Duration of a yield in nanoseconds. If a yield takes longer, a computing thread, such as a compiler, has
-         * probably used the core. Such a thread keeps a core for milliseconds.
+         * Minimum duration of a long yield, in nanoseconds. During a long yield a computing thread, such as a compiler,
+         * has probably used the core. Such a thread keeps a core for milliseconds.
          */
         private static final long LONG_YIELD_NANOS = 1_000_000;
         /**

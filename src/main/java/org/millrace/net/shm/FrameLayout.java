@@ -17,8 +17,8 @@ import org.millrace.net.FrameHeader;
  * </pre>
  *
  * <p>
- * A payload may wrap around the end of the ring's data. A header never does, because it begins at a multiple of its
- * length. The sequence is the ordinal of the frame in the ring, beginning with 0.
+ * A payload may wrap around the end of the ring's data. A header never wraps around, because it begins at a multiple of
+ * its length. The sequence is the ordinal of the frame in the ring, beginning with 0.
  *
  * <p>
  * A payload may also stay in the sender's memory. Bit 62 of its length is then set, and a location line follows the

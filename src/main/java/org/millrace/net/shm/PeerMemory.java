@@ -2,7 +2,7 @@ package org.millrace.net.shm;
 
 import java.lang.foreign.MemorySegment;
 
-/** Read access to the memory of a connection's peer process. One thread at a time. A read allocates nothing. */
+/** Read access to the memory of a connection's peer process. Used by one thread at a time. A read allocates nothing. */
 interface PeerMemory {
 
     /** Maximum number of destinations of one read. */

@@ -82,8 +82,8 @@ final class ProcessReader implements PeerMemory {
     }
 
     /**
-     * Calls a function. If the call fails, repeats it to get the error number. The first call does not request the
-     * error number, because {@link CFunction#callForErrno} can allocate.
+     * Calls a function. If the call fails, repeats the call to get the error number. The first call does not request
+     * the error number, because {@link CFunction#callForErrno} can allocate.
      */
     private long read(CFunction function, long local, int locals, long remote, int remotes) {
         long read = function.call(pid, local, locals, remote, remotes, 0);

@@ -69,7 +69,8 @@ final class RingLayout {
 
     /**
      * Length in bytes of the file's space for moved payloads. The producer copies payloads into this space to reuse its
-     * own memory. The whole space occupies addresses, but memory is allocated only for payloads that were copied.
+     * own memory. The whole space occupies virtual addresses, but memory is allocated only for payloads that were
+     * copied.
      */
     private static final long MOVED_BYTES = 1L << 32;
 
@@ -91,7 +92,7 @@ final class RingLayout {
 
     /**
      * Offsets of the names of lost peers. A side that shuts down because of a lost peer first stores the peer's name,
-     * and then its state.
+     * and then its own state.
      */
     static final int PRODUCER_LOST_PEER = 512;
     static final int CONSUMER_LOST_PEER = 640;
@@ -116,7 +117,7 @@ final class RingLayout {
         return movedOffset(capacity) + MOVED_BYTES;
     }
 
-    /** Returns a number of bytes, rounded up to whole lines. */
+    /** Returns a number of bytes, rounded up to whole cache lines. */
     static long align(long bytes) {
         return bytes + ALIGNMENT - 1 & -ALIGNMENT;
     }

@@ -86,9 +86,9 @@ final class RingMemory {
     }
 
     /**
-     * Copies a payload to the file's space for moved payloads, behind the payloads that were copied before. The copy
-     * allocates the memory of the used part of this space. This memory is freed when both processes have released their
-     * mappings.
+     * Copies a payload to the file's space for moved payloads, behind the payloads that were copied before. The
+     * operating system allocates memory only for the used part of this space. This memory is freed when both processes
+     * have released their mappings.
      *
      * @return offset of the copied payload in the file
      * @throws IOException if the space for moved payloads is full, or no memory is left

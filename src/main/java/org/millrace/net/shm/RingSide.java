@@ -21,8 +21,8 @@ abstract sealed class RingSide {
      */
     long position;
     /**
-     * Last known position of the other side. The position is read from the ring again only if the known position is not
-     * sufficient.
+     * Last known position of the other side. This side reads the position from the ring again only if the last known
+     * position is not sufficient.
      */
     long otherSeen;
     int sequence;
@@ -127,7 +127,7 @@ abstract sealed class RingSide {
         }
 
         /**
-         * Copies a payload from the sender's memory to the ring's file. Stores the offset of the copy in the frame's
+         * Copies a payload from the sender's memory to the ring's file. Writes the offset of the copy to the frame's
          * location line. The consumer then stops reading the sender's memory, or discards the data that it has read.
          * The caller has checked that the last known position of the consumer is before the end of the frame. The
          * location line therefore still belongs to the frame.
@@ -188,8 +188,8 @@ abstract sealed class RingSide {
         }
 
         /**
-         * Returns a number of bytes that can be read, in whole lines. The actual number of readable bytes may be
-         * larger. The result is 0 only if no byte is readable.
+         * Returns a number of bytes that can be read, a multiple of the line length. The actual number of readable
+         * bytes may be larger. The result is 0 only if no byte is readable.
          */
         long available() {
             long known = otherSeen - position;
@@ -242,7 +242,7 @@ abstract sealed class RingSide {
             return isMoved() ? MOVED : read;
         }
 
-        /** Returns whether the payload of the last read location line was moved to the ring's file. */
+        /** Returns whether the payload was moved to the ring's file, for the location line that was read last. */
         boolean isMoved() {
             return movedTo() != 0;
         }
@@ -300,7 +300,7 @@ abstract sealed class RingSide {
             release(position);
         }
 
-        /** Releases the data that was read up to a position, so that the producer can overwrite it. */
+        /** Releases the data that was read, up to a position, so that the producer can overwrite the data. */
         void release(long end) {
             memory.putLongRelease(RingLayout.CONSUMER_POSITION, end);
         }

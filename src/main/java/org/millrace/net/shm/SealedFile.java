@@ -51,8 +51,8 @@ final class SealedFile implements AutoCloseable {
     }
 
     /**
-     * Returns a number that is equal in processes that can open each other's sealed files. Returns 0 if this process
-     * cannot have sealed files, so that callers use a file in a directory.
+     * Returns the same number in all processes that can open each other's sealed files. Returns 0 if this process
+     * cannot have sealed files. Callers then use a file in a directory instead.
      */
     static long domain() {
         return Domain.NUMBER;
@@ -96,7 +96,7 @@ final class SealedFile implements AutoCloseable {
                 SystemCall.of(SystemCall.FALLOCATE, descriptor, PUNCH_HOLE_KEEP_SIZE, offset, bytes));
     }
 
-    /** @throws IOException if the file does not exist, lacks a seal, or its label differs from the label in the name */
+    /** @throws IOException if the file does not exist, lacks a seal, or has another label than {@code name} */
     static FileChannel open(FileName name) throws IOException {
         if (!name.owner().isOfThisNamespace() || domain() == 0) {
             throw new IOException("its process is of another PID namespace");
@@ -161,8 +161,8 @@ final class SealedFile implements AutoCloseable {
     }
 
     /**
-     * The number that {@link #domain} returns. The number is determined once, at its first use, because linking the
-     * system calls takes time at the start of a process.
+     * The number that {@link #domain} returns. The number is determined once, at its first use. The linking of the
+     * system calls would otherwise delay the start of the process.
      */
     private static final class Domain {
 

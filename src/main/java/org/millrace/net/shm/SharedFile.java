@@ -76,7 +76,8 @@ final class SharedFile {
     /**
      * Opens a file that another process of this user created.
      *
-     * @throws IOException if the file does not exist, belongs to another user, or lacks a seal that its name promises
+     * @throws IOException if the file does not exist, belongs to another user, or lacks a seal although its name is the
+     *                     name of a sealed file
      */
     public static FileChannel open(Path directory, FileName name) throws IOException {
         if (name.isSealed()) {

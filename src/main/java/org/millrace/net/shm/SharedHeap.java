@@ -40,8 +40,8 @@ public final class SharedHeap implements AutoCloseable {
         try (FileChannel channel = file.channel()) {
             mapped = new SharedMemory.Mapping(channel, MapMode.READ_WRITE, bytes);
             file.take(0, PAGE);
-            // The doorbell has its own mapping, which exists as long as the doorbell is reachable. A thread may ring it
-            // after the heap was unmapped.
+            // The doorbell has its own mapping, which exists as long as the doorbell object is reachable. A thread may
+            // therefore ring the doorbell after the heap was unmapped.
             doorbell = new Doorbell(channel.map(MapMode.READ_WRITE, 0, Integer.BYTES, Arena.ofAuto()));
         } catch (IOException | RuntimeException e) {
             if (mapped != null) {
@@ -85,7 +85,10 @@ public final class SharedHeap implements AutoCloseable {
         return file.name().toString();
     }
 
-    /** Returns the doorbell of the rank that owns the heap. The rank also uses this doorbell to wake other ranks. */
+    /**
+     * Returns the doorbell of the rank that owns the heap. The rank sleeps on this doorbell, and wakes other ranks by
+     * {@link Doorbell#wakePeers}.
+     */
     public Doorbell doorbell() {
         return doorbell;
     }

@@ -19,9 +19,9 @@ import org.millrace.file.User;
 
 /**
  * Memory that processes of one user share. The memory is a {@link SealedFile} if the operating system supports sealed
- * files and all processes can open the file. Otherwise the memory is a file in a directory, with a random name and mode
- * 0600, which only these processes open. The file is deleted when all processes have mapped it. If the creator was
- * killed before that, the next listener in the directory deletes the file.
+ * files and all processes can open the file. Otherwise the memory is a file in a directory. The file has a random name
+ * and mode 0600, and only these processes open it. It is deleted when all processes have mapped it. If the creator is
+ * killed earlier, the next listener in the directory deletes the file.
  */
 public final class SharedMemory implements AutoCloseable {
 
@@ -68,7 +68,7 @@ public final class SharedMemory implements AutoCloseable {
         }
     }
 
-    /** Returns a number that is equal in processes that can share sealed memory; 0 if this process cannot share it. */
+    /** Returns the same number in all processes that can share sealed memory; 0 if this process cannot share it. */
     public static long sealedDomain() {
         return SealedFile.domain();
     }
@@ -121,8 +121,8 @@ public final class SharedMemory implements AutoCloseable {
     }
 
     /**
-     * Maps memory that more than two processes share. Does not delete its file. The creator deletes it by
-     * {@link #deleteFile}.
+     * Maps memory that more than two processes share. Does not delete the memory's file. The creator of the memory
+     * deletes the file by {@link #deleteFile}.
      */
     public static SharedMemory join(Path directory, long[] key, long bytes) {
         return map(directory, nameOf(key), bytes);

@@ -75,9 +75,9 @@ final class ShmConnection extends ConnectionState {
 
     /**
      * Returns whether the peer's process has ended. An idle sender or receiver calls this method often, but most calls
-     * check nothing. When this process ends, the operating system closes its socket, unless children of the process
-     * have inherited the socket. Therefore the process is also checked, but less often than the socket. If the caller
-     * sleeps between its calls, fewer calls pass between two reads of the clock.
+     * check nothing. When the peer's process ends, the operating system closes the peer's socket, unless child
+     * processes have inherited the socket. Therefore this method also checks the process, but less often than the
+     * socket. If the caller sleeps between its calls, fewer calls pass between two reads of the clock.
      */
     boolean peerIsGone() {
         if (++idleCalls < clockInterval) {

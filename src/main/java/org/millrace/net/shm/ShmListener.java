@@ -125,7 +125,7 @@ final class ShmListener extends KeyedListener<ShmListener.Client> {
     }
 
     /**
-     * A connection that a listener expects. It accepts a client with the connection's key, and maps the client's ring.
+     * A connection that a listener expects. Accepts the client that presents the connection's key, and maps its ring.
      */
     static final class ShmAccept extends ExpectedConnection<ShmListener.Client> {
 

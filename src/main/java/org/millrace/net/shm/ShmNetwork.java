@@ -87,7 +87,7 @@ public final class ShmNetwork implements Network {
     public void close() {
         open.close();
         if (open.hasLostPeer()) {
-            // Deletes the files of processes that have ended, for instance of a lost peer. A deletion when the loss is
+            // Deletes the files of processes that have ended, for instance of a lost peer. Deleting when a loss is
             // detected would be too early: a killed peer's sockets are closed shortly before its process has ended.
             StaleFiles.sweep(options.directory());
         }
@@ -139,7 +139,7 @@ public final class ShmNetwork implements Network {
      *   +----------+---------+------+--------+-----------+-------+----------+------+
      * </pre>
      *
-     * @param id     ID of the listener; the name of its socket begins with it
+     * @param id     ID of the listener; the name of the listener's socket begins with this ID
      * @param host   number of the host, see {@link SharedMemory#thisHost}
      * @param secret {@value #SECRET_BYTES} bytes that a peer must know
      */

@@ -16,8 +16,8 @@ import org.millrace.file.SharedDirectory;
  *                          than the ring. The fastest ring is longer than a core's second-level cache, but fits into
  *                          the cache that cores share. If the ring is shorter, each core fetches the ring's lines from
  *                          the other core's cache.
- * @param pieceBytes        length of a piece, which is published to the other side as soon as it is copied: a multiple
- *                          of 64, at most a quarter of the ring
+ * @param pieceBytes        length of a piece: a multiple of 64, at most a quarter of the ring. A piece is published to
+ *                          the other side as soon as it is copied
  * @param framesInFlight    number of frames that a sender accepts while the ring is full, 1 to 1024
  * @param connectDeadline   time limit for a connection, from the call of connect
  * @param handshakeDeadline time within which a listener's client must send its hello, and the listener must expect the

@@ -82,8 +82,8 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
             }
             payload = consumer.readHeader(header);
             if (payload != FrameLayout.Payload.ON_DEVICE && !deviceFrames.isEmpty()) {
-                // Frames complete in the order of their arrival, and the device is still copying the payloads of older
-                // frames.
+                // Frames are completed in the order of their arrival, and the device is still copying the payloads of
+                // older frames.
                 return null;
             }
             if (payload == FrameLayout.Payload.IN_PLACE && header.payloadBytes() < leastInPlace) {
@@ -318,7 +318,7 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
     /**
      * Destination of the payload that is being received: contiguous memory, or several pages. The payload arrives in
      * pieces, from its beginning to its end. Each piece may come from the ring, the sender's memory or the ring's file.
-     * The object is set for each frame. Used by one thread.
+     * The destination is set again for each frame. Used by one thread.
      */
     static final class PayloadDestination {
 
@@ -368,7 +368,7 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
 
         /**
          * Passes a piece's destinations to a reader, which will copy the piece from the sender's memory. Returns the
-         * length of the piece, which is shorter than requested if it needs too many pages.
+         * length of the piece. A piece that needs too many pages is shortened.
          *
          * @param received number of the payload's bytes that were received before
          */
@@ -390,7 +390,8 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
         }
 
         /**
-         * Copies bytes from the ring's file: all missing bytes, or those up to the end of a page. Returns their number.
+         * Copies bytes from the ring's file: all missing bytes, or the missing bytes of one page. Returns the number of
+         * copied bytes.
          *
          * @param received number of the payload's bytes that were received before
          */

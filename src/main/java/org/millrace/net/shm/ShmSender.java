@@ -99,7 +99,7 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
 
     /**
      * Writes a header, followed by the payload's first piece or the payload's location line. Returns false if the ring
-     * has no room for both, or if the maximum number of payloads already stays in this process's memory.
+     * has no room for both, or if this process's memory already holds the maximum number of unread payloads.
      */
     private boolean begin(FrameHeader header, @Nullable MemoryRegion region, long offset) {
         long bytes = header.payloadBytes();
@@ -201,8 +201,8 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
             if (!connection.peerIsGone()) {
                 return;
             }
-            // The state is read again: after the first read, the peer may have shut down normally before its process
-            // ended.
+            // Reads the state again, because the peer may have shut down normally between the first read and the end of
+            // its process.
             if (producer.otherState() == RingLayout.OPEN) {
                 throw connection.lost(howFar());
             }
@@ -273,7 +273,7 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
                 sentShutdown = true;
             }
         } catch (ConnectionException lost) {
-            // The peer has closed first. The owner makes no more calls that could report this.
+            // The peer has closed first. The owner makes no more calls that could report the close.
         }
     }
 

@@ -16,7 +16,7 @@ import org.millrace.file.ProcessIdentity;
 import org.millrace.net.ConnectionException;
 
 /**
- * Setting that decides whether large payloads are copied only once. The receiving process then reads a payload in the
+ * Setting that decides whether large payloads are copied only once. If so, the receiving process reads a payload in the
  * sending process's memory. A process only reads memory of another process and never writes it.
  *
  * @param use       condition for single copies
@@ -42,10 +42,10 @@ public record SingleCopy(Use use, int fromBytes) {
 
     /**
      * Default minimum length of a payload that is copied once. On a machine with a fast Linux, a read of this length
-     * takes 8 us, and 0.4 us of them pass before the first byte. On a machine with a slow Linux, the read takes 12 us,
-     * and 1.3 us of them pass before the first byte. The length must be more than the largest slot of protocol LL, 64
-     * KiB. A device polls the lines of such a slot while they are stored, and the operating system does not guarantee
-     * to store whole words.
+     * takes 8 us, and copies the first byte after 0.4 us. On a machine with a slow Linux, the read takes 12 us, and
+     * copies the first byte after 1.3 us. The length must be more than the largest slot of protocol LL, 64 KiB. A
+     * device polls the lines of such a slot while they are stored, and the operating system does not guarantee to store
+     * whole words.
      */
     private static final int FROM_BYTES = 128 << 10;
 
@@ -150,7 +150,10 @@ public record SingleCopy(Use use, int fromBytes) {
         return !yama().equals("3") && new ProcessReader(ProcessIdentity.CURRENT, Cookie.ours()).read(0, 0) == 0;
     }
 
-    /** Describes for users when processes with the permissions of this process use single copies on this machine. */
+    /**
+     * Returns text for users: whether and under which conditions processes with this process's permissions can use
+     * single copies.
+     */
     public static String describe() {
         long result = new ProcessReader(ProcessIdentity.CURRENT, Cookie.ours()).read(0, 0);
         if (result < 0) {

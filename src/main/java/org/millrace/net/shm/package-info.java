@@ -11,9 +11,9 @@
  * <p>
  * A connection is established through a Unix-domain socket. The connecting side sends the name of its ring over the
  * socket. When both sides have mapped the ring, its file is deleted. The socket stays open: when the peer's process
- * ends, the operating system closes the peer's socket, which this side detects. All frames and the final shutdown
- * message pass through the ring ({@link org.millrace.net.shm.RingLayout}). Each side is used by one thread at a time
- * and takes no lock.
+ * ends, the operating system closes the peer's socket, and this side detects the close. All frames and the final
+ * shutdown message pass through the ring ({@link org.millrace.net.shm.RingLayout}). Each side is used by one thread at
+ * a time and takes no lock.
  */
 @NullMarked
 package org.millrace.net.shm;

@@ -7,7 +7,8 @@ import org.millrace.net.connection.LostPeerName;
 import org.millrace.net.connection.SilentLink;
 
 /**
- * The first 64 of the bytes that precede each payload, little-endian.
+ * The first 64 of the 80 bytes that precede each piece of a frame, little-endian. {@link PieceFormat} describes the
+ * other 16 bytes. The sending end's messages without a piece also have this format of 80 bytes.
  *
  * <pre>
  *   0        4        6        8                16                                   64
@@ -28,8 +29,9 @@ final class HeaderFormat {
     public static final int BYTES = 64;
 
     /**
-     * Maximum length of a payload in bytes: 1 GiB, as in NCCL's own socket transport. A memory view that begins at a
-     * multiple of 1 GiB has room for any payload that begins in its first GiB.
+     * Maximum length of a payload in bytes: 1 GiB, as in NCCL's own socket transport. A view of a region's memory
+     * begins at a multiple of 1 GiB and has almost 2 GiB, see {@link SocketRegion}. The view therefore has room for a
+     * payload that begins in its first GiB.
      */
     public static final int MAX_PAYLOAD_BYTES = 1 << 30;
 

@@ -31,7 +31,7 @@ final class LingeringStreams {
 
     private record Stream(OpenResources network, SocketChannel channel, long since) {
 
-        /** Returns whether the stream has ended, because the peer has closed it or the time limit has passed. */
+        /** Returns whether the stream has ended: the peer has closed it, or the time limit has passed. */
         boolean isOver(ByteBuffer scratch) {
             try {
                 // The input is discarded, so it need not be decrypted.

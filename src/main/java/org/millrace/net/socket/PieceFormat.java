@@ -92,8 +92,9 @@ final class PieceFormat {
      *
      * <p>
      * The counts are totals since the beginning, so a later acknowledgement includes all earlier acknowledgements. The
-     * pieces of a stream are acknowledged in the order of their sending, so a count identifies them. On the successor
-     * of a lost stream the receiver first sends an acknowledgement. The sender then resends only missing data.
+     * pieces of a stream are acknowledged in the order of their sending, so a count identifies the pieces. On the
+     * successor of a lost stream the receiver first sends an acknowledgement. The sender then resends only missing
+     * data.
      *
      * <p>
      * A shutdown message may name a lost process: then {@value #LOST} messages of type 3 precede it. Each of them
@@ -138,7 +139,7 @@ final class PieceFormat {
 
         /**
          * Encodes a shutdown message, preceded by the messages that name the lost peer, if any. Returns the position
-         * behind it.
+         * after the message.
          */
         static int encodeShutdown(@Nullable String lostPeer, ByteBuffer to) {
             int at = lostPeer == null ? 0 : encodeWords(index -> LostPeerName.word(lostPeer, index), to);
@@ -148,7 +149,7 @@ final class PieceFormat {
 
         /**
          * Encodes the report of a silent link. The report for null states that no link is silent. Returns the position
-         * behind the report.
+         * after the report.
          */
         static int encodeSilent(@Nullable SilentLink link, ByteBuffer to) {
             long[] words = SilentLink.words(link);

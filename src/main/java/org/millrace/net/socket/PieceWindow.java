@@ -23,8 +23,8 @@ abstract sealed class PieceWindow permits SendWindow, ReceiveWindow {
      */
     final int[] missing;
     /**
-     * Bit set of the arrived pieces of each slot's frame. Each array grows until it has room for the longest frame that
-     * has used its slot.
+     * For each slot, the bit set of its frame's arrived pieces, in an array. The array grows until it has room for the
+     * longest frame that has used the slot.
      */
     private final long[][] arrived;
     private final int mask;

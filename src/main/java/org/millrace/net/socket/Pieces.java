@@ -36,7 +36,7 @@ record Pieces(int bytes, int unaccepted, int inFlight, int window, int stagedByt
 
     /**
      * Number of frames that a sender with one stream can always keep. With a smaller number, two threads that share a
-     * core wait for each other more often: with 256, a frame of 8 bytes took five times as long as with 1024.
+     * core wait for each other more often. With 256, a frame of 8 bytes took five times as long as with 1024.
      * {@link #KEPT_BYTES} is the length of the sender's staging buffer. A frame that does not fit into the free part of
      * this buffer needs two writes. Over loopback, frames of 7 KiB were three times as fast with 1 MiB as with 512 KiB.
      */

@@ -92,7 +92,7 @@ final class ReceiveStream {
         return peerShutDown;
     }
 
-    /** Returns the number of all frames of the connection, which the shutdown message contains. */
+    /** Returns the connection's total number of frames, as stated in the shutdown message. */
     long total() {
         return PieceFormat.frame(staged.buffer(), staged.begin());
     }
@@ -246,7 +246,7 @@ final class ReceiveStream {
         return null;
     }
 
-    /** Copies data that was read ahead to the payload's destination, which has become known. */
+    /** Copies the data that the buffer already contains to the payload's destination, which has become known. */
     void takeStaged() {
         if (inPiece && place == NO_PLACE && frame < frames.accepted() && !frames.isArrived(frame, piece)
                 && (length > StagedInput.NUMBER_BYTES || length <= staged.bytes())) {
@@ -318,8 +318,8 @@ final class ReceiveStream {
     }
 
     /**
-     * Returns whether an acknowledgement is due. New destinations are reported when their number reaches a quarter of
-     * the sender's limit, even if no other report is due. The sender therefore need not wait for the report.
+     * Returns whether an acknowledgement is due. One reason is that the number of unreported destinations has reached a
+     * quarter of the sender's limit. The sender therefore need not wait for reports of destinations.
      */
     private boolean isNews() {
         return urgent || count - toldCount >= pieces.acknowledgedAfter()

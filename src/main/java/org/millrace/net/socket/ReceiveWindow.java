@@ -5,8 +5,8 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.net.FrameHeader;
 
 /**
- * The frames of a receiver. The receiver returns their headers, accepts the frames and completes them in the order of
- * their numbers.
+ * The frames of a receiver. In the order of the frames' numbers, the receiver returns their headers, accepts them and
+ * completes them.
  */
 final class ReceiveWindow extends PieceWindow {
 

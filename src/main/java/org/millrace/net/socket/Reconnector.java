@@ -36,8 +36,8 @@ import org.millrace.net.connection.TlsChannel;
 import org.millrace.trace.ProcessTrace;
 
 /**
- * Restores lost streams on a thread, which sleeps while no stream is lost. All networks of a process with the same
- * options share one reconnector. The reconnector has its own port, because the listeners of connections are closed as
+ * Restores lost streams on a thread, which sleeps while no stream is lost. Networks of a process share one reconnector
+ * if they have the same options. The reconnector has its own port, because the listeners of connections are closed as
  * soon as the connections are established. Peers recognize this process by the reconnector's secret.
  */
 public final class Reconnector implements Runnable {
@@ -183,7 +183,10 @@ public final class Reconnector implements Runnable {
         selector.wakeup();
     }
 
-    /** Returns the data that the peer passes to {@link StreamRecovery#of}, for a stream that belongs to no network. */
+    /**
+     * Returns this process's offer to restore a control connection's stream, which belongs to no network. This process
+     * sends the offer on the stream, and the peer passes the offer to {@link StreamRecovery#of}.
+     */
     public byte[] offer() {
         List<InetSocketAddress> here = List.of();
         try {
@@ -202,8 +205,8 @@ public final class Reconnector implements Runnable {
     }
 
     /**
-     * Ends the use by one network. The call of the last network also stops the reconnector's thread, and waits at most
-     * a few seconds until that thread has ended.
+     * Ends one network's use of this reconnector. The call of the last network also stops the reconnector's thread, and
+     * waits at most a few seconds until that thread has ended.
      */
     public void close() {
         synchronized (OF_PROCESS) {
@@ -248,7 +251,7 @@ public final class Reconnector implements Runnable {
         attempts.forEach(Attempt::closeChannel);
     }
 
-    /** Returns the time until the next step in milliseconds; 0 to wait for an event without a time limit. */
+    /** Returns the time in milliseconds until the next step; 0 to wait for an event without a time limit. */
     private long pauseMillis() {
         if (!clients.isEmpty() || !begun.isEmpty()) {
             return STEP_MILLIS;
@@ -384,7 +387,7 @@ public final class Reconnector implements Runnable {
         /**
          * Time limit of the next handshake. Each failed attempt doubles the limit, up to the handshake deadline of the
          * options. The first limit is short, because the network may have been cut for a moment. TCP waits for seconds
-         * before it resends data that was lost in the cut, so a new attempt succeeds earlier.
+         * before it resends data that was lost in the cut, so a new attempt succeeds sooner than the old attempt.
          */
         private long patience = FIRST_HANDSHAKE_NANOS;
         private ByteBuffer question = ResumeFormat.emptyQuestion();
@@ -398,7 +401,7 @@ public final class Reconnector implements Runnable {
             lostEpoch = connection.epoch(stream);
         }
 
-        /** Continues without waiting. Returns true when these attempts have ended. */
+        /** Continues the attempts without waiting. Returns true when they have ended. */
         boolean advance() {
             if (connection.isClosed() || connection.end() != null || connection.epoch(stream) != lostEpoch) {
                 closeChannel();
@@ -554,7 +557,7 @@ public final class Reconnector implements Runnable {
          *
          * @param left description of the streams or rails that the connection can still use; null if there are none and
          *             the connection waits
-         * @param owed number of pieces that this end resends; -1 if this end resends no pieces
+         * @param owed number of pieces that this end resends; -1 at an end that never resends pieces
          */
         public synchronized void begins(Object rail, String why, @Nullable String left, int owed) {
             lostSince.putIfAbsent(rail, System.nanoTime());

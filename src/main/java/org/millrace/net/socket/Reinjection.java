@@ -13,13 +13,11 @@ final class Reinjection {
      * Minimum age of a piece before it is sent again. The receiver's thread may be without a core for about this time.
      */
     private static final long TIMEOUT_NANOS = 1_000_000;
-    /**
-     * Minimum age of a piece before it is sent again, if no acknowledgement has reported a destination of its frame.
-     */
+    /** Minimum age of a piece before it is sent again, if the receiver has not reported a destination for the frame. */
     private static final long UNACCEPTED_TIMEOUT_NANOS = 100_000_000;
     /**
-     * A stream counts as lost if it has delivered nothing for this time, while other streams delivered the pieces that
-     * were sent again.
+     * A stream counts as lost if it has delivered nothing for this time. In this time, its pieces were sent again on
+     * other streams, which delivered them.
      */
     private static final long SILENCE_NANOS = 10_000_000_000L;
 

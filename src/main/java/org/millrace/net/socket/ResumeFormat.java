@@ -27,9 +27,9 @@ import org.millrace.net.connection.KeyedHash;
  * </pre>
  *
  * <p>
- * The end field names the end of the connection that is asked: 1 for the receiving end. If the receiving end knows the
- * connection, it first answers {@link #KNOWN}. It answers {@link #RESUMED} when the thread that moves the connection's
- * frames has begun to use the stream.
+ * The field {@code end} is 1 if the client asks the receiving end of the connection, and 0 if it asks the sending end.
+ * If the receiving end knows the connection, it first answers {@link #KNOWN}. It answers {@link #RESUMED} when the
+ * thread that moves the connection's frames has begun to use the stream.
  */
 final class ResumeFormat {
 
@@ -56,7 +56,7 @@ final class ResumeFormat {
     static final int KNOWN = 1;
     /**
      * Answer: the connection is unknown. It was lost, or this process has not established it yet, or it belongs to
-     * another process. A closed connection is also unknown, unless the answer is {@link #CLOSED}.
+     * another process. This is also the answer for a closed connection if {@link #CLOSED} does not apply.
      */
     static final int GONE = 2;
     /** Answer: the new stream replaces the lost stream. */

@@ -32,7 +32,7 @@ final class SendStream {
     static final int SHORT_BYTES = 16 << 10;
     private static final int PADDING_BYTES = 64 << 10;
     private static final int ACKS = 64;
-    /** Divisor: the time of the newest short piece has the weight 1/{@value} in the average. */
+    /** Reciprocal of the weight that the newest short piece's time has in the average. */
     private static final int NEWEST_SHORT_SHARE = 8;
 
     private final SocketChannel channel;
@@ -46,9 +46,7 @@ final class SendStream {
     private final PieceQueue given;
     private final PieceQueue sent;
     private final StagedOutput staged;
-    /**
-     * For each sent piece, the position behind its bytes in {@link #staged}. The index is the same as in {@link #sent}.
-     */
+    /** End position of each sent piece's bytes in {@link #staged}. The index is the same as in {@link #sent}. */
     private final long[] stagedEnds;
     /** Number of sent pieces whose staged bytes were all passed to the operating system. */
     private long written;
@@ -168,7 +166,7 @@ final class SendStream {
         return greeted && given.size() < ahead && given.size() + sent.size() < queue;
     }
 
-    /** Estimates in how many nanoseconds this stream would deliver a piece that is assigned now. */
+    /** Estimates the time until this stream would have delivered a piece that is assigned now, in nanoseconds. */
     double nanosFor(int length, long now) {
         return rate.nanosFor(owedBytes + length + (owed() + 1L) * PieceFormat.BYTES, owed() > 0, now);
     }
@@ -191,7 +189,7 @@ final class SendStream {
         return sent;
     }
 
-    /** Gives another stream the oldest piece that is assigned to this stream and not sent. Such a piece must exist. */
+    /** Moves the oldest assigned and unsent piece of this stream to another stream. Such a piece must exist. */
     void passOn(SendStream other, long now) {
         other.give(given.frame(), given.piece(), given.length(), now);
         owedBytes -= given.length();
@@ -334,8 +332,8 @@ final class SendStream {
         }
         int read = 0;
         do {
-            // The acknowledgements of a connection with one stream are few and rarely read. Polling all streams of the
-            // thread would cost more than this read.
+            // The acknowledgements of a connection with one stream are few and rarely read. This read therefore follows
+            // no poll: a poll of all streams of the thread would cost more than the read.
             read = pieces.isWhole() ? channel.read(acks) : input.read(acks, read > 0);
             int at = 0;
             int end = acks.position();
@@ -446,8 +444,8 @@ final class SendStream {
         private static final double FIRST_NANOS_PER_BYTE = 1;
 
         /**
-         * Maximum time counted for one delivery, in nanoseconds. A longer time is not caused by the rail's rate. With
-         * this limit, the estimate returns to the rail's rate soon after the cause has ended.
+         * Maximum time counted for one delivery, in nanoseconds. A longer time has another cause than the rail's rate.
+         * With this limit, the estimate returns to the rail's rate soon after that cause has ended.
          */
         private static final long LONGEST_NANOS = 100_000_000;
 
@@ -484,14 +482,14 @@ final class SendStream {
         }
 
         /**
-         * Returns the time since the last delivery, in nanoseconds. If all data was acknowledged by that delivery,
-         * returns the time since new data was sent.
+         * Returns the time since the last delivery, in nanoseconds. If the last delivery acknowledged all data, returns
+         * the time since the first data was sent after that delivery.
          */
         long silence(long now) {
             return now - since;
         }
 
-        /** Estimates in how many nanoseconds the stream would deliver a number of bytes. */
+        /** Estimates the time that the stream would need to deliver a number of bytes, in nanoseconds. */
         double nanosFor(long count, boolean owes, long now) {
             return count * (nanos + (owes ? now - since : 0)) / bytes;
         }

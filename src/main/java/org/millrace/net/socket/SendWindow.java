@@ -10,8 +10,8 @@ import org.millrace.net.FrameHeader;
  * has a destination at the receiver.
  *
  * <p>
- * The owner may change the memory of a copied frame earlier, as soon as the operating system has the copy. If the frame
- * must be sent again, the copy is sent.
+ * The owner may change the memory of a copied frame as soon as the operating system has the copy, even if the frame is
+ * incomplete. If the frame must be sent again, the copy is sent.
  */
 final class SendWindow extends PieceWindow {
 
@@ -24,11 +24,11 @@ final class SendWindow extends PieceWindow {
 
     private final int[] given;
     /**
-     * Whether a copy of each slot's frame is kept. If so, the slot's buffer refers to the copy, not to the owner's
-     * memory.
+     * For each slot, whether a copy of its frame is kept. If so, the slot's buffer refers to the copy, not to the
+     * owner's memory.
      */
     private final boolean[] copied;
-    /** Whether the operating system has the copy of each slot's frame. */
+    /** For each slot, whether the operating system has the copy of its frame. */
     private final boolean[] copySent;
     /**
      * For each slot, whether its frame is held. A frame is held if some of its bytes are sent directly from the owner's
@@ -97,8 +97,8 @@ final class SendWindow extends PieceWindow {
     }
 
     /**
-     * Records how many frames have a destination, as the receiver reports it. A number less than an earlier number has
-     * no effect.
+     * Records the receiver's report of the number of frames that have a destination. A number less than an earlier
+     * number has no effect.
      */
     void accepted(long frames) {
         for (; accepted < frames; accepted++) {
@@ -137,9 +137,9 @@ final class SendWindow extends PieceWindow {
     }
 
     /**
-     * Returns whether a piece must request an acknowledgement, because its frame is held. A request costs as much time
-     * as about ten KiB of data, so several short frames share one request. A late request does not stop a device: while
-     * one frame is held, the device uses its other slots for the next frames.
+     * Returns whether a piece must request an acknowledgement. Only pieces of held frames request one. A request costs
+     * as much time as about ten KiB of data, so several short frames share one request. A late request does not stop a
+     * device: while one frame is held, the device uses its other slots for the next frames.
      */
     boolean asks(long frame) {
         if (!isHeld(frame)) {
@@ -190,8 +190,8 @@ final class SendWindow extends PieceWindow {
     }
 
     /**
-     * Records how many frames have arrived completely, as the receiver reports it. The acknowledgements of their pieces
-     * are no longer needed. Returns false if the sender has not sent that many frames.
+     * Records the receiver's report of the number of frames that have arrived completely. The acknowledgements of their
+     * pieces are no longer needed. Returns false if the sender has not sent that many frames.
      */
     boolean whole(long frames) {
         if (frames < 0 || frames > fresh) {

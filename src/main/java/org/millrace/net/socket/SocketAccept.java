@@ -22,8 +22,8 @@ import org.millrace.net.connection.OpenResources;
 
 /**
  * A connection that a listener expects, and the streams of one client that have arrived for it. When all streams have
- * arrived, this process answers, and the client confirms that it has received the answer. A client that loses its
- * streams before the confirmation starts again, and is accepted again.
+ * arrived, this process answers, and the client confirms that it has received the answer. If a client loses its streams
+ * before the confirmation, it connects again, and is accepted again.
  */
 final class SocketAccept extends ExpectedConnection<SocketListener.Client> {
 
@@ -124,10 +124,10 @@ final class SocketAccept extends ExpectedConnection<SocketListener.Client> {
     }
 
     /**
-     * Returns whether the client has confirmed its connection. If the stream is lost before the confirmation, this
-     * process asks the client's process about the connection. The client's answer to this request counts as a
-     * confirmation. A request of the client's process to restore another stream counts, too. Without any confirmation,
-     * the client starts its connection attempt again.
+     * Returns whether the client has confirmed its connection. If the first stream is lost before the confirmation
+     * arrives, this process asks the client's process about the connection. The client's answer to this request counts
+     * as a confirmation. A request of the client's process to restore another stream counts, too. Without any
+     * confirmation, the client starts its connection attempt again.
      *
      * @throws IOException if the client can no longer confirm
      */

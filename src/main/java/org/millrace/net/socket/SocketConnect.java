@@ -63,8 +63,8 @@ final class SocketConnect extends OutgoingConnection {
     private long pause = FIRST_PAUSE_NANOS;
 
     /**
-     * @param locals      source addresses for the streams of several rails; empty lets the system choose
-     * @param reconnector restores lost streams; null if lost streams are not restored
+     * @param locals      source addresses for the streams of several rails; empty if the system chooses them
+     * @param reconnector object that restores lost streams; null if lost streams are not restored
      */
     public SocketConnect(OpenResources network, SocketOptions options, List<LocalAddress> locals, byte[] address,
             ConnectionKey key, @Nullable Reconnector reconnector) {
@@ -280,8 +280,8 @@ final class SocketConnect extends OutgoingConnection {
             if (recovery == null) {
                 throw new Unanswered("the listener broke the connection that it had accepted: " + e.getMessage(), e);
             }
-            // The stream is lost. The listener's process learns in another way that this client is connected: either it
-            // asks this process, or this process requests another stream.
+            // The stream is lost. The listener's process learns in another way that this client is connected: it asks
+            // this process, or receives this process's request for another stream.
         }
         StreamSet set = new StreamSet(network(), name + StreamSet.count(rails.size(), channels.length), peer, channels,
                 recovery);
@@ -346,7 +346,7 @@ final class SocketConnect extends OutgoingConnection {
     /**
      * The two addresses of a rail.
      *
-     * @param local  source address of the rail's streams; null lets the system choose
+     * @param local  source address of the rail's streams; null if the system chooses it
      * @param remote address of the listener
      */
     record RailAddresses(@Nullable InetAddress local, InetSocketAddress remote) {
@@ -354,10 +354,11 @@ final class SocketConnect extends OutgoingConnection {
         /**
          * Pairs local with remote addresses. The number of rails is the larger of the two numbers of addresses. Remote
          * address i is paired with local address i, and the shorter list is repeated from its beginning. If local
-         * address i is in another subnet than the remote address, the next local address in the same subnet is used.
-         * Otherwise the next local address of the same family is used.
+         * address i is in another subnet than remote address i, the next local address in the remote address's subnet
+         * is used. If that subnet contains no local address, the next local address of the remote address's family is
+         * used.
          *
-         * @param locals  local addresses; empty lets the system choose
+         * @param locals  local addresses; empty if the system chooses them
          * @param remotes the listener's addresses; at least one
          */
         static List<RailAddresses> pair(List<LocalAddress> locals, List<InetSocketAddress> remotes) {

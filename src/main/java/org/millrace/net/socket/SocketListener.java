@@ -86,7 +86,7 @@ final class SocketListener extends KeyedListener<SocketListener.Client> {
         try {
             stream.tell(addresses);
         } catch (IOException gone) {
-            // The client closed the stream before the answer.
+            // The client closed the stream before it received the addresses.
         }
         stream.close();
         return true;
@@ -123,8 +123,8 @@ final class SocketListener extends KeyedListener<SocketListener.Client> {
         }
 
         /**
-         * Returns whether another stream belongs to the same process, possibly to an earlier attempt of the process.
-         * The hellos on both streams must be complete.
+         * Returns whether the same process opened another stream, possibly in an earlier attempt to connect. The hellos
+         * on both streams must be complete.
          */
         boolean isOfProcess(Client other) {
             return pid == other.pid && resume().equals(other.resume());
@@ -158,7 +158,7 @@ final class SocketListener extends KeyedListener<SocketListener.Client> {
         }
 
         /**
-         * Sends the listener's addresses behind the reply. The reply and the addresses fit into the stream's empty send
+         * Sends the listener's addresses after the reply. The reply and the addresses fit into the stream's empty send
          * buffer.
          */
         void tell(List<InetSocketAddress> addresses) throws IOException {

@@ -84,7 +84,7 @@ public final class SocketNetwork implements Network {
         return known;
     }
 
-    /** Returns the process's reconnector for the options; null if lost streams are not restored. */
+    /** Returns the reconnector for this network's options; null if lost streams are not restored. */
     private synchronized @Nullable Reconnector reconnector() {
         if (reconnector == null && options.reconnectDeadline().isPositive()) {
             try {

@@ -30,8 +30,8 @@ import org.millrace.net.connection.TlsIdentity;
  *                           form is the same as in {@code NCCL_SOCKET_IFNAME}
  * @param family             {@code StandardProtocolFamily.INET} or {@code INET6} to use only addresses of this family;
  *                           null for both
- * @param addresses          addresses that listeners announce, and that streams have as source address. Each address is
- *                           a rail. If the list is empty, the interfaces are used instead
+ * @param addresses          addresses that listeners announce, and that streams use as source addresses. Each address
+ *                           is a rail. If the list is empty, the interfaces are used instead
  * @param tls                identity of this process under TLS; null without encryption
  * @param reconnectDeadline  time that a connection without a stream waits for a restored stream; with 0 the connection
  *                           is lost immediately

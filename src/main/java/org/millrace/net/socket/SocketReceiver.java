@@ -34,11 +34,12 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
     private final ReceiveStream[] streams;
     private boolean headerShown;
     /**
-     * Number of consecutive calls of {@link #progress} that did not read, because {@link #poll} reads the next header.
+     * Number of consecutive calls of {@link #progress} that did not try to read, because {@link #poll} normally reads
+     * the next header.
      */
     private int callsWithoutPoll;
     private int passes;
-    /** Number of all frames of the connection, which the shutdown message contains; -1 before that message. */
+    /** Total number of the connection's frames, as stated in the shutdown message; -1 before that message. */
     private long total = -1;
     /** The lost process that the peer's shutdown message names; null if the message names none. */
     private @Nullable String lostPeer;
@@ -61,8 +62,8 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
         recovery = connection.recovery();
         this.pieces = pieces;
         frames = new ReceiveWindow(pieces);
-        // One more buffer for each stream: a stream may be lost with an incomplete piece in a buffer. Before the loss
-        // is detected, the same piece may arrive on another stream.
+        // Each stream needs one further buffer: a lost stream may leave an incomplete piece in a buffer. Before the
+        // loss is detected, the same piece may arrive on another stream.
         unexpected = new UnexpectedPieces(pieces.isWhole() ? 0 : pieces.unaccepted() + rails.length, pieces.bytes(),
                 connection.memory(true));
         streams = new ReceiveStream[rails.length];
@@ -140,8 +141,8 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
 
     private long move() {
         long moved = 0;
-        // Acknowledgements are sent before this call reads, so they include only data of earlier calls. The owner could
-        // already use the data of earlier calls without waiting for this write.
+        // Acknowledgements are sent before this call reads, so they cover only data that earlier calls read. The owner
+        // could use that data before this write.
         settle();
         if ((++passes & StreamSet.WATCH_INTERVAL - 1) == 0) {
             loseSilent();
@@ -198,7 +199,8 @@ final class SocketReceiver extends ConnectionEnd implements FrameReceiver, Frame
         for (int stream = 0; stream < streams.length; stream++) {
             StreamRecovery.Successor next = from.take(stream);
             if (next != null) {
-                // No more data of the previous stream is read: the answer tells the sender how much has arrived.
+                // No more data of the previous stream is read: the answer, written below, tells the sender how much has
+                // arrived.
                 streams[stream].giveUp();
                 connection.replace(stream, next.channel());
                 streams[stream] = newStream(stream, streams[stream].rail(), false);

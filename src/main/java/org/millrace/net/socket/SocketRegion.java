@@ -24,8 +24,8 @@ final class SocketRegion extends NativeRegion {
     private static final int LONGEST_VIEW = Integer.MAX_VALUE - 8;
 
     /**
-     * Smallest number that was not used by another open region of the network when this region was created. Each
-     * connection uses it as an index into its array of views.
+     * ID of the region: the smallest number that no other open region of the network had when this region was created.
+     * The ID is an index into each connection's array of views.
      */
     private final int id;
     private final BitSet ids;

@@ -37,12 +37,15 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
      * Time to wait for acknowledgements on other streams, after the peer's shutdown message has arrived on one stream.
      */
     private static final long LAST_WORDS_NANOS = 1_000_000_000;
-    /** Pause between two checks whether the frames of lost streams were sent again, when the sender is closed. */
+    /** Interval at which a closing sender checks whether the frames of lost streams were sent again. */
     private static final long CLOSE_STEP_NANOS = 1_000_000;
 
-    /** With one stream: number of calls between two reads of acknowledgements; a power of two. */
+    /** Number of calls of {@link #progress} between two reads of acknowledgements; a power of two. For one stream. */
     private static final int ACKNOWLEDGEMENT_INTERVAL = 8;
-    /** Number of consecutive calls without a new frame after which an acknowledgement of held frames is requested. */
+    /**
+     * Number of consecutive calls of {@link #progress} after which an acknowledgement of held frames is requested. None
+     * of these calls assigns a fresh piece, that is, a piece that was never assigned to a stream.
+     */
     private static final int ASK_AFTER = 64;
 
     private final StreamSet connection;
@@ -55,7 +58,7 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
     private final PieceQueue again;
     private final LongSupplier clock;
     private int calls;
-    /** Number of the call that last assigned a piece to a stream. */
+    /** Value of {@link #calls} when a fresh piece was last assigned to a stream. */
     private int givenAt;
     /**
      * Whether a shutdown message of the peer has arrived on at least one stream. The next field is the arrival time of
@@ -66,8 +69,8 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
     /** The lost process that the peer's shutdown message names; null if the message names none. */
     private @Nullable String lostPeer;
     /**
-     * Number of frames that had been offered when a stream was last lost. The frames below this number that are
-     * released must be sent again before a close.
+     * Number of frames that had been offered when a stream was last lost. Released frames with a smaller number must be
+     * sent again before a close.
      */
     private long owedFrames;
     /** Exception that ended the last stream; null if the stream ended without an exception. */
@@ -262,8 +265,8 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
     }
 
     /**
-     * Handles a peer that has sent a shutdown message. The peer may have received all frames. Earlier acknowledgements
-     * may still be in flight on other rails, and this end waits for them.
+     * Handles a peer that has sent a shutdown message. The peer may have received all frames. Acknowledgements that the
+     * peer sent before this message may still be in flight on other rails, and this end waits for them.
      */
     private int readLostPeer(long now, long before) {
         boolean more = false;
@@ -287,8 +290,8 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
         try {
             return stream.write(now);
         } catch (IOException e) {
-            // A write fails in the same way whether the peer was closed or its process has ended. The peer's final
-            // messages distinguish these two cases.
+            // A write to a closed peer fails in the same way as a write to an ended process. The peer's final messages
+            // distinguish these two cases.
             listen(stream, now);
             lose(stream, e.getMessage(), e, now);
             return 0;
@@ -328,8 +331,8 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
     }
 
     /**
-     * Returns the stream that is expected to deliver a piece first. Returns null if this stream has no room. Another
-     * stream with room would deliver the piece later than the full stream.
+     * Returns the stream that is expected to deliver a piece first. Returns null if this stream has no room, even if
+     * another stream has room. The other stream would deliver the piece later.
      */
     private SendStream fastest(int length, long now) {
         SendStream best = null;

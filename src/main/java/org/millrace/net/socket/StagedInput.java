@@ -13,13 +13,14 @@ import org.millrace.net.connection.SilentLink;
 /**
  * Bytes of a stream that were read ahead into a buffer. One read delivers several headers and the small payloads
  * between them. After a large payload the next payload is expected to be large, too. In this case only the next header
- * is read ahead, so that no part of its payload has to be copied.
+ * is read ahead, so that no part of the next payload has to be copied.
  */
 final class StagedInput {
 
     /**
-     * Maximum length of a payload that may be a single number. Such a payload is stored only after all its bytes have
-     * arrived. If it has 4 or 8 bytes, one memory access stores it, because another thread may poll the number.
+     * Maximum length of a payload that may be a single number. A payload up to this length is stored only after all its
+     * bytes have arrived. If the payload has 4 or 8 bytes, one memory access stores it, because another thread may poll
+     * the number.
      */
     static final int NUMBER_BYTES = Long.BYTES;
 

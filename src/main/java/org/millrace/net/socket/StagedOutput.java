@@ -59,7 +59,7 @@ final class StagedOutput {
         return room() >= PieceFormat.BYTES + WHOLE_PAYLOAD_BYTES;
     }
 
-    /** Returns how many bytes of a payload of this length must be copied; -1 if even its header does not fit. */
+    /** Returns the number of bytes to copy of a payload: 0 if they do not fit, -1 if the header does not fit. */
     int copies(int length) {
         int room = room() - PieceFormat.BYTES;
         int wanted = length <= WHOLE_PAYLOAD_BYTES ? length : BEGINNING_BYTES;

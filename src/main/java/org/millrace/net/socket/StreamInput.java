@@ -72,7 +72,7 @@ final class StreamInput {
         return reads;
     }
 
-    /** Removes the stream from the poll before the stream is closed. Any thread may call this, also repeatedly. */
+    /** Removes the stream from the poll before the stream is closed. Any thread may call this method repeatedly. */
     public void leave() {
         ReadPoll joined = poll;
         if (joined != null) {
@@ -87,8 +87,8 @@ final class StreamInput {
      * stream is read without a poll: one system call is enough.
      *
      * <p>
-     * Each thread has its own object, which is created at its first use. If another thread, such as a helping thread,
-     * reads one of the streams, the other thread reads without a poll. Any thread may remove a stream.
+     * Each thread has its own object, which is created at its first use. A thread that is not the owner, such as a
+     * helping thread, reads the streams without a poll. Any thread may remove a stream.
      *
      * <p>
      * {@code sun.nio.ch.EPollSelectorImpl} finds a stream's key by the stream's descriptor, as an Integer. A poll
@@ -192,7 +192,7 @@ final class StreamInput {
 
         /**
          * Removes a stream, so that the selector does not keep the descriptor when the stream is closed. Any thread may
-         * call this while no thread reads the stream.
+         * call this method while no thread reads the stream.
          */
         synchronized void leave(StreamInput input) {
             SelectionKey key = members.remove(input);

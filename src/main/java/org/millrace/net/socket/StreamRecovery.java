@@ -22,31 +22,30 @@ import org.millrace.net.connection.ConnectionState;
 /**
  * The state of the lost streams at one end of a connection. The thread that moves the connection's frames uses this
  * object to communicate with the {@link Reconnector}. The sending end opens the new streams. The receiving end asks
- * whether the peer still knows the connection. If only this end has detected the loss, the peer learns about the loss
- * by this request.
+ * whether the peer still knows the connection. If the peer has not detected the loss, either request informs the peer.
  *
  * <p>
  * A stream has an epoch, which increases with each attempt to restore the stream. The receiver's thread closes the lost
- * stream before it uses the successor, and answers the sender only then. Therefore the receiver reads no byte of an
- * older epoch after the sender may send again.
+ * stream before it uses the successor, and answers the sender only after this close. Therefore the receiver reads no
+ * byte of an older epoch after the sender may send again.
  */
 public final class StreamRecovery {
 
     /** Time in nanoseconds after which a port that refuses connections is assumed to belong to no process. */
     private static final long REFUSED_NANOS = 1_000_000_000;
 
-    /** A replacement for a lost stream, and the first message that the receiving end must send on it, if any. */
+    /** A replacement for a lost stream, and the first message of the receiving end on the new stream, or null. */
     public record Successor(SocketChannel channel, long epoch, @Nullable ByteBuffer answer) {
     }
 
     /**
-     * Addresses for the request of a stream: the remote address of the peer's reconnector, and the local address of the
-     * request. The local address is null if the system chooses it.
+     * Addresses for requests to restore a stream: the remote address of the peer's reconnector, and the local address.
+     * The local address is null if the system chooses it.
      */
     record Peer(@Nullable InetAddress local, InetSocketAddress remote) {
 
         /**
-         * Returns the address for requests of one stream.
+         * Returns the addresses for requests to restore one stream.
          *
          * @param bound whether a new stream must have the same local address
          */
@@ -133,8 +132,8 @@ public final class StreamRecovery {
     }
 
     /**
-     * Creates the state of a stream that belongs to no network, such as a stream of the control plane. A lost stream is
-     * requested at its peer's address, and at the other addresses in the peer's offer, one after the other.
+     * Creates the state of a stream that belongs to no network, such as a stream of the control plane. Requests to
+     * restore the stream use the peer's address and the other addresses in the peer's offer, one after the other.
      *
      * @param accepts whether this end accepts new streams from the peer
      * @param theirs  bytes that {@link Reconnector#offer} returned in the peer's process
@@ -184,7 +183,7 @@ public final class StreamRecovery {
         return streams;
     }
 
-    /** Returns whether a sender that is being closed may still wait until the frames of lost streams are sent again. */
+    /** Returns whether a closing sender is still allowed to wait until frames of lost streams are sent again. */
     boolean mayWait() {
         return reconnector.mayWait();
     }
@@ -219,7 +218,7 @@ public final class StreamRecovery {
         return next;
     }
 
-    /** Returns whether the peer reports that it has lost the stream in its current epoch. */
+    /** Returns whether the peer has reported the loss of the stream's current epoch. */
     public boolean isLostThere(int stream) {
         return lostThere.get(stream) == epochs.get(stream);
     }
@@ -230,8 +229,8 @@ public final class StreamRecovery {
     }
 
     /**
-     * Returns whether the peer's end was closed deliberately, see {@link #close}. Call this only after {@link #end()}
-     * has returned a reason.
+     * Returns whether the peer's end was closed deliberately, see {@link #close}. Call this method only after
+     * {@link #end()} has returned a reason.
      */
     public boolean isClosedThere() {
         return closedThere;
@@ -352,7 +351,7 @@ public final class StreamRecovery {
 
     /**
      * Ends the connection if the reconnect deadline has passed. The time counts from the loss of the last stream, or
-     * from the peer's newest message if this is later.
+     * from the peer's newest message if this message arrived after the loss.
      */
     private void checkDeadline(long now, @Nullable String last) {
         long none = noneSince;

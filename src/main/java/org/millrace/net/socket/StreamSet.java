@@ -21,7 +21,9 @@ import org.millrace.net.connection.TcpStreams;
 /** The TCP streams of one connection, and the connection's buffers over registered memory. */
 public final class StreamSet extends ConnectionState {
 
-    /** Number of calls of progress without data, after which the streams are checked for silence; a power of two. */
+    /**
+     * Number of calls of {@code progress} without data after which the streams are checked for silence; a power of two.
+     */
     public static final int WATCH_INTERVAL = 256;
 
     /** Send buffer size that exceeds the limit of any system. The system reduces the size to its limit. */
@@ -49,7 +51,7 @@ public final class StreamSet extends ConnectionState {
      * @param name     name of the connection, with its peer, for messages
      * @param peer     the peer process, for messages
      * @param channels connected streams in the order of their numbers; non-blocking
-     * @param recovery restores lost streams; null if lost streams are not restored
+     * @param recovery object that restores lost streams; null if lost streams are not restored
      */
     StreamSet(OpenResources network, String name, String peer, SocketChannel[] channels,
             @Nullable StreamRecovery recovery) {
@@ -107,10 +109,10 @@ public final class StreamSet extends ConnectionState {
     }
 
     /**
-     * Returns the arena for the staging buffers of a stream. The arena of the first streams ends with the connection.
-     * This memory is not left to the garbage collector, which frees memory late if the objects that refer to it are
-     * small. A replacement stream gets new memory, which the garbage collector frees. The replacement does not reuse
-     * the lost stream's buffers, because their data may be sent again.
+     * Returns the arena for the staging buffers of a stream. The arena of the connection's initial streams is closed
+     * with the connection. This memory is not left to the garbage collector, which frees memory late if the objects
+     * that refer to it are small. A replacement stream gets new memory, which the garbage collector frees. The
+     * replacement does not reuse the lost stream's buffers, because their data may be sent again.
      */
     Arena memory(boolean first) {
         return first ? memory : Arena.ofAuto();
@@ -132,7 +134,7 @@ public final class StreamSet extends ConnectionState {
         return views.view((SocketRegion) NativeRegion.check(region, network(), offset, length), offset);
     }
 
-    /** Returns the exception for a stream that has ended, or on which a call has failed. The connection is lost. */
+    /** Returns the exception for the loss of the connection, after a stream has ended or a call on it has failed. */
     public ConnectionException lost(@Nullable IOException cause, String progress) {
         if (cause instanceof ClosedChannelException) {
             return closedHere();

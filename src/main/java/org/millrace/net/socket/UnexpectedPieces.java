@@ -35,7 +35,7 @@ final class UnexpectedPieces {
 
     /**
      * Reserves a buffer for a piece, and returns its index. Returns -1 if no buffer is free. A peer that follows the
-     * protocol never causes this.
+     * protocol never needs more buffers than exist.
      */
     int take(long frame, int piece, int length) {
         for (int place = 0; place < places.length; place++) {

@@ -90,7 +90,7 @@ final class CountMessages {
         }
     }
 
-    /** Returns whether UCX has no request of this object. Frees complete requests. */
+    /** Returns whether this object has no request in UCX. Frees complete requests. */
     boolean isIdle() {
         return end.areOver(requests);
     }

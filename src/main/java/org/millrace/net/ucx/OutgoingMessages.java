@@ -42,7 +42,7 @@ final class OutgoingMessages {
         return UcxFormat.isInline(payloadBytes, bufferBytes);
     }
 
-    /** Returns whether the next message may be written, because the receiver has a buffer for it. */
+    /** Returns whether the next message may be written: the receiver and this side have a free buffer for it. */
     boolean hasRoom() {
         int slot = (int) sent & MASK;
         if (sent - credits.count() == UcxFormat.BUFFERS) {

@@ -114,7 +114,7 @@ final class SenderMeeting {
         end.cancel(request);
     }
 
-    /** Returns whether UCX has no request of this object. Frees a complete request. */
+    /** Returns whether this object has no request in UCX. Frees a complete request. */
     boolean isIdle() {
         request = end.left(request);
         return request == 0;

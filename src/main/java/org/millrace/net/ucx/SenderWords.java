@@ -23,7 +23,7 @@ final class SenderWords {
     private final FrameHeader hello = new FrameHeader();
     private @Nullable MemoryRegion address;
 
-    /** Number of frames sent over UCX, which the sender's shutdown message contains; -1 before that message. */
+    /** Number of frames sent over UCX, from the sender's shutdown message; -1 before that message. */
     private long last = -1;
     private long saidLastAt;
     private boolean lostPeerFollows;

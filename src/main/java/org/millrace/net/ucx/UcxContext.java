@@ -17,7 +17,7 @@ import org.millrace.foreign.CFunction;
 
 /**
  * A UCX context: the transports that UCX has found on this machine, and the registered memory. The process uses one
- * context until its end, because a card that is opened once can serve all connections. UCX reads the user's
+ * context until the process ends, because a card that is opened once can serve all connections. UCX reads the user's
  * {@code UCX_*} variables when it creates the context. Callable from any thread.
  */
 final class UcxContext {
@@ -25,9 +25,9 @@ final class UcxContext {
     /** Transports through memory that processes of one host share. */
     private static final Pattern SHARED_MEMORY = Pattern.compile("(posix|sysv|xpmem|knem)/.*");
     /**
-     * Maximum length in bytes of a message that UCX sends eagerly from host memory, at the sender's request: the length
-     * of a slot. An eager message is sent without a rendezvous, that is, without asking the receiver first. A longer
-     * message needs a rendezvous, even if the sender has requested an eager message.
+     * Maximum length in bytes of an eager message from host memory; equal to the length of a slot. If the sender
+     * requests an eager message, UCX sends the message without a rendezvous: UCX does not ask the receiver first. A
+     * longer message needs a rendezvous, even if the sender has requested an eager message.
      */
     static final int EAGER_BYTES = 512 << 10;
     /**
@@ -156,7 +156,7 @@ final class UcxContext {
         return transports.stream().anyMatch(each -> REMOTE_MEMORY.matcher(each).matches());
     }
 
-    /** Registers memory with all transports that require this. Returns the handle of the registration. */
+    /** Registers memory with all transports that require a registration. Returns the handle of the registration. */
     long map(MemorySegment memory) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment params = ucp_mem_map_params.allocate(arena);

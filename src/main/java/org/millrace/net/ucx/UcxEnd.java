@@ -172,9 +172,9 @@ abstract class UcxEnd extends ConnectionState {
 
     /**
      * Makes UCX release all messages of this end. First waits a limited time for the peer to complete the messages. If
-     * messages remain and the endpoint detects failures, gives up the endpoint with all its connections. Skips the wait
-     * in two cases: only this connection uses an endpoint that detects failures, or no endpoint detects failures and
-     * {@code safe} is true. The caller must hold the worker's lock.
+     * messages remain and the endpoint detects failures, gives up the endpoint with all its connections. Does not wait
+     * if the endpoint detects failures and has no other connection. Does not wait either if the endpoint detects no
+     * failures and {@code safe} is true. The caller must hold the worker's lock.
      *
      * @param safe whether the peer no longer reads or writes shared memory
      * @return false if UCX still has messages
@@ -265,8 +265,8 @@ abstract class UcxEnd extends ConnectionState {
     }
 
     /**
-     * Returns a request while it is in flight. Afterwards frees the request, and returns 0. The result of the request
-     * is ignored, as for a canceled receive.
+     * Returns a request while it is in flight. Afterwards frees the request, ignores its result, and returns 0. Used
+     * for requests whose result is not needed, such as canceled receives.
      */
     final long left(long request) {
         long left = sent(request);

@@ -87,8 +87,8 @@ final class UcxFormat {
     static final int MAX_ADDRESS_BYTES = 64 << 10;
 
     /**
-     * First words of a hello, of an answer, of a shutdown message and of an abort message. Each consists of eight
-     * characters, with the version of the protocol.
+     * First words of a hello, of an answer, of a shutdown message and of an abort message. Each word consists of eight
+     * characters, which include the version of the protocol.
      */
     static final long HELLO = text("MILLUCX1");
     static final long READY = text("millucx1");

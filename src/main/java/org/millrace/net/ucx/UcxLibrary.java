@@ -33,9 +33,10 @@ final class UcxLibrary {
     private static final Map<String, String> WHEN_LOADED =
             Map.of("UCX_HANDLE_ERRORS", "none", "UCX_WARN_UNUSED_ENV_VARS", "n", "UCX_LOG_FILE", "stderr");
     /**
-     * Settings that UCX reads when it creates a worker. The settings make TCP carry a slot as a whole. With the value
-     * 512k, an all-reduce of 2 MiB or more takes two thirds of the time that it takes with 128k. The values 1m and 2m
-     * bring no further gain. The setting for a single context is not used, because it has another name in each release.
+     * Settings that UCX reads when it creates a worker. They make UCX send a slot over TCP as one segment. With the
+     * value 512k, an all-reduce of 2 MiB or more takes two thirds of the time that it takes with 128k. The values 1m
+     * and 2m bring no further gain. The corresponding setting of one UCX context is not used, because its name differs
+     * between releases.
      */
     private static final Map<String, String> ALWAYS =
             Map.of("UCX_TCP_TX_SEG_SIZE", "512k", "UCX_TCP_RX_SEG_SIZE", "512k");
@@ -82,7 +83,8 @@ final class UcxLibrary {
         try (Arena arena = Arena.ofConfined()) {
             ALWAYS.forEach((variable, value) -> set(arena, variable, value));
             WHEN_LOADED.forEach((variable, value) -> set(arena, variable, value));
-            // This call precedes the load of UCX, because it has no effect on descriptors that are already open.
+            // This call precedes the load of UCX, because the call has no effect on file descriptors that are already
+            // open.
             BundledLibrary.keepDescriptors();
             String problem = DynamicLoader.open(name).error();
             // UCX has read these settings. The settings are removed, so that child processes do not inherit them.
@@ -108,7 +110,7 @@ final class UcxLibrary {
         }
     }
 
-    /** Sets a variable in the environment of C, unless the user's environment contains it. */
+    /** Sets an environment variable for native code, unless the user's environment contains it. */
     private static void set(Arena arena, String variable, String value) {
         if (System.getenv(variable) == null) {
             CFunction.named("setenv")

@@ -32,8 +32,8 @@ public final class UcxNetwork implements Network {
     /** Linux's directory with an entry for each RDMA card that has a driver. */
     private static final Path CARDS = Path.of("/sys/class/infiniband");
     /**
-     * Offset of the magic number that marks an address of this network. The network that establishes the connections
-     * leaves bytes 60 to 63 of the address 0.
+     * Offset of the magic number that marks an address of this network. In addresses of the network that establishes
+     * the connections, bytes 60 to 63 are 0.
      */
     private static final int MAGIC_OFFSET = 60;
     private static final int MAGIC = 'U' | 'C' << 8 | 'X' << 16 | '1' << 24;

@@ -71,9 +71,9 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
     private int idlePolls;
 
     /**
-     * Creates a receiver. Later calls of the receiver read the sender's hello from the setup connection.
+     * Creates a receiver, which reads the sender's hello from the setup connection in later calls.
      *
-     * @param found receiver of the setup connection; this object closes the receiver
+     * @param found receiver of the setup connection; the new receiver closes it
      */
     public UcxReceiver(OpenResources network, String name, FrameReceiver found, Network finder, UcxWorkers workers) {
         super(network, name, found.peer(), workers);
@@ -106,8 +106,9 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
     }
 
     /**
-     * Checks the setup connection after an unsuccessful call, at intervals. Data that arrived before a failure is
-     * delivered first.
+     * Called after an unsuccessful call. Checks the setup connection after some of these calls. Before the sender's
+     * hello has arrived and after a failure of UCX, checks it after each of these calls. Data that arrived before a
+     * failure is delivered first.
      */
     private void lookNowAndThen() {
         if (hasFailed() || (++idlePolls & LOOK_INTERVAL - 1) == 0 || messages == null) {
@@ -370,8 +371,8 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
             confirmed.cancel();
         }
         boolean released = drain(FLUSH_NANOS);
-        // The sender's UCX releases the sender's memory when this side has answered the sender's messages. A refusal is
-        // also an answer.
+        // The sender's UCX releases the sender's memory when this side has answered the sender's messages. A discarded
+        // message also counts as answered.
         int ignored = worker().drive();
         discard(framesTag | UcxFormat.TAG_HEADER);
         discard(framesTag | UcxFormat.TAG_PAYLOAD);

@@ -21,7 +21,7 @@ import org.millrace.net.connection.OpenResources;
  */
 final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering {
 
-    /** Maximum time that the resources of a closed connection stay for the peer, in nanoseconds. */
+    /** Maximum time that the resources of a closed connection stay allocated for the peer, in nanoseconds. */
     private static final long LINGER_NANOS = 10_000_000_000L;
 
     private final FrameSender found;
@@ -29,8 +29,8 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
     private final SenderMeeting meeting;
 
     /**
-     * For each frame: address of the header copy, and address and length of the payload. For a payload that is a
-     * separate message, also the parameters and the request of the send.
+     * For each frame: address of the header copy, and address and length of the payload. If the payload is a separate
+     * message, also the parameters and the request of its send.
      */
     private final long headers = arena.allocate((long) UcxFormat.FRAMES * UcxFormat.HEADER_BYTES, 64).address();
     private final long[] payloads = new long[UcxFormat.FRAMES];
@@ -57,7 +57,7 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
     private long foundEndAt;
     private boolean sentShutdown;
     /**
-     * Whether messages are possibly in flight after the close, so that this end waits until the setup connection is
+     * Whether messages are possibly in flight after the close. If so, this end waits until the setup connection is
      * closed or lost.
      */
     private boolean awaitsPeer;
@@ -66,7 +66,7 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
     /**
      * Creates a sender. Later calls of {@link #progress} send the hello over the setup connection.
      *
-     * @param found sender of the setup connection; this object closes the sender
+     * @param found sender of the setup connection; the new sender closes it
      */
     public UcxSender(OpenResources network, String name, FrameSender found, Network finder, UcxWorkers workers) {
         super(network, name, found.peer(), workers);
@@ -243,7 +243,7 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
             found.abort();
             return;
         }
-        // Messages in flight cannot be canceled. The peer releases them after the abort message, and then closes the
+        // Sends in flight cannot be canceled. The peer ends these sends after the abort message, and then closes the
         // setup connection.
         try {
             FrameHeader header = new FrameHeader();
@@ -281,7 +281,7 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
             sentShutdown = true;
             awaitsPeer = !window.isEmpty();
         } catch (ConnectionException gone) {
-            // The peer has closed before this end. The owner of this closed connection does not need this information.
+            // The peer has closed before this end. The owner closes this end anyway, so it needs no exception.
         }
     }
 

@@ -37,8 +37,8 @@ import org.millrace.net.connection.NativeRegion;
 final class UcxWorker {
 
     /**
-     * Time limit for {@link #enter}, in nanoseconds. The limit is longer than any pass, because a thread that holds the
-     * lock does not wait.
+     * Time limit for {@link #enter}, in nanoseconds. A thread that holds the lock does not wait, so every pass is
+     * shorter than this limit.
      */
     private static final long TURN_TIMEOUT_NANOS = 10_000_000_000L;
     private static final long RETRY_NANOS = 20_000;
@@ -178,14 +178,14 @@ final class UcxWorker {
         }
     }
 
-    /** Returns whether UCX may be called for this worker, because it was not stopped. */
+    /** Returns whether UCX may be called for this worker; false after the worker was stopped. */
     public boolean runs() {
         return stopped == null;
     }
 
     /**
-     * Stops all use of this worker. Called when UCX may still access memory that its owner frees next. All connections
-     * of the worker are lost.
+     * Stops all use of this worker. Called when UCX may still access memory that the owner of the memory frees next.
+     * All connections of the worker are lost.
      *
      * @param why reason, for the exceptions that these connections throw
      */
@@ -319,8 +319,8 @@ final class UcxWorker {
     }
 
     /**
-     * Waits until all data that was sent to an endpoint has left this process. Returns false after a failure or a time
-     * limit. The caller must hold the lock.
+     * Waits until all data that was sent to an endpoint has left this process. Returns false after a failure, or when
+     * the time limit has passed. The caller must hold the lock.
      */
     public boolean flush(long endpoint, long nanos) {
         try (Arena arena = Arena.ofConfined()) {
@@ -329,8 +329,8 @@ final class UcxWorker {
     }
 
     /**
-     * Drives the worker until a request is complete, and frees the request. Returns false after a failure or a time
-     * limit.
+     * Drives the worker until a request is complete, and frees the request. Returns false after a failure, or when the
+     * time limit has passed.
      */
     private boolean finish(long request, long nanos) {
         if (UcxLibrary.isStatus(request)) {
@@ -368,10 +368,10 @@ final class UcxWorker {
 
     /**
      * The endpoint from a worker to a peer's worker, for all connections between the two workers. UCX pairs the
-     * endpoints of two workers: the n-th endpoint that one side creates with the n-th of the other side. The answer to
-     * a message uses the endpoint that is paired with the sender's endpoint. If each connection had its own endpoint,
-     * the two sides could create the endpoints in different orders. The close of one connection could then close the
-     * endpoint that carries another connection's answers.
+     * endpoints of two workers: the n-th created endpoint of one side and the n-th created endpoint of the other side
+     * form a pair. The answer to a message uses the endpoint that is paired with the sender's endpoint. If each
+     * connection had its own endpoint, the two sides could create the endpoints in different orders. The close of one
+     * connection could then close the endpoint that carries another connection's answers.
      */
     public static final class UcxEndpoint {
 
@@ -413,8 +413,8 @@ final class UcxWorker {
 
         /**
          * Returns whether the peer's process has ended, if it shared memory with this process; false otherwise. UCX
-         * itself does not detect this end. After the end, UCX cannot send to the peer, so UCX no longer reads this
-         * process's memory.
+         * itself does not detect the end of the process. After this end, UCX can no longer send to the peer, and
+         * therefore no longer reads this process's memory.
          */
         public boolean peerHasEnded() {
             return sharing != null && sharing.isProvablyDead();

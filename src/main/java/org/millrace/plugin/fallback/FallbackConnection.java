@@ -23,8 +23,8 @@ import org.millrace.proxy.UnpackReceiveSource;
  * of the messages.
  *
  * <p>
- * If memory is deregistered while messages are in flight, the connection is aborted. NCCL frees the memory next, so no
- * thread may read or write it afterwards.
+ * If memory is deregistered while messages are in flight, the connection is aborted. NCCL frees the memory after the
+ * deregistration, so no thread may read or write it any longer.
  */
 abstract class FallbackConnection implements DataPath.Connection {
 
@@ -58,7 +58,7 @@ abstract class FallbackConnection implements DataPath.Connection {
 
     abstract void progress();
 
-    /** Aborts the connection. Afterwards no thread accesses its memory. */
+    /** Aborts the connection. After this call, no thread accesses the memory of the connection's messages. */
     abstract void abort();
 
     @Override

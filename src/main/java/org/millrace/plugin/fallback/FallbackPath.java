@@ -36,7 +36,7 @@ public final class FallbackPath implements DataPath {
      *                 do not unpack
      * @param maxRecvs maximum number of buffers of one receive; 1 if kernels unpack. Such kernels number a connection's
      *                 slices in sequence, and messages with different tags have no common sequence
-     * @param check    check of the messages
+     * @param check    reaction to a message whose payload has changed
      */
     public FallbackPath(@Nullable UnpackDevice unpack, int maxRecvs, PayloadCheck check) {
         this.unpack = unpack;
@@ -59,7 +59,10 @@ public final class FallbackPath implements DataPath {
         return ID;
     }
 
-    /** Returns the check of one stream. After a failure NCCL may free the memory of messages in flight. */
+    /**
+     * Returns the check of one stream. After a failure the check does not read the payloads of messages in flight,
+     * because NCCL may then free their memory.
+     */
     private FrameCheck check(FrameEnd end) {
         return new FrameCheck(check, FallbackConnection.TAG, RequestRing.CAPACITY, false, _ -> true,
                 header -> end + ", message with tag " + (int) header.word(FallbackConnection.TAG));

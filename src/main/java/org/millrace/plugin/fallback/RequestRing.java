@@ -14,7 +14,7 @@ final class RequestRing {
     static final int CAPACITY = plugin_h.NCCL_NET_MAX_REQUESTS();
 
     private final int[] bytes = new int[CAPACITY];
-    /** One bit for each slot with a request that NCCL still waits for. */
+    /** One bit for each slot, 1 while NCCL waits for the slot's request. */
     private int busy;
     private long next;
 

@@ -22,7 +22,7 @@ final class TaggedReceiver implements DataPath.Connection {
 
     private static final int REQUESTS = RequestRing.CAPACITY;
     private static final int NOT_POSTED = -1;
-    /** Maximum number of buffers of a receive, as in NCCL's own networks. */
+    /** Maximum number of buffers of a receive. NCCL's own InfiniBand network has the same maximum. */
     private static final int MAX_RECVS = 8;
 
     private final RegionTable regions;
@@ -224,8 +224,8 @@ final class TaggedReceiver implements DataPath.Connection {
         }
         for (int i = 0; i < queues.size(); i++) {
             if (queues.get(i).stream != null) {
-                // The call throws if the sender is lost. A lost sender connects no further stream, and the pending
-                // streams do not report the loss.
+                // This call throws if the sender is lost. It is needed because a lost sender connects no further
+                // stream, and the pending streams do not report the loss.
                 queues.get(i).stream.progress();
             }
         }

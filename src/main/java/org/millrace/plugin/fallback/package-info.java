@@ -1,6 +1,7 @@
 /**
- * Data path on which NCCL's own proxy moves the data: it posts each message, and calls until the message is complete.
- * {@link org.millrace.plugin.fallback.FallbackPath} creates the connections. A receiver with several buffers uses tags.
+ * Data path on which NCCL's own proxy moves the data: the proxy posts each message, and then tests the message until it
+ * is complete. {@link org.millrace.plugin.fallback.FallbackPath} creates the connections. A receiver with several
+ * buffers uses tags.
  */
 @NullMarked
 package org.millrace.plugin.fallback;

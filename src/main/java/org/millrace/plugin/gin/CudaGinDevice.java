@@ -316,7 +316,9 @@ final class CudaGinDevice implements GinDevice {
             }
         }
 
-        /** Checks with the lines of {@code /proc/self/maps} ({@code proc(5)}), which are sorted by address. */
+        /**
+         * Performs the check with the lines of {@code /proc/self/maps} ({@code proc(5)}), which are sorted by address.
+         */
         static boolean isPossible(long address, long bytes, Iterable<String> mappings) {
             long reached = address;
             for (String mapping : mappings) {

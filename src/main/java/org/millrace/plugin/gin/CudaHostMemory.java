@@ -74,7 +74,8 @@ final class CudaHostMemory extends CudaMemory {
 
     @Override
     public void abandon(WindowTransfer transfer) {
-        // Begins the copies that wait for a batch. The window's memory is freed only after these copies are complete.
+        // Submits the copies that were held back for batches. The window's memory is freed only after they are
+        // complete.
         mover.submit();
     }
 

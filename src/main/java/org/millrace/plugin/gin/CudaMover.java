@@ -100,8 +100,8 @@ final class CudaMover implements AutoCloseable {
             PinnedMemory pinned = PinnedMemory.allocate(device, count * bufferBytes, arena, PinnedMemory.Flag.PORTABLE,
                     PinnedMemory.Flag.MAPPED);
             this.device = pinned.device().address();
-            // The segment has the global scope, so that a copy checks no arena. Its memory is freed after the agent
-            // has released all windows.
+            // The segment has the global scope, so an access does not check whether an arena is open. The memory is
+            // freed after the agent has released all windows.
             this.host = MemorySegment.ofAddress(pinned.host().address()).reinterpret(pinned.host().byteSize());
             this.region = network.register(host);
             this.bufferBytes = bufferBytes;

@@ -54,7 +54,7 @@ final class CudaWindowMemory extends CudaMemory {
             transfer.ticket(
                     mover.out().copy(mover.staging().address(buffer), address + offset, length, CopyOrder.FREE));
         } catch (Throwable failure) {
-            // The transfer has not begun, so no other code releases the buffer.
+            // The transfer has not begun, so this code must release the buffer.
             mover.staging().buffers().abandon(buffer);
             throw failure;
         }
@@ -186,7 +186,7 @@ final class CudaWindowMemory extends CudaMemory {
         try {
             transfer.ticket(mover.in().copy(mover.staging().address(buffer), from, length, order));
         } catch (Throwable failure) {
-            // The addition is not recorded, so no other code releases the buffer.
+            // The addition is not recorded, so this code must release the buffer.
             mover.staging().buffers().abandon(buffer);
             throw failure;
         }
@@ -201,8 +201,9 @@ final class CudaWindowMemory extends CudaMemory {
 
     /**
      * Begins a copy into this window. A copy from another window of the GPU passes through a staging buffer in host
-     * memory: a copy within a GPU would wait for kernels of other contexts. A kernel may poll a number of 4 or 8 bytes.
-     * The number is therefore stored when all of it is in the staging buffer, and later copies begin after this store.
+     * memory. A copy within the GPU would wait for kernels of other contexts. A kernel may poll a number of 4 or 8
+     * bytes. Such a number is stored only after all of it has reached the staging buffer. Later copies begin after this
+     * store.
      */
     @Override
     public boolean beginCopy(WindowTransfer transfer, long offset, WindowMemory source, long sourceOffset,
@@ -260,7 +261,7 @@ final class CudaWindowMemory extends CudaMemory {
         if (index >= 0) {
             remove(index);
         }
-        // Begins the copies that wait for a batch. Memory is freed only after these copies are complete.
+        // Submits the copies that were held back to form batches. Memory is freed only after these copies are complete.
         mover.submit();
         if (transfer.slot() >= 0) {
             mover.staging().buffers().abandon(transfer.slot());

@@ -19,7 +19,7 @@ interface GinDevice extends AutoCloseable {
      * Memory that kernels and the agent access.
      *
      * @param host   the memory in Java
-     * @param device address of the memory for kernels
+     * @param device address that kernels use for the memory
      */
     record Shared(MemorySegment host, long device) {
     }
@@ -35,7 +35,7 @@ interface GinDevice extends AutoCloseable {
     /**
      * Memory that the device's copies can access.
      *
-     * @param device  address of the memory for the device
+     * @param device  address that the device uses for the memory
      * @param release action to run before the memory is unmapped
      */
     record Pinned(long device, Runnable release) {
@@ -75,7 +75,7 @@ interface GinDevice extends AutoCloseable {
         return null;
     }
 
-    /** Returns the agent that serves descriptors. Its thread has the device current. */
+    /** Returns the agent that serves descriptors. The device is current on the agent's thread. */
     GinAgent agent();
 
     /** Ends the agent's thread and frees the memory. Requires that the agent's communicators have been removed. */

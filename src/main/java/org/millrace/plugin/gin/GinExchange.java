@@ -17,9 +17,9 @@ import org.millrace.net.PeerClosedException;
 import org.millrace.net.connection.FullMesh;
 
 /**
- * Exchanges messages between the ranks of a group when they register memory and create contexts, over connections that
- * serve only these exchanges. Every rank must make each call except {@link #keepUp}. One thread at a time may make
- * these calls.
+ * Exchanges messages between the ranks of a group, over connections that serve only these exchanges. The ranks exchange
+ * messages to register memory and to create contexts. Every rank must make each call except {@link #keepUp}. One thread
+ * at a time may make these calls.
  */
 final class GinExchange implements AutoCloseable {
 
@@ -151,7 +151,7 @@ final class GinExchange implements AutoCloseable {
                 receiver.progress();
             }
         } catch (ConnectionException lost) {
-            // The next exchange reports the loss.
+            // The next exchange reports the lost connection.
         }
     }
 

@@ -57,7 +57,8 @@ public final class GinGroup implements AutoCloseable {
     private final List<Window> windows = new CopyOnWriteArrayList<>();
     private final Map<Integer, RmaQueue> rma = new ConcurrentHashMap<>();
     /**
-     * Losses of NCCL's communicator; null for a warm-up's group. The work of a warm-up is neither counted nor logged.
+     * Lost connections of NCCL's communicator; null for a warm-up's group. A warm-up's work is neither counted nor
+     * logged.
      */
     private final @Nullable CommunicatorLosses losses;
     private final CommunicatorLosses.Leaver leaver = lostPeer -> {};
@@ -165,7 +166,7 @@ public final class GinGroup implements AutoCloseable {
         }
     }
 
-    /** Returns a text for people that describes how bytes of a window reach each peer. */
+    /** Returns a readable description of the path of a window's bytes to each peer. */
     private String reach(Window window) {
         StringBuilder mapped = new StringBuilder();
         StringBuilder others = new StringBuilder();

@@ -12,15 +12,16 @@ import org.millrace.abi.gin.GinQueueMemory;
 import org.millrace.plugin.host.NativeMemory;
 
 /**
- * Emulates a kernel of one of two ranks of this process. In turn, it posts signals without data, puts of a value that
- * the descriptor contains, and puts of bytes of the window. The target is the other rank and sometimes the rank itself.
- * Sizes and offsets are random, so that the kernel takes all branches. The JIT compiler leaves out a branch that was
- * never taken. Such a branch later causes a deoptimization. Used by one thread.
+ * Emulates a kernel of one of two ranks of this process. It posts three kinds of descriptors in a fixed cycle: signals
+ * without data, puts of a value in the descriptor, and puts of bytes of the window. Every eighth descriptor targets the
+ * kernel's own rank, and all others target the other rank. Sizes and offsets are random, so that the kernel takes all
+ * branches. The JIT compiler leaves out a branch that was never taken. Such a branch later causes a deoptimization.
+ * Used by one thread.
  */
 public final class GinKernel {
 
     private static final int RANKS = 2;
-    /** Number of signals that the context must have, and also number of counters. */
+    /** Number of signals, and also of counters, that the context must have. */
     public static final int SIGNALS = 64;
     /** Length of the window in bytes, the same at both ranks. */
     public static final long WINDOW_BYTES = 1 << 20;

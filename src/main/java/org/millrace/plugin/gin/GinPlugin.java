@@ -181,7 +181,7 @@ public final class GinPlugin {
             device = resources.acquire();
             data = resources.helped(data);
         } catch (Throwable failure) {
-            // The other ranks detect that the connections close, and stop waiting.
+            // The other ranks detect the closed connections, and then stop waiting.
             data.close();
             if (control != null) {
                 control.close();
@@ -275,7 +275,7 @@ public final class GinPlugin {
         resources.closeEndpoint();
     }
 
-    /** Finalizes a context. For each communicator after the first one, NCCL 2.28 passes 0 and no context. */
+    /** Finalizes a context. For all communicators after the first one, NCCL 2.28 passes 0 instead of a context. */
     public void ginFinalize(long context) {
         if (context != 0) {
             handles.remove(context, CommunicatorLosses.class);

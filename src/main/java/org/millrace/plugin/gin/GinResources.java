@@ -137,7 +137,7 @@ final class GinResources {
     synchronized NetEndpoint openEndpoint() {
         if (endpoint == null) {
             Configuration settings = Configuration.ofPlugin(environment);
-            // If NCCL's network is another plugin, the network table has not opened the trace.
+            // The network table has opened the trace already, unless NCCL's network is another plugin.
             if (ProcessTrace.current() == null) {
                 PluginTrace.open(settings, "GIN");
             }
@@ -211,8 +211,8 @@ final class GinResources {
     }
 
     /**
-     * Returns a group's connections. If a sender copies the payload on a processor, it is replaced by a sender that
-     * lets the helper's thread write frames. Without a helper the given connections are returned.
+     * Returns a group's connections. Each sender that copies payloads on a processor is replaced by a sender that lets
+     * the helper's thread write frames. Without a helper, the given connections are returned.
      */
     synchronized FullMesh helped(FullMesh data) {
         SendHelper helping = helper;

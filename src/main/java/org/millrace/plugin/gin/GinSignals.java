@@ -8,8 +8,8 @@ import org.millrace.net.shm.SharedMemory;
 import org.millrace.plugin.host.NcclLog;
 
 /**
- * Places the signals of contexts in memory that a group's ranks on one host share, so that each rank increments the
- * signals of the others directly. If the memory cannot be created or mapped, signals use the network, as between hosts.
+ * Places the signals of contexts in memory that a group's ranks on one host share. Each rank then increments the other
+ * ranks' signals directly. If the memory cannot be created or mapped, signals use the network, as between hosts.
  */
 final class GinSignals {
 
@@ -29,7 +29,7 @@ final class GinSignals {
      * Signals of contexts that are created together.
      *
      * @param mine   this rank's shared memory; null if its signals are not in shared memory
-     * @param device address of this rank's shared memory for the device
+     * @param device device address of this rank's shared memory
      * @param theirs each rank's shared memory; null for a rank whose memory this process does not map
      */
     record Contexts(@Nullable SignalMemory mine, long device, @Nullable SignalMemory[] theirs) {
@@ -38,10 +38,7 @@ final class GinSignals {
             return new GinDevice.Shared(mine.signals(context), device + mine.offset(context));
         }
 
-        /**
-         * Returns a peer's signals, for increments by the given rank of this process; null if the signals are not
-         * mapped.
-         */
+        /** Returns a peer's signals that the given rank of this process increments; null if they are not mapped. */
         SignalMemory.PeerSignals of(int peer, int context, int rank) {
             return theirs[peer] == null ? null : theirs[peer].toward(context, rank);
         }

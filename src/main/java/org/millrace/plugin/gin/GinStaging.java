@@ -9,9 +9,9 @@ import org.millrace.net.shm.SharedMemory;
 import org.millrace.plugin.host.NcclLog;
 
 /**
- * Shared memory for bytes that a group's ranks on one host stage. Each direction between two ranks has a ring. The ring
- * is created with the first window that this rank cannot access directly at the peer. If the memory cannot be created
- * or mapped, bytes use the network, as between hosts.
+ * Shared memory in which a group's ranks on one host stage bytes for each other. Each direction between two ranks has a
+ * ring. The ring is created with the first window that this rank cannot access directly at the peer. If the memory
+ * cannot be created or mapped, the bytes travel over the network, like bytes between hosts.
  */
 final class GinStaging {
 
@@ -38,7 +38,7 @@ final class GinStaging {
 
     /**
      * Connects rings for a window. Every rank calls this method for each window. Each rank sends three messages to each
-     * peer: whether it can share memory, the memory that it created, and whether it mapped the peer's memory.
+     * peer: whether the rank can share memory, the memory that it created, and whether it mapped the peer's memory.
      */
     void connect(GinCommunicator communicator, Window window) {
         int ranks = tried.length;
@@ -59,7 +59,7 @@ final class GinStaging {
                 communicator.stageOut(peer, ring(made[peer]));
                 NcclLog.info("GIN: bytes for rank " + peer + " are staged in memory shared with it");
             } else if (made[peer] != null) {
-                // The peer could not map the memory, so its bytes use the network.
+                // The peer could not map the memory, so bytes for the peer travel over the network.
                 made[peer].memory().deleteFile();
             }
         }

@@ -32,8 +32,8 @@ final class GinWarmUp implements Runnable {
     private static final Duration ENOUGH = Duration.ofMillis(1500);
     private static final int PUTS = 10_000;
     /**
-     * Number of puts on few cores. The JVM then uses only the compiler C1, which compiles after fewer executions than
-     * C2.
+     * Number of puts if this process has few cores. The JVM then uses only the compiler C1, which compiles after fewer
+     * executions than C2.
      */
     private static final int PUTS_ON_FEW_CORES = 2_500;
     /** Time between two checks whether a program's kernel has begun, in nanoseconds. */
@@ -69,7 +69,8 @@ final class GinWarmUp implements Runnable {
     }
 
     /**
-     * Begins the warm-up on a thread that terminates itself, once in this process.
+     * Begins the warm-up on a new thread, which ends with the warm-up. Only the first call in this process has an
+     * effect.
      *
      * @param format   descriptor format of the kernels
      * @param shared   whether ranks of one host share memory
@@ -84,7 +85,7 @@ final class GinWarmUp implements Runnable {
     }
 
     /**
-     * Waits at most {@link #TIMEOUT} for the end of the warm-up and then stops it, because the program's kernels may
+     * Waits at most {@link #TIMEOUT} for the end of the warm-up, and then stops the warm-up. The program's kernels may
      * post next and need the cores.
      */
     static void finishCurrent() {
@@ -147,7 +148,7 @@ final class GinWarmUp implements Runnable {
             if (goesOn()) {
                 CompletableFuture<Rank> other = began(() -> new Rank(1, endpoint, device, KEY + key));
                 CompletableFuture<Rank> one = began(() -> new Rank(0, endpoint, device, KEY + key));
-                // Waits for both threads. Both threads end, because a rank's wait for the other rank has a time limit.
+                // Waits for both threads. Each thread ends, because it waits only a limited time for the other rank.
                 one.handle((made, failed) -> ranks[0] = made).join();
                 other.handle((made, failed) -> ranks[1] = made).join();
                 one.join();

@@ -18,7 +18,7 @@ import org.millrace.gin.Window;
  */
 final class RmaQueue {
 
-    /** Result of a post to a full queue. NCCL calls again. */
+    /** Result of a post to a full queue. NCCL then repeats the call. */
     static final long FULL = -1;
 
     static final GinDescriptorFormat FORMAT = GinDescriptorFormat.V30;

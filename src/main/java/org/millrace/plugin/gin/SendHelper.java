@@ -26,7 +26,7 @@ final class SendHelper implements Agent, AutoCloseable {
 
     private final List<HelpedSender> senders = new CopyOnWriteArrayList<>();
     private final AgentRunner runner;
-    /** Number of passes. Only the helper's thread writes it. */
+    /** Number of passes that the helper's thread has made. Only this thread writes the number. */
     private long passes;
 
     /** Starts the thread. */
@@ -53,8 +53,8 @@ final class SendHelper implements Agent, AutoCloseable {
     }
 
     /**
-     * Returns the number of passes. A change since an earlier call shows that the thread runs on a core. Callable from
-     * any thread.
+     * Returns the number of passes. If the number has changed since an earlier call, the thread runs on a core.
+     * Callable from any thread.
      */
     long passes() {
         return (long) PASSES.getOpaque(this);
@@ -108,8 +108,8 @@ final class SendHelper implements Agent, AutoCloseable {
         /** Capacity of the queue in frames, a power of two. */
         private static final int QUEUE = 256;
         /**
-         * Minimum number of payload bytes in a pass. With at least this number, the agent wakes the helper. The agent
-         * writes fewer bytes itself, because the wake-up of the helper would take longer.
+         * Minimum number of payload bytes in a pass for which the agent wakes the helper. The agent writes fewer bytes
+         * itself, because a wake-up would take longer than the write.
          */
         private static final long MANY_BYTES = 128 << 10;
 

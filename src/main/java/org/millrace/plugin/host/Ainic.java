@@ -12,8 +12,8 @@ import java.nio.file.Path;
 public final class Ainic {
 
     /**
-     * RCCL's variable: 1 lets RCCL use the cards, and 0 forbids them. Without the variable, the cards of the host
-     * decide.
+     * RCCL's variable: 1 lets RCCL use the cards, and 0 forbids them. Without the variable, RCCL decides by the host's
+     * cards.
      */
     public static final String VARIABLE = "RCCL_AINIC_ROCE";
 

@@ -9,7 +9,8 @@ import org.millrace.nccl.NcclLibrary;
  * The library that calls the plugin: NCCL, or a library with NCCL's plugin interface. A process can contain several of
  * them.
  *
- * @param vendor  vendor by positive evidence in the library; {@link Vendor#NCCL} without such evidence
+ * @param vendor  vendor by the library's name, its use of HIP and its functions; {@link Vendor#NCCL} if none of them is
+ *                evidence of another vendor
  * @param version result of the library's {@code ncclGetVersion}; 0 if this function cannot be found, for instance
  *                because NCCL was linked statically
  * @param path    file of the library, or of the program that contains it; null if it is unknown
@@ -27,7 +28,7 @@ public record CallingLibrary(Vendor vendor, int version, @Nullable String path) 
         RCCL,
         /** Meta's extension of NCCL. */
         NCCLX,
-        /** A library with a name that contains {@code ccl.so}, but is neither NCCL's nor RCCL's name. */
+        /** A library with a name that contains {@code ccl.so} and is neither NCCL's nor RCCL's name. */
         UNKNOWN
     }
 
@@ -56,7 +57,7 @@ public record CallingLibrary(Vendor vendor, int version, @Nullable String path) 
         return vendor == Vendor.RCCL;
     }
 
-    /** Returns the layouts that this library's memory may have. LL128 lines have one length in all of them. */
+    /** Returns the layouts that this library's memory may have. All of them have the same length of LL128 lines. */
     public List<KernelLayout> layouts() {
         KernelLayout known = known();
         return known == null ? List.of() : isUntold() ? List.of(KernelLayout.V28, KernelLayout.V31) : List.of(known);
@@ -71,7 +72,7 @@ public record CallingLibrary(Vendor vendor, int version, @Nullable String path) 
     }
 
     /**
-     * Returns whether an examination of NCCL's memory must show the layout, because the library's version is unknown.
+     * Returns whether the layout must be determined from NCCL's memory, because the library's version is unknown.
      */
     private boolean isUntold() {
         return version == 0 && known() != null;

@@ -12,7 +12,7 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Number of processor cores that this process may use for its own threads. The number determines how many threads poll,
+ * Number of processor cores that this process may use for its own threads. The number limits how many threads poll,
  * because the program needs cores as well.
  *
  * <p>
@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
  * quota.
  *
  * @param cores  number of cores, at least 1
- * @param reason derivation of the number, for people
+ * @param reason explanation of the number, for messages
  */
 public record CoreShare(int cores, String reason) {
 
@@ -53,8 +53,8 @@ public record CoreShare(int cores, String reason) {
     /**
      * Computes the share of this process.
      *
-     * @param processes number of processes on this host that compete for the cores, including this one. Used if no
-     *                  launcher's variable has the number of ranks
+     * @param processes number of processes on this host that compete for the cores, including this one. This number is
+     *                  used if no launcher's variable contains the number of ranks on this host
      */
     public static CoreShare ofThisProcess(UnaryOperator<@Nullable String> environment, int processes) {
         int usable = Runtime.getRuntime().availableProcessors();
@@ -67,7 +67,7 @@ public record CoreShare(int cores, String reason) {
     /**
      * Computes the share of a process.
      *
-     * @param usable  number of cores in the affinity mask or the control group's quota, whichever is less
+     * @param usable  the smaller of two numbers: the cores in the affinity mask, and the control group's quota of cores
      * @param allowed number of cores in the affinity mask
      * @param common  number of cores that the processes of the host or of the container have in common
      */
@@ -121,9 +121,8 @@ public record CoreShare(int cores, String reason) {
     }
 
     /**
-     * Returns whether each proxy thread can have its own core. This process then needs at least
-     * {@value #OWN_CORES_FROM} cores and twice as many cores as proxy threads. The remaining cores serve the program
-     * and short-lived threads.
+     * Returns whether each proxy thread can have its own core. This requires at least {@value #OWN_CORES_FROM} cores,
+     * and at least twice as many cores as proxy threads. The remaining cores serve the program and short-lived threads.
      */
     public boolean coreForEach(int proxyThreads) {
         return cores >= OWN_CORES_FROM && cores >= 2 * proxyThreads;
@@ -140,13 +139,14 @@ public record CoreShare(int cores, String reason) {
 
     /**
      * Returns the cores that the processes of this host or container have in common. A container's processes share the
-     * cores of its cpuset, even if the host has more cores. The cpuset is read from the affinity of process 1. If
-     * process 1 is this rank, or has other cores than this rank, the result is the host's online cores. A container
-     * that has one rank and another process 1 is mistaken for a container that has all ranks of the host.
+     * cores of its cpuset, even if the host has more cores. The cpuset is read from the affinity of process 1. The
+     * result is the host's online cores in two cases: this process is process 1, or it may use cores that process 1 may
+     * not use. If the only rank of a container is not process 1, this method assumes that all ranks of the host are in
+     * the container.
      *
      * @param root    directory with {@code proc} and {@code sys}
      * @param allowed affinity mask of this process
-     * @param isFirst whether this process is the first one of a container
+     * @param isFirst whether this process is process 1
      */
     static BitSet commonCores(Path root, BitSet allowed, boolean isFirst) {
         BitSet online = cores(firstLine(root.resolve("sys/devices/system/cpu/online")));
@@ -179,7 +179,7 @@ public record CoreShare(int cores, String reason) {
         }
     }
 
-    /** Returns the cores of a list in Linux's format, for instance {@code 0-3,8}; none without a list. */
+    /** Returns the cores of a list in Linux's format, for instance {@code 0-3,8}; an empty set without a list. */
     static BitSet cores(Optional<String> list) {
         BitSet cores = new BitSet();
         for (String range : list.orElse("").strip().split(",")) {

@@ -4,7 +4,7 @@ import java.lang.foreign.Arena;
 import org.jspecify.annotations.Nullable;
 import org.millrace.foreign.CFunction;
 
-/** The process's environment in C. {@link System#getenv} returns a read-only copy. */
+/** The process's environment as C code sees it. {@link System#getenv} returns a read-only copy. */
 public final class NativeEnvironment {
 
     private static final CFunction GETENV = CFunction.named("getenv");

@@ -81,7 +81,7 @@ public final class PluginTrace {
     }
 
     /**
-     * Writes a sentence to standard error. As with reports of losses, {@code NCCL_DEBUG} has no effect on the sentence.
+     * Writes a sentence to standard error. {@code NCCL_DEBUG} has no effect on this sentence or on reports of losses.
      */
     private static void tell(String sentence) {
         System.err.println(LauncherRank.line(NativeEnvironment::get) + ": " + sentence);

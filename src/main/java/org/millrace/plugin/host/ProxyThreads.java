@@ -8,7 +8,7 @@ import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings;
 
 /**
- * Number of threads that serve connections that were taken over, with the settings of their idle strategy.
+ * Number of threads that serve taken-over connections, with the settings of the threads' idle strategy.
  *
  * @param count         number of threads
  * @param ownCore       whether each thread has a core that no other thread needs; the threads may then spin

@@ -14,7 +14,8 @@ import org.millrace.plugin.host.NativeMemory;
 public final class AsyncErrors {
 
     /**
-     * Reaction of the program since its communicator lost a peer. The ordinal of a constant is its number in the shim.
+     * Reaction of the program to the loss of a peer of its communicator. The ordinal of a constant is its number in the
+     * shim.
      */
     public enum Reply {
         /** The program has neither asked for the error nor shrunk the communicator. */
@@ -71,7 +72,7 @@ public final class AsyncErrors {
         }
     }
 
-    /** Makes the shim answer all callers, including callers in libraries that were loaded after the last call. */
+    /** Makes the shim answer all callers, also in libraries that were loaded since the previous call of this method. */
     public void answer() {
         askers.call(0, 1);
     }

@@ -21,11 +21,12 @@ import org.millrace.trace.ProcessTrace;
  * afterwards.
  *
  * <p>
- * Not every loss is harmful. A peer that has done all its work may leave without a shutdown message, because its
- * process exits without destroying anything. This process may then still write its results. A loss is therefore
+ * Not every loss is harmful. A peer that has done all its work may leave without a shutdown message, because the peer
+ * exits without destroying anything. This process may still be writing its results at that time. A loss is therefore
  * reported, and can end the process, only if this process waits for the peer. Either of two observations shows that
  * this process waits. First, the device has posted data that the peer has not received. Second, the device has not
- * finished its work. The second observation is needed because the memory does not show that a kernel waits to receive.
+ * finished its work. The second observation is needed because a connection's memory does not show that a kernel waits
+ * to receive.
  */
 public final class CommunicatorLosses {
 
@@ -44,7 +45,8 @@ public final class CommunicatorLosses {
         void stop();
 
         /**
-         * Returns how long the device has been working on its enqueued work, in nanoseconds; 0 if the device is idle.
+         * Returns the time for which the device has been working on its enqueued work, in nanoseconds; 0 if the device
+         * is idle.
          */
         long busyNanos(long now);
     }
@@ -83,7 +85,9 @@ public final class CommunicatorLosses {
      * First loss; null for none. When this process closes its other connections, it reports this loss to their peers.
      */
     private @Nullable LostEnd culprit;
-    /** Error that a program receives when it enqueues again. Written under the lock, read by any thread. */
+    /**
+     * Error that the program receives when it enqueues another operation. Written under the lock, read by any thread.
+     */
     private volatile @Nullable String problem;
 
     CommunicatorLosses(LossWatch watch, long communicator) {
@@ -95,7 +99,7 @@ public final class CommunicatorLosses {
         return communicator;
     }
 
-    /** Makes the calling thread's current device the communicator's device. */
+    /** Sets the communicator's device to the calling thread's current device, unless a device is already set. */
     public synchronized void useCurrentDevice() {
         if (device == null) {
             use(DeviceWork.ofThisThread());
@@ -206,7 +210,7 @@ public final class CommunicatorLosses {
         return number == communicator ? problem : null;
     }
 
-    /** Records that NCCL has returned the error to the program. Restarts the program's time of grace. */
+    /** Records that NCCL has returned the error to the program. Restarts the program's grace period. */
     synchronized void delivered(LossPolicy policy) {
         deadline = watch.now() + policy.grace().toNanos();
         delivered = true;

@@ -17,8 +17,8 @@ public final class ConnectionFailures {
     private static final List<Consumer<MillraceException>> LISTENERS = new CopyOnWriteArrayList<>();
 
     /**
-     * Whether a listener was ever registered. A program that has registered a listener is written in Java and receives
-     * exceptions. The present number of listeners does not matter, because a program may have no listener between two
+     * Whether a listener was ever registered. If so, the program is written in Java and learns of losses by exceptions.
+     * The present number of listeners does not matter, because a program may have no listener between two
      * communicators.
      */
     private static volatile boolean listenedTo;

@@ -43,8 +43,8 @@ public final class LossWatch {
         void answer();
 
         /**
-         * Sets whether {@code ncclCommGetAsyncError} reports an error for the communicator with the given number in
-         * NCCL. Returns the program's reaction since the communicator lost a peer.
+         * Sets whether {@code ncclCommGetAsyncError} reports an error for the communicator with the given NCCL number.
+         * Returns the program's reaction so far.
          */
         Reply lost(long communicator, boolean is);
     }
@@ -76,7 +76,7 @@ public final class LossWatch {
     /**
      * Logs whether ncclCommGetAsyncError will report a loss to the program.
      *
-     * @param library address at which the NCCL library that the program calls is mapped
+     * @param library address at which the program's NCCL library is mapped
      */
     public void announce(long library) {
         AsyncErrors shim = AsyncErrors.current();
@@ -125,10 +125,7 @@ public final class LossWatch {
         return nanoClock.getAsLong();
     }
 
-    /**
-     * Sets whether ncclCommGetAsyncError reports the loss of a peer that the communicator waits for. Returns the
-     * program's reaction.
-     */
+    /** Sets whether ncclCommGetAsyncError reports a lost peer for the communicator. Returns the program's reaction. */
     Reply lost(long communicator, boolean is) {
         return policy.asyncErrors() ? reaction.lost(communicator, is) : Reply.NOT_ASKED;
     }
@@ -233,7 +230,7 @@ public final class LossWatch {
         }
 
         /** Writes a line with one call, so that lines of several processes do not mix. */
-        @SuppressWarnings("resource") // the stream stays open, because its close would close standard error
+        @SuppressWarnings("resource") // the stream stays open: closing the stream would close standard error
         private static void line(String text) {
             byte[] bytes = (text.replaceAll("\\s*\\R\\s*", " | ") + "\n").getBytes(StandardCharsets.UTF_8);
             bounded(() -> new FileOutputStream(FileDescriptor.err).write(bytes));

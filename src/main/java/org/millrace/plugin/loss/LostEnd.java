@@ -17,8 +17,8 @@ import org.millrace.net.PeerClosedException;
  *                 if this process itself detected the loss
  * @param text     description of the connection, the event and the last observed state
  * @param orderly  whether the peer closed the connection on purpose; false if it was killed or its host is gone
- * @param owesData returns whether the device has posted data that the peer has not received. The function reads the
- *                 connection's memory
+ * @param owesData function that reads from the connection's memory whether the device has posted data that the peer has
+ *                 not received
  * @param release  action that ends the waits of kernels, if possible, before the process ends; run repeatedly
  */
 public record LostEnd(String peer, @Nullable String toldBy, String text, boolean orderly, BooleanSupplier owesData,
@@ -35,9 +35,9 @@ public record LostEnd(String peer, @Nullable String toldBy, String text, boolean
     }
 
     /**
-     * Creates an end from the failure that stopped the connection. If {@code other} reports the loss of a third
-     * process, this third process is the lost peer. In all other cases {@code other} is the lost peer, even if it
-     * reports the loss of this process.
+     * Creates this process's end of a connection from the failure that stopped the connection. If {@code other} reports
+     * the loss of a third process, this third process is the lost peer. In all other cases {@code other} is the lost
+     * peer, even if it reports the loss of this process.
      *
      * @param other name of the process at the other end
      */

@@ -10,7 +10,7 @@ import org.millrace.plugin.host.HandleTable;
  *  11 10  9             0
  * +-----+---------------+
  * | 0 0 |       0       |  the connection
- * | 0 1 | region        |  memory that was registered with it
+ * | 0 1 | region        |  memory that was registered with the connection
  * | 1   number          |  request: the lowest 11 bits of its sequence number
  * +-----+---------------+
  * </pre>

@@ -68,7 +68,8 @@ public interface DataPath extends AutoCloseable {
     /**
      * @param sender sender that the data path uses and closes
      * @param number number of the connection in its communicator
-     * @param more   connects a further stream, given its number, 1 or more; null if the messages have no tags
+     * @param more   function that connects the further stream with a given number, 1 or more; null if the messages have
+     *               no tags
      */
     Connection sending(FrameSender sender, Network network, Owner owner, ConnectionNumber number,
             @Nullable IntFunction<Pending<FrameSender>> more);
@@ -92,8 +93,8 @@ public interface DataPath extends AutoCloseable {
     }
 
     /**
-     * Stops the threads of this data path. NCCL has already closed its connections. The endpoint, which is closed next,
-     * closes the warm-up's connections.
+     * Stops the threads of this data path. NCCL has already closed the connections that it made. The endpoint, which is
+     * closed next, closes the warm-up's connections.
      */
     default void stop() {
         // By default, a data path has no threads to stop.
@@ -114,8 +115,8 @@ public interface DataPath extends AutoCloseable {
 
         /**
          * Prepares for the connections of the next communicator. In table versions without a context for each
-         * communicator, one owner stands for all communicators. The teardown of one communicator must not affect the
-         * next communicator.
+         * communicator, all communicators share one owner. Without this call, the teardown of one communicator would
+         * affect the next communicator.
          */
         public void restart() {
             drainTimeout.restart();
@@ -165,12 +166,12 @@ public interface DataPath extends AutoCloseable {
 
     /**
      * A connection in NCCL's terms: one direction between two ranks. NCCL's service thread registers memory and closes
-     * the connection. NCCL's progress thread posts and tests, unless the connection is taken over. These two threads
-     * never call at the same time.
+     * the connection. NCCL's progress thread posts and tests requests, unless the connection is taken over. These two
+     * threads never call at the same time.
      */
     interface Connection extends AutoCloseable {
 
-        /** Result of {@link #post} if the request has no room. NCCL calls again. */
+        /** Result of {@link #post} if there is no room for the request. NCCL then repeats the call. */
         int NO_REQUEST = -1;
         /**
          * Returns the address of an {@code ncclNetDeviceHandle_t} that lives as long as this connection, or 0 for none.
@@ -211,7 +212,7 @@ public interface DataPath extends AutoCloseable {
          * @param address address of the message's first byte, within the region
          * @param bytes   length of a sent message, or maximum length of a received message; a message of 0 bytes needs
          *                no region
-         * @param tag     tag of the message, which selects the buffer if a receive has several
+         * @param tag     tag of the message, which selects the buffer if a receive has several buffers
          * @return the request's number modulo {@code ConnectionHandle.REQUEST_NUMBERS}, or {@link #NO_REQUEST}
          */
         int post(long address, long bytes, int region, int tag);

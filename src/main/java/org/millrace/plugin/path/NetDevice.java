@@ -106,8 +106,8 @@ public record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath
      * of virtual devices and appends rails. The fields before the virtual devices have equal offsets in v9 to v12.
      *
      * <p>
-     * Pointers are written as numbers, and arrays without a separate VarHandle. With such VarHandles, the JVM would
-     * take milliseconds to compile each VarHandle at its first use, while ncclCommInitRank waits.
+     * Uses no separate VarHandles for pointers and arrays: pointers are written as numbers, and array elements by
+     * offset. The JVM would take milliseconds to compile each VarHandle at its first use, while ncclCommInitRank waits.
      *
      * @param abilities properties that depend on the data path
      */

@@ -56,8 +56,8 @@ public record NetEndpoint(Network network, Listener listener, NetDevice device,
     }
 
     /**
-     * Requires TLS if the settings require a secret. NCCL passes a process's listening address and key to any process
-     * that has joined NCCL's own bootstrap.
+     * Throws an exception if the settings require a secret and TLS is off. A listener's key is no secret, because NCCL
+     * passes the listener's address and key to any process that has joined NCCL's own bootstrap.
      */
     private static void requireTls(Configuration settings, SocketOptions socket) {
         if (settings.get(Settings.REQUIRE_SECRET) && socket.tls() == null) {

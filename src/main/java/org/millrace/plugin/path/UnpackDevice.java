@@ -46,7 +46,7 @@ public final class UnpackDevice implements AutoCloseable {
     /**
      * Memory that the plugin and kernels access.
      *
-     * @param host   the memory in Java, of the global scope
+     * @param host   segment of the global scope that represents the memory in Java
      * @param device address of the memory for kernels
      */
     record Shared(MemorySegment host, long device) {
@@ -66,7 +66,7 @@ public final class UnpackDevice implements AutoCloseable {
     }
 
     /**
-     * Creates a new receiving connection's memory.
+     * Creates the memory of a new receiving connection.
      *
      * @param needsProxyProgress whether NCCL's proxy must progress the connection
      */

@@ -63,8 +63,8 @@ final class ConnectionLocator {
     }
 
     /**
-     * Returns the layout that follows from the registered sizes. LL128 lines have one length in all layouts that the
-     * calling NCCL may have.
+     * Returns the layout that follows from the registered sizes. The length of LL128 lines is the same in all layouts
+     * that the calling NCCL may have.
      */
     ConnectionLayout layout() {
         return new ConnectionLayout(sizes[Protocol.LL.id()], sizes[Protocol.LL128.id()], sizes[Protocol.SIMPLE.id()],
@@ -102,7 +102,7 @@ final class ConnectionLocator {
 
     /**
      * Ranks and channel of a connection. If the program has split the communicator from another communicator, the ranks
-     * have their numbers in that other communicator.
+     * are numbered as in the other communicator.
      */
     record Ends(int rank, int peer, int channel) {
     }

@@ -69,7 +69,7 @@ public final class DeviceSlots implements AutoCloseable {
     }
 
     /**
-     * Returns a device's separate context for copies; 0 if it cannot be created and copies use the program's context.
+     * Returns a device's separate context for copies; 0 if it cannot be created. Copies then use the program's context.
      */
     private synchronized long copyContext(int device) {
         CopyContext context = contexts.get(device);
@@ -178,8 +178,8 @@ public final class DeviceSlots implements AutoCloseable {
         }
 
         /**
-         * {@inheritDoc} Slots do not overlap, so the GPU may make the copies in any order. The copies that all
-         * connections add in one pass of the agent begin together.
+         * {@inheritDoc} Slots do not overlap, so the GPU may make the copies in any order. The copies of all
+         * connections that are added in one pass of the agent begin together.
          */
         @Override
         public long copy(long to, long from, long bytes) {

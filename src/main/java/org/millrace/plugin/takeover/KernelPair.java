@@ -58,8 +58,8 @@ public final class KernelPair {
     }
 
     /**
-     * Consumes at most one arrived step, and publishes or writes at most one new step. Each of these actions is random.
-     * Returns false when all steps have been consumed.
+     * Consumes one arrived step, at random. Then publishes the size of a new step, at random. If the previous call
+     * published a size, writes that step's data instead. Returns false when all steps have been consumed.
      */
     public boolean turn() {
         if (arriving.tailAcquire() - consumed > 0 && random.nextInt(3) > 0) {
@@ -85,7 +85,7 @@ public final class KernelPair {
 
     /**
      * Writes the data of a step, one call of {@link #turn} after the step's size was published. Between the two calls,
-     * the proxy may see the size without the data, as with a GPU.
+     * the proxy may see the size without the data. This also happens with a GPU.
      */
     private void write(long step) {
         long slot = LAYOUT.slotOffset(protocol, step);

@@ -30,9 +30,7 @@ final class StagedReceiver extends FrameEnd.Carried implements FrameReceiver {
     private final long[] copies = new long[LIMIT];
     /** Accepted frames that are not complete. */
     private final InFlight window = new InFlight(LIMIT);
-    /**
-     * Number of frames received since {@link #first} that need no copy, or have a copy that has begun.
-     */
+    /** Number of frames after the first {@link #first} that need no copy, or have a copy that has begun. */
     private long copied;
 
     /**
@@ -59,8 +57,8 @@ final class StagedReceiver extends FrameEnd.Carried implements FrameReceiver {
     }
 
     /**
-     * Handles the close or the loss of the connection. Frames that the network received before are still copied and
-     * reported. Rethrows the failure when no frame is left; returns null until then.
+     * Handles the close or the loss of the connection. Frames that the network has already received are still copied
+     * and reported. Rethrows the failure when no frame is left; returns null until then.
      */
     private @Nullable FrameHeader afterCopies(ConnectionException over) {
         if (advance() == 0 && window.done() == copied) {

@@ -94,8 +94,7 @@ abstract class TakeoverConnection implements DataPath.Connection {
     }
 
     /**
-     * Returns the size in bytes of the additional memory that the proxy needs, beside the connection's own memory; 0 if
-     * it needs none.
+     * Returns the number of bytes that the proxy needs in addition to the connection's own memory; 0 if it needs none.
      */
     abstract long stagingBytes(ConnectionLayout layout);
 
@@ -243,9 +242,9 @@ abstract class TakeoverConnection implements DataPath.Connection {
     }
 
     /**
-     * Returns whether the proxy stopped as intended, so that no warning is needed. One rank may destroy its
-     * communicator before the other, and a program may abort on purpose. A peer that closed while this end still had
-     * data to send is reported.
+     * Returns whether the proxy stopped as intended. No warning is needed in this case. One rank may destroy its
+     * communicator before the other, and a program may abort on purpose. However, a peer's close is reported if this
+     * end still had data to send.
      */
     private static boolean isMeant(ProxyConnection stopped, Throwable reason) {
         return reason instanceof DeviceAbortedException || reason instanceof PeerClosedException && !stopped.owesData();

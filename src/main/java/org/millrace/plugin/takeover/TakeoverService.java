@@ -30,7 +30,7 @@ public final class TakeoverService {
     /** Whether the number of threads is final. Guarded by the service's lock. */
     private boolean settled;
 
-    /** A proxy agent with its thread, and the numbers of its connections. Guarded by the service's lock. */
+    /** A proxy agent with its thread, and the numbers of its senders and receivers. Guarded by the service's lock. */
     private static final class Server {
 
         private final ProxyAgent agent;
@@ -68,8 +68,8 @@ public final class TakeoverService {
     /**
      * @param nccl         the NCCL that owns the connections
      * @param threads      number of threads if no other process on this host has connections
-     * @param threadsAmong returns the number of threads, given the number of processes on this host with connections,
-     *                     including this one
+     * @param threadsAmong function that returns the number of threads, given the number of processes on this host with
+     *                     connections, including this process
      * @param deviceSlots  object that serves slots in GPU memory, closed with the service; null if slots are in host
      *                     memory
      * @param check        check of the connections' payloads
@@ -121,7 +121,7 @@ public final class TakeoverService {
         ProxyThreads threads = threadsAmong.apply(ProcessTrace.livingProcesses());
         if (!threads.isLike(serving.number)) {
             if (begun != null) {
-                // The warm-up's connections use the threads that end next.
+                // The warm-up stops first, because its connections use the threads that close() stops.
                 begun.stop();
             }
             serving.close();

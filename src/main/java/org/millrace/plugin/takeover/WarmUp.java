@@ -32,10 +32,10 @@ import org.millrace.trace.ProcessTrace;
 
 /**
  * Sends steps of every protocol from this process to itself while NCCL still initializes. When the first kernel posts,
- * the proxies' code is therefore already compiled. Without the warm-up, the first thousands of steps would be
- * interpreted, at several times their cost. The first steps use slots in host memory. LL's slots are always in host
- * memory. The next steps use slots that a GPU copies. Sizes, protocols and pace are random, because a branch that the
- * warm-up never takes would cause a deoptimization later.
+ * the proxies' code is therefore already compiled. Without the warm-up, the JVM would interpret the code for the first
+ * thousands of steps. These steps would take several times as long. The first steps use slots in host memory. LL's
+ * slots are always in host memory. The next steps use slots that a GPU copies. Sizes, protocols and pace are random,
+ * because a branch that the warm-up never takes would cause a deoptimization later.
  */
 final class WarmUp implements Runnable {
 
@@ -44,8 +44,8 @@ final class WarmUp implements Runnable {
     private static final Duration TIMEOUT = Duration.ofMillis(300);
     private static final int STEPS = 40_000;
     /**
-     * Number of steps on few cores. The JVM then uses only the compiler C1, which compiles after fewer steps than C2.
-     * More steps would delay a rank's start.
+     * Number of steps if this process has few cores. The JVM then uses only the compiler C1, which compiles after fewer
+     * steps than C2. More steps would delay a rank's start.
      */
     private static final int STEPS_ON_FEW_CORES = 10_000;
     /** Number of steps through slots that a GPU copies. Each such step takes microseconds. */
@@ -85,7 +85,7 @@ final class WarmUp implements Runnable {
     }
 
     /**
-     * Begins the warm-up on a separate thread that terminates itself. Returns null if this process has already begun a
+     * Begins the warm-up on a new thread, which ends with the warm-up. Returns null if this process has already begun a
      * warm-up.
      */
     static @Nullable WarmUp startOnce(NetEndpoint endpoint, DataPath path, List<ProxyAgent> agents,
@@ -124,7 +124,7 @@ final class WarmUp implements Runnable {
 
     /**
      * Tells the warm-up to end and waits for its end, because its threads or endpoint are closed next. Gives up a
-     * connection that is not complete after {@link #ENOUGH}.
+     * connection that is not complete after the time {@link #ENOUGH}.
      */
     void stop() {
         cease();
@@ -136,7 +136,7 @@ final class WarmUp implements Runnable {
 
     /**
      * Waits at most {@link #TIMEOUT} for the end of the warm-up and then tells it to end. Called when the first
-     * connection is made. Later compilation would use the cores that the first operations need.
+     * connection is made. Without the wait, the compilation would use the cores that the first operations need.
      */
     void finish() {
         join(TIMEOUT);
@@ -158,7 +158,7 @@ final class WarmUp implements Runnable {
                 send(pairs, deadline, true);
             }
         } catch (MillraceException e) {
-            NcclLog.trace("no warm-up: " + NcclLog.describe(e)); // NCCL's own connections will report the same problem.
+            NcclLog.trace("no warm-up: " + NcclLog.describe(e)); // NCCL's own connections will report the problem.
         } finally {
             pairs.forEach(Pair::close);
             NcclLog.trace("warm-up: " + (System.nanoTime() - begun) / 1_000_000 + " ms");
@@ -242,8 +242,8 @@ final class WarmUp implements Runnable {
         private final KernelPair kernels;
 
         /**
-         * Creates a pair. Its memory, about 150 KiB for each agent, is never freed, because a busy agent would first
-         * have to release it. A process has only one warm-up.
+         * Creates a pair. Its memory, about 150 KiB for each agent, is never freed. The agent may be busy, and would
+         * have to release the memory first. A process has only one warm-up.
          */
         Pair(NetEndpoint endpoint, ProxyAgent agent, FrameSender sender, FrameReceiver receiver, boolean onDevice) {
             this.agent = agent;

@@ -31,8 +31,8 @@ public interface ProxyConnection {
 
     /**
      * {@return whether data would be lost if the peer closed the connection now} Data would be lost in two cases.
-     * First, this side's device has posted data that may not have arrived at the peer. Second, this side's device has
-     * not received all data from the peer.
+     * First, this side's device has posted data that has possibly not arrived at the peer. Second, this side's device
+     * has not received all data from the peer.
      */
     default boolean owesData() {
         return !drained();

@@ -14,8 +14,8 @@ public final class Steps {
     }
 
     /**
-     * {@return a step rounded up to a multiple} An operation with several steps per chunk begins at a multiple of the
-     * chunk, so that no slice wraps around the end of the ring of slots.
+     * {@return a step rounded up to a multiple} An operation with several steps per chunk begins at a multiple of this
+     * number of steps, so that no slice wraps around the end of the ring of slots.
      *
      * @param multiple the result is a multiple of this number, which is a power of two
      */

@@ -9,7 +9,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.device.gin.LsaMemory;
 
 /**
- * The ranges of an exchange's window do not overlap. The ranges include the counts and the metadata, which DeepEP
+ * The ranges in the window of an exchange do not overlap. Some ranges hold the counts and the metadata, which DeepEP
  * exchanges before it sends the tokens.
  */
 class HybridLayoutTest {

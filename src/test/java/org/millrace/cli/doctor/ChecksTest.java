@@ -222,8 +222,8 @@ class ChecksTest {
     }
 
     /**
-     * The check of the device names a missing feature without the reason, because the feature's own check has reported
-     * the reason.
+     * If a feature is missing, the device's check reports the name without the reason, because the feature's own check
+     * has reported the reason.
      */
     @Test
     void aDeviceThatLacksSomethingSaysWhatAndNotWhy() {

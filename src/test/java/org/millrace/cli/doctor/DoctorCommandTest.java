@@ -96,7 +96,7 @@ class DoctorCommandTest {
         return new Finding(wrapped, run);
     }
 
-    /** The lines of the output about one subject, joined. */
+    /** Joined output lines about one subject. */
     private record Finding(String text, Run run) {
         void says(String expected) {
             assertTrue(text.contains(expected), run.toString());
@@ -113,8 +113,8 @@ class DoctorCommandTest {
     }
 
     /**
-     * A read beyond the file's end kills a process that loads the library. Doctor must therefore load the library in a
-     * child process.
+     * A process that loads a truncated library is killed when it reads beyond the file's end. Doctor must therefore
+     * load the library in a child process.
      */
     @Test
     void aTruncatedLibraryEndsAnotherProcessThanThisOne() throws Exception {

@@ -25,7 +25,7 @@ import org.millrace.net.shm.ShmOptions;
 @Tag("slow")
 class EndedFromOutsideTest {
 
-    /** Ends a run from outside. The arguments are the processes of the run and of its ranks. */
+    /** Way to end a run from outside, given the process of the run and the processes of its ranks. */
     private interface End {
         void of(Process run, List<ProcessHandle> ranks) throws IOException;
     }

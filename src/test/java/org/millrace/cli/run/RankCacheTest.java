@@ -164,8 +164,8 @@ class RankCacheTest {
     }
 
     /**
-     * Returns a directory with a program {@code nice} that leaves the priority unchanged. With a low priority, other
-     * programs of the host could delay the creation of a cache without limit.
+     * Returns a directory with a program {@code nice} that leaves the priority unchanged. At a low priority, the
+     * process that creates a cache could wait for other programs without limit.
      */
     private Path withoutNiceness() throws IOException {
         Path nice = Files.writeString(programs.resolve("nice"), "#!/bin/sh\nshift 2\nexec \"$@\"\n");
@@ -184,7 +184,7 @@ class RankCacheTest {
     }
 
     /**
-     * Runs the example. Returns the source of a class of Millrace in rank 0, in the words of the JVM's log of loaded
+     * Runs the example. Returns the source of the class Millrace in a rank, as reported in the JVM's log of loaded
      * classes.
      */
     private String sourceOfClasses(Map<String, String> environment, String... options) throws Exception {

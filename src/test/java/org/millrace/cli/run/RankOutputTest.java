@@ -61,7 +61,8 @@ class RankOutputTest {
     }
 
     /**
-     * A rank's output is read to its end. Otherwise the rank would wait for a reader, or SIGPIPE would end the rank.
+     * Even if the run cannot write a rank's output, it reads the output to its end. Otherwise the rank would wait for a
+     * reader, or SIGPIPE would end the rank.
      */
     @Test
     void outputThatCannotBeWrittenIsReportedOnceAndReadToItsEnd() {

@@ -159,7 +159,7 @@ class RunCommandTest {
         assertTrue(Set.of(7, 137).contains(run.waitFor()), "the status of the first failed rank: " + lines);
     }
 
-    /** The end of rank 1 does not matter: the deadline ends the run, which is a failure. */
+    /** The deadline ends the run, so the run has failed. The exit status of rank 1 does not matter. */
     @ParameterizedTest
     @ValueSource(ints = {0, 5})
     void aRunThatContinuesHasTheStatusOfItsDeadline(int end) throws Exception {

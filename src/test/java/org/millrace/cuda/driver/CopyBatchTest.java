@@ -81,8 +81,8 @@ class CopyBatchTest {
     }
 
     /**
-     * The stream stores each number of 8 bytes as a whole. If 4 bytes were added to such a copy, the stream would store
-     * the 12 bytes as three numbers of 4 bytes.
+     * The stream stores an 8-byte number as a whole. If a copy of 4 bytes were merged with that number, the stream
+     * would store the 12 bytes as three 4-byte numbers.
      */
     @Test
     void aCopyFromTheHostOnlyGrowsByNumbersOfItsOwnLength() {

@@ -53,8 +53,8 @@ class CopyCommandsTest {
     private static final int IN_TURN = CopyOrder.IN_TURN;
 
     /**
-     * The kernel's warp makes a copy only if 128 loads are enough, four for each of the 32 lanes. A load has 16 bytes,
-     * 8 bytes or 1 byte, depending on the alignment. Workers also make longer copies of a sequence, up to 32 KiB.
+     * The kernel's warp makes a copy only if 128 loads cover the copy, four for each of the 32 lanes. A load has 16, 8
+     * or 1 bytes, depending on the alignment. Workers also make longer copies of a sequence, up to 32 KiB.
      */
     @ParameterizedTest
     @CsvSource({"0, 0, 2048, true", "0, 0, 2064, false", "16, 8, 1024, true", "16, 8, 1032, false", "0, 0, 1020, false",
@@ -79,8 +79,8 @@ class CopyCommandsTest {
             memory.set(ValueLayout.JAVA_BYTE, i, (byte) i);
         }
         List<Long> tickets = new ArrayList<>();
-        // The warp makes the first two copies. The worker of each of the two sequences makes the other copies of the
-        // sequence.
+        // The warp makes the first two copies. The other copies belong to two sequences, and a worker for each sequence
+        // makes them.
         for (int i = 0; i < 6; i++) {
             tickets.add(copy(commands, at(64 + 8 * i), at(8 * i), 8, CopyOrder.strict(i % 2)));
         }

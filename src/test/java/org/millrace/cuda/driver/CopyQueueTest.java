@@ -37,16 +37,13 @@ class CopyQueueTest {
 
     private final MemorySegment mailbox = Arena.ofShared().allocate(CopyMailbox.BYTES, CopyMailbox.ALIGNMENT);
     private final MemorySegment memory = Arena.ofShared().allocate(BYTES, 64);
-    /**
-     * Number of bytes that relaxed copies of each sequence have written since the last time that all copies were
-     * complete.
-     */
+    /** Number of bytes that relaxed copies of each sequence have written since all copies were last complete. */
     private final int[] filled = new int[SEQUENCES];
     private final PlayedEngine engine = new PlayedEngine(8);
 
     /**
      * A copy engine that delays its copies. It makes the next copy when the test calls {@link #make}, and sometimes
-     * when it is asked whether a copy is complete.
+     * when a queue asks the engine whether a copy is complete.
      */
     private static final class PlayedEngine implements CopyQueue.Engine {
         private final Deque<Runnable> copies = new ArrayDeque<>();
@@ -166,8 +163,8 @@ class CopyQueueTest {
     }
 
     /**
-     * If the kernel leaves before it has seen the copies that one queue has posted, this queue's engine makes the
-     * copies. It does so even if the other queue has started the kernel again.
+     * Two queues share a kernel. If the kernel leaves before it sees the copies of one queue, this queue's engine makes
+     * these copies, even if the other queue has started the kernel again.
      */
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
@@ -279,11 +276,11 @@ class CopyQueueTest {
     }
 
     /**
-     * Begins a copy that follows all earlier copies (IN_TURN) and has any target, or a copy of one sequence. The copies
-     * of a sequence are strict or relaxed. A strict copy reads bytes that earlier copies wrote, and writes into the
-     * first half of its sequence's range. A relaxed copy reads constant bytes. It writes into the second half, to bytes
-     * that no other copy writes meanwhile. The share of relaxed copies alternates between half and nearly all. If
-     * nearly all copies are relaxed, workers share them.
+     * Begins a copy. The copy follows all earlier copies (IN_TURN) and has any target, or it belongs to one sequence.
+     * The copies of a sequence are strict or relaxed. A strict copy reads bytes that earlier copies wrote, and writes
+     * into the first half of its sequence's range. A relaxed copy reads constant bytes. It writes into the second half,
+     * to bytes that no other copy writes meanwhile. The share of relaxed copies alternates between half and nearly all.
+     * If nearly all copies are relaxed, workers share them.
      */
     private void begin(CopyQueue queue, int workers, Random random, byte[] expected) {
         int sequences = workers > 0 && random.nextInt(8) != 0 ? SEQUENCES : 1;
@@ -307,7 +304,7 @@ class CopyQueueTest {
         } else {
             to = sequence * part + random.nextInt((sequences == 1 ? part : part / 2) - bytes);
             int half = sequence * part + part / 2;
-            // some copies read the bytes of the most recent relaxed copies
+            // some copies read the targets of the most recent relaxed copies
             from = filled[sequence] > bytes && random.nextBoolean() ? half + filled[sequence] - bytes
                     : sequence * part + random.nextInt((sequences == 1 ? part : part / 2 + filled[sequence]) - bytes);
             order = sequences == 1 ? CopyOrder.IN_TURN : CopyOrder.strict(sequence);

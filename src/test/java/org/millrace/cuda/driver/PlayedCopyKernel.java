@@ -12,8 +12,8 @@ import org.millrace.ffi.mailbox.millraceCopyCommand;
 import org.millrace.ffi.mailbox.millraceCopyMailbox;
 
 /**
- * Plays {@code copy.cu} on host memory, step by step. It does not use {@link CopyMailbox}, but only the layout in the
- * header.
+ * Executes the steps of {@code copy.cu} on host memory. The class uses the layout in the header instead of
+ * {@link CopyMailbox}.
  */
 final class PlayedCopyKernel {
 
@@ -21,7 +21,7 @@ final class PlayedCopyKernel {
     private static final VarHandle INT = ValueLayout.JAVA_INT.varHandle();
 
     private final MemorySegment mailbox;
-    /** Copies that each worker has received and not reported as complete. */
+    /** Copies that each worker has received, but has not yet reported as complete. */
     private final List<List<Given>> given = new ArrayList<>();
     private final Random random;
     private int number;
@@ -37,7 +37,7 @@ final class PlayedCopyKernel {
         }
     }
 
-    /** Creates a kernel with workers that make copies in their order. */
+    /** Creates a kernel with workers that make copies in the order of the commands. */
     PlayedCopyKernel(MemorySegment mailbox) {
         this(mailbox, null);
     }
@@ -123,7 +123,7 @@ final class PlayedCopyKernel {
         return MemorySegment.ofAddress(address).reinterpret(bytes);
     }
 
-    /** Announces that the kernel leaves. The next call of {@link #look} is the last. */
+    /** Announces that the kernel will exit. The next call of {@link #look} is the last. */
     void announce() {
         state(mailbox_h.MILLRACE_COPY_LEAVING());
         VarHandle.fullFence();

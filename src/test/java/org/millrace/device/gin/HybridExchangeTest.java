@@ -28,7 +28,7 @@ import org.millrace.gin.Window;
 
 /**
  * Hosts of several ranks exchange tokens of a neural network. Tokens are forwarded through a rank of the receiving host
- * or sent directly. Every token is compared.
+ * or sent directly. Every token is compared with the plan.
  */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 @Tag("slow")
@@ -69,7 +69,7 @@ class HybridExchangeTest {
 
     /**
      * No rank leaves a barrier before all ranks have arrived. After the barrier, each rank sees the stores that the
-     * host's other ranks made before it.
+     * host's other ranks made before the barrier.
      */
     @Test
     void theBarrierHoldsAllRanks() throws Exception {

@@ -46,11 +46,11 @@ class LostPeerTest {
                     doomed[1].fail(new GinException("rank 1 was killed by the test"));
                 } else {
                     GinException waiting = assertThrows(GinException.class, () -> {
-                        GinBarrier.world(gin, 0).sync(); // either call may throw because of the loss
+                        GinBarrier.world(gin, 0).sync(); // sync or waitSignal throws because rank 1 is lost
                         gin.waitSignal(0, 1);
                     });
-                    // One of the two ranks detects the loss of rank 1, and fails. The other rank may detect this
-                    // failure before it detects the loss.
+                    // One of the ranks 0 and 2 detects the loss of rank 1, and fails. The other rank may detect this
+                    // failure before it detects the loss of rank 1.
                     assertTrue(
                             waiting.getMessage()
                                     .matches("(?s)rank " + rank + ": the communicator has failed.*lost rank [02 1].*"),
@@ -91,7 +91,7 @@ class LostPeerTest {
             gin.waitSignal(0, 43);
             assertNull(communicators[0].failure(), "nothing was wanted of the rank that left");
             GinException missed = assertThrows(GinException.class, () -> {
-                while (true) { // a signal fails only after this rank has read the shutdown message
+                while (true) { // this call fails only after rank 0 has read rank 1's shutdown message
                     gin.signal(devices[0].world(), 1, RemoteAction.increment(0));
                     gin.flush();
                 }

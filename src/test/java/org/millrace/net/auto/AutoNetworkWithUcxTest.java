@@ -41,7 +41,7 @@ class AutoNetworkWithUcxTest extends NetworkContract {
 
     @Override
     protected int framesWithoutAllocation() {
-        return 0; // This JVM has no optimizing compiler. The test of the chosen network checks the allocation.
+        return 0; // none, as this JVM has no optimizing compiler; the chosen network's own test checks allocation
     }
 
     @Test

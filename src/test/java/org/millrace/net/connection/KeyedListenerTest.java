@@ -74,7 +74,7 @@ class KeyedListenerTest {
         }
     }
 
-    /** A client sends half of a hello, and the rest while no thread polls. Its hello is accepted. */
+    /** A client sends half of its hello after the deadline. No thread polled meanwhile, so the hello is accepted. */
     @Test
     void whatWasSaidWhileNobodyLookedIsHeardInTime() throws IOException {
         close();
@@ -232,7 +232,7 @@ class KeyedListenerTest {
         }
     }
 
-    /** A listening socket that fails, as on a system without a free descriptor, while {@code full} is set. */
+    /** A listening socket that fails while {@code full} is set, as on a system without a free descriptor. */
     private static final class Server extends ServerSocketChannel {
 
         private final ServerSocketChannel real = ServerSocketChannel.open();

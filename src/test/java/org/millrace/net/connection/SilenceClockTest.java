@@ -25,7 +25,7 @@ class SilenceClockTest {
         assertEquals(SECOND + 5, clock.due());
     }
 
-    /** The operating system also receives data while a thread waits for a core, so the time of this wait counts. */
+    /** A wait for a core is part of the silence, because the operating system receives data during the wait. */
     @Test
     void aThreadWithoutACoreCountsTheWholeTime() {
         runnable += SECOND; // the thread has waited for a core before the first check

@@ -74,7 +74,7 @@ class TcpStreamTest {
     void oneThatWasLostIsNoLongerAsked() throws IOException {
         TcpStream one = watched(client);
         info.find(List.of(one));
-        server.setOption(StandardSocketOptions.SO_LINGER, 0).close(); // the close is a reset
+        server.setOption(StandardSocketOptions.SO_LINGER, 0).close(); // this close resets the connection
         client.configureBlocking(true);
         try {
             client.read(ByteBuffer.allocate(1));

@@ -46,7 +46,7 @@ import org.millrace.net.socket.SocketNetwork;
 import org.millrace.net.socket.SocketOptions;
 
 /** Streams under TLS: the peers that are accepted, the data that an observer sees, and the effect of changed bytes. */
-@Tag("optimized") // a JVM without its optimizing compiler has no instructions for AES-GCM
+@Tag("optimized") // only the optimizing compiler uses the processor's instructions for AES-GCM
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class TlsTest {
 
@@ -268,7 +268,7 @@ class TlsTest {
         assertTrue(identity(Pem.make(directory.resolve("a"), "ec").settings()).engine(false).getNeedClientAuth());
     }
 
-    /** All hosts derive the same certificate from a secret. */
+    /** All hosts derive the same certificate from the same secret. */
     @Test
     void aSecretHasOneCertificate() throws Exception {
         SecretCertificate one = SecretCertificate.of("of the group");

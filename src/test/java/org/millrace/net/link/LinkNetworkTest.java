@@ -6,7 +6,7 @@ import org.millrace.net.NetworkContract;
 import org.millrace.net.socket.SocketNetwork;
 import org.millrace.net.socket.SocketOptions;
 
-/** All requirements for a network, over a network behind an emulated link. */
+/** Tests a network behind an emulated link against all requirements for a network. */
 @Tag("slow")
 class LinkNetworkTest extends NetworkContract {
     @Override

@@ -48,8 +48,8 @@ class LinkShapeTest {
     }
 
     /**
-     * Table 2 of RFC 9438: CUBIC's average window at a round trip of 0.1 s. Where Reno's window (section 4.3) is
-     * larger, the table has that window.
+     * Table 2 of RFC 9438: CUBIC's average window at a round trip of 0.1 s. If Reno's window (section 4.3) is larger,
+     * the table contains Reno's window.
      */
     @ParameterizedTest
     @CsvSource({"1, 12", "0.01, 187", "0.0001, 5926"})

@@ -12,8 +12,8 @@ import org.millrace.net.NetworkContract;
 import org.millrace.net.plugin.TestNet.Count;
 
 /**
- * All requirements for a network, over a difficult plugin. The plugin is late, busy and slow, reorders its messages,
- * and accepts only short messages. NCCL allows plugins with all these properties.
+ * Tests a difficult plugin against all requirements for a network. The plugin is late, busy and slow, reorders its
+ * messages, and accepts only short messages. NCCL allows plugins with all these properties.
  */
 @Tag("slow")
 class MisbehavingPluginTest extends NetworkContract {

@@ -36,7 +36,8 @@ import org.millrace.net.socket.SocketNetwork;
 import org.millrace.net.socket.SocketOptions;
 
 /**
- * A plugin that is invalid, has no device, or fails. Checks the users' messages, and that every resource is released.
+ * A plugin that is invalid, has no device, or fails. Checks the messages to the user, and the release of every
+ * resource.
  */
 @Timeout(60)
 @Tag("slow")
@@ -196,7 +197,8 @@ class PluginFailuresTest {
     }
 
     /**
-     * The plugin of one side fails in the middle of a transfer. Both sides fail, and the failed side names the reason.
+     * The plugin of one side fails in the middle of a transfer. Both sides then fail, and the side of the failed plugin
+     * names the reason.
      */
     @ParameterizedTest
     @CsvSource(

@@ -27,8 +27,8 @@ import org.millrace.net.Warnings;
 import org.millrace.net.plugin.TestNet.Count;
 
 /**
- * Frames as messages of every version of the plugin's table. Receives have one buffer or several, in host memory and in
- * device memory.
+ * Frames that travel as messages of a plugin, tested for every version of the plugin's table. Receives have one buffer
+ * or several, in host memory and in device memory.
  */
 @Timeout(60)
 class PluginMessagesTest {
@@ -67,7 +67,7 @@ class PluginMessagesTest {
         assertEquals(0, groupsOfSix(1));
     }
 
-    /** Returns the number of receives with more than one buffer during the arrival of six payloads. */
+    /** Sends six payloads, and returns the number of receives that had more than one buffer. */
     private long groupsOfSix(int maxRecvs) {
         plugin.with("recvs=4");
         long before = plugin.count(Count.GROUPS);

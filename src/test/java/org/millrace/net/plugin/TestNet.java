@@ -92,9 +92,9 @@ public final class TestNet {
     }
 
     /**
-     * Returns a value of MILLRACE_NET. The network {@code plugin} becomes this plugin in its latest version. The name
-     * of any other network stays unchanged. In a separate process, the variable MILLRACE_TEST_NET sets the plugin's
-     * faults.
+     * Returns the value of MILLRACE_NET for a network. The name {@code plugin} selects this plugin in its latest
+     * version. Any other name is the value itself. In a separate process, the variable MILLRACE_TEST_NET sets the
+     * plugin's faults.
      */
     public static String setting(String network) {
         return network.equals("plugin") ? "plugin:" + version(12).library() : network;
@@ -131,7 +131,7 @@ public final class TestNet {
         return open(PluginOptions.defaults());
     }
 
-    /** Opens a network that meets its peers on loopback. */
+    /** Opens a network that connects to its peers over loopback. */
     public PluginNetwork open(PluginOptions options) {
         return PluginNetwork.open(library,
                 SocketOptions.defaults().withAddresses("", null, InetAddress.getLoopbackAddress()), options);

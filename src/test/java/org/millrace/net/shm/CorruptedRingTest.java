@@ -128,7 +128,8 @@ class CorruptedRingTest {
                     ring.sender().offer(header, memory, 0);
                 }
                 for (int i = 0; i < 4; i++) {
-                    // Half of the changed words are counters or in the first headers, where changes have most effect.
+                    // Half of the changed words are positions and states, and the other half are in the first frames.
+                    // Changes of these words have the most effect.
                     int at = random.nextBoolean() ? 128 + 8 * random.nextInt(18)
                             : RingLayout.DATA_OFFSET + 8 * random.nextInt(320);
                     ring.ring().putLong(at, random.nextBoolean() ? random.nextLong() : 64L * random.nextInt(1000));

@@ -14,7 +14,7 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.HostDevice;
 
 /**
- * A device that completes no copies, for example behind a long kernel, delays only its own connection. No thread waits.
+ * A device that completes no copies, for example during a long kernel, delays only its own connection. No thread waits.
  */
 @Timeout(60)
 class DeviceFramesTest {

@@ -99,7 +99,7 @@ class DoorbellTest {
         }
     }
 
-    /** A thread may announce its next sleep before the call that woke it has returned. */
+    /** A thread may announce its next sleep before the waking call has returned. */
     @Test
     void aCallWakesASleepingThreadOnlyOnce() throws InterruptedException {
         int rounds = 20_000;

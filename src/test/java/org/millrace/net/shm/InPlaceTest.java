@@ -26,7 +26,7 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.FrameReceiver.Pages;
 import org.millrace.net.PeerClosedException;
 
-/** Payloads that the receiver reads directly in the sender's memory, and faults and closes before such a read. */
+/** The receiver reads payloads directly in the sender's memory. Faults and closes occur before or during a read. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class InPlaceTest {
 
@@ -127,8 +127,8 @@ class InPlaceTest {
     }
 
     /**
-     * The sender counts completed frames in order: a frame that is copied after an unread payload is complete only
-     * after that payload is read.
+     * The sender counts completed frames in order. If an unread payload precedes a copied frame, the frame is complete
+     * only after that payload is read.
      */
     @ParameterizedTest
     @ValueSource(longs = {0, Long.MAX_VALUE - 63 - 3 * 64, -3 * 64, (1L << 32) - 64})
@@ -272,7 +272,9 @@ class InPlaceTest {
         }
     }
 
-    /** The sender aborts while the receiver reads the sender's memory, whose content may change after the abort. */
+    /**
+     * The sender aborts while the receiver reads the sender's memory. The memory's content may change after the abort.
+     */
     @Test
     void whatWasReadWhileTheSenderAbortedIsNotDelivered() throws IOException {
         RingPair[] pair = new RingPair[1];
@@ -341,7 +343,10 @@ class InPlaceTest {
         }
     }
 
-    /** The sender copies a payload behind the ring and changes its own memory, while the receiver reads the payload. */
+    /**
+     * The sender copies a payload into the memory behind the ring, and changes its own memory while the receiver reads
+     * the payload.
+     */
     @Test
     void aPayloadThatIsMovedWhileItIsReadIsReadWhereItWent() throws IOException {
         RingPair[] pair = new RingPair[1];

@@ -72,7 +72,7 @@ class RingFuzzTest {
         return all;
     }
 
-    /** Returns the ring offset of the byte that an input's byte replaces: first in the words, then in the frames. */
+    /** Returns the ring offset of an input's byte; -1 if none. An input contains the ring's words, then frames. */
     private static int place(int at) {
         int[][] parts = {{0, 64}, {128, 16}, {256, 32}, {512, 64}, {640, 64}, {RingLayout.DATA_OFFSET, FRAMES}};
         int left = at;

@@ -23,9 +23,9 @@ record RingPair(OpenResources network, RingMemory ring, ShmSender sender,
     }
 
     /**
-     * Creates a pair in which the receiver reads the sender's memory by a modified reader.
+     * Creates a pair whose receiver uses a modified reader of the sender's memory.
      *
-     * @param spoiled converts the normal reader to the modified reader
+     * @param spoiled function that converts the normal reader to the modified reader
      */
     static RingPair make(ShmOptions options, long firstPosition, UnaryOperator<PeerMemory> spoiled) throws IOException {
         try (Maker maker = new Maker(options)) {

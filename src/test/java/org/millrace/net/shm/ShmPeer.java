@@ -104,7 +104,7 @@ public final class ShmPeer implements AutoCloseable {
     }
 
     /**
-     * Runs the peer. Arguments: directory, ring bytes, piece bytes, the use of single copy, and the minimum payload
+     * Runs the peer. Arguments: directory, ring bytes, piece bytes, {@link SingleCopy.Use}, and the minimum payload
      * length for single copy.
      */
     public static void main(String[] args) throws IOException {

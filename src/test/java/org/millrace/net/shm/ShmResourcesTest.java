@@ -55,15 +55,15 @@ class ShmResourcesTest {
             long mappedBefore = mappings();
             connectAndClose(network, 1000);
             assertTrue(descriptors() - before < 10, () -> "1000 connections left descriptors open");
-            // Other tests in this process may still have mapped files, such as rings and traces.
+            // Files of other tests in this process, such as rings and traces, may still be mapped.
             long added = mappings() - mappedBefore;
             assertTrue(added < 100, () -> "1000 connections left " + added + " mappings");
         }
     }
 
     /**
-     * Each end of a connection uses only one descriptor, because a process's limit of descriptors also counts the
-     * program's files.
+     * Each end of a connection uses only one descriptor, because the program's files also count toward a process's
+     * limit of descriptors.
      */
     @Test
     void anEndOfAConnectionHoldsOneDescriptor() throws IOException {

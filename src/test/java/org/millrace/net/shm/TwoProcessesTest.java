@@ -168,7 +168,7 @@ class TwoProcessesTest {
         }
     }
 
-    /** The peer has switched single copy off. This process then sends copies to it, and neither process fails. */
+    /** The peer has switched single copy off. This process then copies the payload, and neither process fails. */
     @Test
     void aPeerThatSwitchedItOffIsSentCopies() throws IOException {
         try (Arena arena = Arena.ofConfined();

@@ -16,8 +16,8 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 
 /**
- * A thread that polls a payload's destination sees each word old or new, but never partly new. The lines of NCCL's LL
- * protocol rely on whole words.
+ * A thread that polls a payload's destination sees either the old or the new content of each word, never a mixture. The
+ * lines of NCCL's LL protocol rely on this atomicity of words.
  */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class WholeWordsTest {

@@ -74,8 +74,8 @@ class CloseAfterLossTest {
     }
 
     /**
-     * Frames are released in order, so a frame that is sent from the owner's memory holds back those behind it until it
-     * is acknowledged.
+     * Frames are released in order. A frame that is sent from the owner's memory is released when it is acknowledged,
+     * and later frames wait for this release.
      *
      * @param firstBytes length of the first frame
      */
@@ -117,7 +117,7 @@ class CloseAfterLossTest {
         }
     }
 
-    /** Starts to close the sender, and waits until the close waits or has ended. */
+    /** Closes the sender in a new thread. Returns the thread as soon as the thread waits or has ended. */
     private static Thread startClose(SocketSender sender) {
         Thread closer = Thread.ofPlatform().start(sender::close);
         while (closer.getState() != Thread.State.TIMED_WAITING && closer.isAlive()) {

@@ -135,7 +135,7 @@ class LostAnswerTest {
         }
     }
 
-    /** Waits until the listener requests the stream from the client's port, and replies as a client's process does. */
+    /** Waits until the listener requests the stream from the client's port. Then replies as a client's process does. */
     private void answerTo(ServerSocket port, int said) throws IOException {
         Socket asks = null;
         while (asks == null) {

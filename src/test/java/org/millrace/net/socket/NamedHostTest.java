@@ -19,7 +19,7 @@ class NamedHostTest {
         return LocalAddress.NamedHost.of(name, Stream.of(found).map(InetAddress::ofLiteral).toList(), LOOPBACK);
     }
 
-    /** If a host's name or address means loopback, the found address is used unchanged. */
+    /** If a host's name or address means loopback, the address that the name resolves to is used unchanged. */
     @ParameterizedTest
     @CsvSource({"localhost, 127.0.0.1", "LOCALHOST.localdomain, 127.0.0.1", "ip6-loopback, ::1", "127.0.1.1, 127.0.1.1",
             "::1, ::1", "fe80::1%1, fe80::1"})

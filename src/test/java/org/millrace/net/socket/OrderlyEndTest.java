@@ -103,7 +103,7 @@ class OrderlyEndTest {
     }
 
     /**
-     * The sender may not reuse a frame's memory before the acknowledgement. The receiver closes when it has received
+     * The sender must not reuse a frame's memory before the acknowledgement. The receiver closes when it has received
      * the frames, before it has acknowledged them.
      */
     @ParameterizedTest

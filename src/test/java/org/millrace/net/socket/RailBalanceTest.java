@@ -125,7 +125,7 @@ class RailBalanceTest {
         }
     }
 
-    /** A silence of the network of several seconds says nothing about a rail's speed after the silence. */
+    /** The network's silence of several seconds must not count as a measurement of a rail's speed. */
     @Test
     void aRailThatStoodStillBeforeHelpsOneThatStandsStillNow() throws IOException {
         try (Arena arena = Arena.ofShared(); RelayedRails ends = new RelayedRails(2, 64 << 10, WINDOW)) {

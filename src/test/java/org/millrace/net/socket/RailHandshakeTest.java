@@ -66,7 +66,10 @@ class RailHandshakeTest {
         }
     }
 
-    /** Another program answers the request for the listener's addresses, with two addresses without a listener. */
+    /**
+     * Another program answers the request for the listener's addresses. The answer contains two addresses, one of them
+     * without a listener.
+     */
     @Test
     void railsThatLeadNowhereAreLeftOut() throws IOException {
         try (ServerSocket teller = new ServerSocket(0, 10, InetAddress.getLoopbackAddress());
@@ -91,8 +94,8 @@ class RailHandshakeTest {
                                 .array());
             }
             try (Connected made = Connected.await(listener, connecting, accepting)) {
-                // The client attempted three rails, because it has three addresses. The first and the third rail used
-                // the announced address that has no listener.
+                // The client attempted three rails, because it has three addresses. The first and the third rail
+                // failed, because they used the announced address without a listener.
                 assertEquals(1, ((FrameSender.Railed) made.sender()).rails());
                 assertTrue(made.sender().toString().contains("(2 streams)"), made.sender().toString());
             }
@@ -133,7 +136,7 @@ class RailHandshakeTest {
                 while (!accepting.isComplete()) {
                     other.poll();
                 }
-                client.setSoLinger(true, 0); // the close is a reset
+                client.setSoLinger(true, 0); // this makes the close reset the connection
             }
             String end = ":%04X 01 ".formatted(port);
             while (Files.readString(Path.of("/proc/net/tcp")).contains(end)) {

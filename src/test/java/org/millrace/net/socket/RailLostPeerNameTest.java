@@ -16,7 +16,7 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.LostPeerException;
 import org.millrace.net.PeerClosedException;
 
-/** If an end closes because another process was lost, the end's message names that process, also over several rails. */
+/** If an end with several rails closes because another process was lost, the end's message names that process. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class RailLostPeerNameTest {
 

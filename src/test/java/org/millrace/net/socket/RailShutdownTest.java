@@ -26,7 +26,7 @@ import org.millrace.net.Warnings;
 class RailShutdownTest {
 
     /**
-     * Payload size in bytes. Shorter frames would all use one rail, or would be copied, and copied frames count as sent
+     * Payload size in bytes. Shorter frames would all use one rail or would be copied. Copied frames count as sent
      * before they are acknowledged.
      */
     private static final int BYTES = StagedOutput.WHOLE_PAYLOAD_BYTES + 500;

@@ -17,7 +17,7 @@ import org.millrace.net.Listener;
 import org.millrace.net.Pending;
 import org.millrace.net.connection.HandshakeReply;
 
-/** The sending end of a connection, byte by byte. It knows the secret, and sends the test's bytes on any stream. */
+/** A sending end that knows the secret, and sends exactly the test's bytes on any stream. */
 public final class RawPeer implements AutoCloseable {
 
     private final Socket[] streams;

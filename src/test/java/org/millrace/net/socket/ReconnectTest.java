@@ -91,7 +91,7 @@ class ReconnectTest {
         return cuts;
     }
 
-    /** An end that sends no data detects the loss too. The new stream carries frames as the lost stream did. */
+    /** An end that sends no data also detects the loss of a stream. The new stream carries frames, too. */
     @ParameterizedTest
     @CsvSource({"true, false", "false, false", "true, true", "false, true"})
     void anIdleConnectionComesBack(boolean bySender, boolean tls) {

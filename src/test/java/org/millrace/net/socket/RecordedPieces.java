@@ -18,7 +18,7 @@ public final class RecordedPieces {
         return PieceFormat.length(header, 0);
     }
 
-    /** Returns whether a stream may begin with a header, given the maximum number of frames in flight. */
+    /** Returns whether a stream may begin with this header, given the maximum number of frames in flight. */
     public static boolean mayBegin(ByteBuffer header, Pieces pieces, int framesInFlight) {
         if (HeaderFormat.isShutdown(header, 0)) {
             return true;
@@ -29,7 +29,7 @@ public final class RecordedPieces {
                 && offset + (long) length(header) <= HeaderFormat.payloadBytes(header, 0);
     }
 
-    /** Returns the headers of three streams of two frames each, and a shutdown message. */
+    /** Returns the headers of three streams. Each stream contains two frames and a shutdown message. */
     public static List<byte[]> of(Pieces pieces) {
         List<byte[]> all = new ArrayList<>();
         for (int payload : new int[] {100, 2 * pieces.bytes(), 3 * pieces.bytes() - 5}) {

@@ -39,7 +39,10 @@ class ResumeFuzzTest {
 
     private static final int HANDSHAKES = 20_000;
     private static final int ANSWERS = 100_000;
-    /** Maximum number of clients without a proof that the port keeps at a time. */
+    /**
+     * Maximum number of clients at a time. The port keeps at most this number of clients that have not proved the
+     * secret.
+     */
     private static final int SOCKETS = 64;
     private static final int SLOTS = 6;
     private static final int SLOT_BYTES = 20_000;
@@ -124,7 +127,7 @@ class ResumeFuzzTest {
         }
     }
 
-    /** @param other another request; its proof is sent if the input inverts no bit of the valid proof */
+    /** @param other another request, whose proof is sent if the input inverts no bit of the valid proof */
     private static void ask(Reconnector reconnector, byte[] input, byte[] other) throws IOException {
         int asked = Math.min(input.length, ResumeFormat.QUESTION_BYTES);
         try (Socket client = new Socket(InetAddress.getLoopbackAddress(), reconnector.port())) {

@@ -116,7 +116,8 @@ class SocketFuzzTest {
     }
 
     /**
-     * @param mayBegin whether a stream may begin with the given header; an input with any other header must be refused
+     * @param mayBegin tests whether a stream may begin with a given header; an input that begins with another header
+     *                 must be refused
      */
     private void receive(List<byte[]> recorded, String surface, int headerBytes, ToIntFunction<ByteBuffer> lengthAt,
             Predicate<ByteBuffer> mayBegin, Receivers receivers) throws Exception {

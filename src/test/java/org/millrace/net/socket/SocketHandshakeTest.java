@@ -337,7 +337,7 @@ class SocketHandshakeTest {
         }
     }
 
-    /** The server may be a peer that took this client for a stranger, so the client connects a few more times. */
+    /** The server may be a peer that mistakes this client for a stranger, so the client connects a few more times. */
     @Test
     void aServerThatOnlyClosesIsReportedAfterSomeAttempts() throws IOException {
         try (ServerSocketChannel server = ServerSocketChannel.open();

@@ -14,7 +14,7 @@ import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.connection.OpenResources;
 
-/** Staging memory of a connection is freed with it, because long-running programs lose and replace many peers. */
+/** Staging memory is freed with its connection, because long-running programs lose and replace many peers. */
 class StagedMemoryTest {
 
     private static final Rail[] RAILS = {new Rail(0, "first")};

@@ -26,7 +26,7 @@ import org.millrace.net.Pending;
 import org.millrace.net.connection.TlsIdentity;
 import org.millrace.net.connection.UnprovenClient;
 
-/** Clients that have not proved knowledge of the secret cost a data port almost nothing. */
+/** Clients without a proof of the secret use almost none of a data port's resources. */
 @Timeout(60)
 class UnprovenStreamTest {
 
@@ -51,7 +51,7 @@ class UnprovenStreamTest {
                 assertNull(pending.poll());
             }
         } catch (SocketException reset) {
-            // the listener closed the stream before it had read all of this client's bytes, which causes a reset
+            // the listener reset the stream, as it closed the stream before it had read all of this client's bytes
         }
     }
 

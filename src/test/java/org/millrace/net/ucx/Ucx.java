@@ -10,7 +10,7 @@ public final class Ucx {
 
     private Ucx() {}
 
-    /** Skips a test without libucp, and reports the reason. */
+    /** Skips a test if UCX is not usable, and reports the reason. */
     public static void assumeUsable() {
         String why = whyNot();
         assumeTrue(why == null, why);
@@ -26,7 +26,7 @@ public final class Ucx {
         }
     }
 
-    /** Skips a test over the network "ucx" without libucp. */
+    /** Skips a test over the network "ucx" if UCX is not usable. */
     public static void assumeUsable(String network) {
         if (network.equals("ucx")) {
             assumeUsable();

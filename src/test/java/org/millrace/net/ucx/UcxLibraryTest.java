@@ -59,7 +59,8 @@ class UcxLibraryTest {
     }
 
     /**
-     * Millrace passes no Java function to UCX, because an upcall costs more than a step, and may arrive on any thread.
+     * Millrace passes no Java function to UCX, because an upcall costs more time than a step of a proxy, and may arrive
+     * on any thread.
      */
     @Test
     void nothingIsCalledFromC() {

@@ -22,6 +22,6 @@ class UcxTcpNetworkTest extends NetworkContract {
 
     @Override
     protected int framesWithoutAllocation() {
-        return 50_000; // less than the default, because each frame needs a system call
+        return 50_000; // fewer than the default number of frames, because each frame needs a system call
     }
 }

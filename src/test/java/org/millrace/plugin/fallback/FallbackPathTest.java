@@ -134,7 +134,7 @@ class FallbackPathTest {
 
     /**
      * When a communicator is aborted, NCCL deregisters memory although messages are in flight. NCCL then frees the
-     * memory, so the plugin may not write to it any longer.
+     * memory, so the plugin must not write to it any longer.
      */
     @Test
     void memoryThatIsDeregisteredUnderAMessageEndsTheConnection() {

@@ -51,7 +51,7 @@ class GinHostTest {
         runs(version, version == 13 ? 1 : 2, ranks, network);
     }
 
-    /** A program was built with NCCL 2.30.3 or 2.30.4 and loads a later libnccl 2.30. Its kernels must be served. */
+    /** Kernels of a program that was built with NCCL 2.30.3 or 2.30.4 are served under a later libnccl 2.30. */
     @Test
     void kernelsOf30_3AreServedByLaterReleases() throws Exception {
         runs(14, 1, 2, "shm");
@@ -110,9 +110,9 @@ class GinHostTest {
     }
 
     /**
-     * Windows on a device, which is a stub of CUDA. Each letter is the memory of one window: h for host memory, d for a
-     * device's memory, s for a device's memory in several physical segments. n is host memory that other processes'
-     * devices can map. p is like n, but no processor can access this memory.
+     * Windows on a device of a CUDA stub. Each letter is the memory of one window: h for host memory, d for a device's
+     * memory, s for a device's memory in several physical segments. n is host memory that other processes' devices can
+     * map. p is like n, but no processor can access this memory.
      */
     @ParameterizedTest
     @CsvSource({"ss, shm, 1, 1", "ss, socket, 0, 0", "dn, shm, 1, 1", "nd, shm, 0, 1", "hs, socket, 1, 0",
@@ -172,8 +172,8 @@ class GinHostTest {
     }
 
     /**
-     * Returns the number of descriptors that Java served, over all contexts. Each context prints its number at its
-     * close.
+     * Returns the number of descriptors that Java served, over all contexts. Each context prints the number of its
+     * descriptors when it is closed.
      */
     private static long served(String output) {
         return Pattern.compile("context \\d+: descriptors served by Java: (\\d+) ")

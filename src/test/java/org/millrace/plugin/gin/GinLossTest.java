@@ -176,8 +176,8 @@ class GinLossTest {
     }
 
     /**
-     * A rank finds that it has no GPU, after it has connected. The rank closes its connections, so that its peers do
-     * not wait for it.
+     * After a rank has connected, it finds that it has no GPU. It closes its connections, so that its peers do not wait
+     * for it.
      */
     @Test
     void aRankThatCannotGoOnClosesWhatItConnected() throws Exception {

@@ -60,7 +60,7 @@ final class GinRankPair implements AutoCloseable {
         });
     }
 
-    /** Returns a watch of lost peers that never ends the process. */
+    /** Returns a communicator's record of lost peers. The loss of a peer does not end the process. */
     static CommunicatorLosses losses() {
         LossWatch watch = new LossWatch();
         watch.use(new LossPolicy(false, Duration.ZERO, true));

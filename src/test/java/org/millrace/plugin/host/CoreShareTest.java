@@ -24,7 +24,7 @@ class CoreShareTest {
 
     @ParameterizedTest
     @CsvSource({
-            // columns: usable cores, allowed cores, cores of the host, number of ranks, expected cores of a rank
+            // columns: usable cores, allowed cores, common cores, number of ranks, expected cores of a rank
             "32, 32, 32, 2, 16", // the ranks are not bound: both share all cores
             "2, 2, 32, 2, 2", // each rank is bound to its own cores
             "16, 16, 32, 4, 8", // two ranks on each of two sockets
@@ -53,7 +53,8 @@ class CoreShareTest {
     @CsvSource(
             delimiter = ';',
             value = {
-                    // columns: masks of first process and of this process; whether both are the same; common cores
+                    // columns: masks of the container's first process and of this process; whether this process is the
+                    // first; common cores
                     "8-19; 8-19; false; 12", // a container with a cpuset of 12 cores
                     "8-19; 8-11; false; 12", // this rank is bound to cores of the container
                     "0-63; 0-15; false; 32", "0-3; 16-30; false; 32", // the first process is bound to other cores

@@ -67,7 +67,7 @@ class CommunicatorLossesTest {
         losses.use(new CommunicatorLosses.Device() {
             @Override
             public void start() {
-                // this device is always ready to be queried
+                // this device needs no start
             }
 
             @Override

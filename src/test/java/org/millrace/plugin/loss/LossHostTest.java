@@ -101,8 +101,8 @@ class LossHostTest {
     }
 
     /**
-     * Child processes of a rank, like data loaders, live on when the rank is killed. They hold no connection and no
-     * file of the rank.
+     * When a rank is killed, its child processes continue to run (data loaders, for example). They hold no connection
+     * and no file of the rank.
      */
     @ParameterizedTest
     @ValueSource(strings = {"shm", "socket", "ucx"})
@@ -146,7 +146,7 @@ class LossHostTest {
                 .count(), outcome.output());
     }
 
-    /** Rank 0 ends without a message. Rank 1's device is idle, so it does not wait for rank 0. */
+    /** Rank 0 ends without a message. Rank 1's device is idle, so rank 1 does not wait for rank 0. */
     @Test
     void aPeerThatLeavesWithoutAWordIsNotMissedByADeviceThatIsIdle() throws Exception {
         var outcome = run(withStubOfCuda("socket"), "leave", 2);

@@ -35,7 +35,7 @@ import org.millrace.plugin.host.CapturedLog;
 class NetEndpointTest {
 
     private static final int CLIENTS = 600;
-    /** Number of clients that a listener keeps although they have sent no hello. */
+    /** Maximum number of clients without a hello that a listener keeps. */
     private static final int KEPT = 256;
 
     @BeforeEach
@@ -62,7 +62,7 @@ class NetEndpointTest {
         }
     }
 
-    /** The listener drops clients that send nothing, also while libnccl does not call accept. */
+    /** The listener drops clients that send nothing, even while libnccl does not call accept. */
     @ParameterizedTest
     @ValueSource(strings = {"0", "1"})
     @Timeout(60)
@@ -94,7 +94,7 @@ class NetEndpointTest {
         }
     }
 
-    /** A connection of the plugin, like a connection of the engine, works over a relay that passes on single bytes. */
+    /** Like an engine connection, a plugin connection works over a relay that passes on single bytes. */
     @Test
     @Timeout(60)
     void segmentsOfOneByteConnectUnderTls() throws Exception {

@@ -14,7 +14,7 @@ import org.millrace.plugin.HostProgram;
 /**
  * The slots of protocol Simple are in a device's memory, which no processor can access. The kernels of the C host check
  * every byte. The device is a stub of CUDA's driver. It makes copies late, in parts, and out of order. Memory that NCCL
- * has freed is unmapped: a thread that still copies this memory ends the process.
+ * has freed is unmapped, so a later copy of this memory ends the process.
  */
 @Tag("slow")
 class DeviceSlotsHostTest {
@@ -72,7 +72,7 @@ class DeviceSlotsHostTest {
     }
 
     /**
-     * If a device has no room for a context of Millrace, copies run in the program's context, and the log reports it.
+     * If a device has no room for Millrace's context, copies share the program's context. The plugin logs a warning.
      */
     @Test
     void noContextOfTheirOwn() throws Exception {

@@ -24,7 +24,7 @@ import org.millrace.plugin.path.DataPath;
 class TakeoverTeardownTest {
 
     private static final int CHANNELS = 4;
-    /** Number of channels, enough to show whether their teardowns wait one after the other. */
+    /** Number of channels in a teardown. The teardown's duration shows whether the channels wait in sequence. */
     private static final int STUCK_CHANNELS = 8;
     private static final long EACH_WAITING_MILLIS = STUCK_CHANNELS * new DataPath.DrainTimeout().remaining().toMillis();
     /**
@@ -153,7 +153,10 @@ class TakeoverTeardownTest {
         assertEquals(0, outcome.count("the peer accepts no data"), outcome.output());
     }
 
-    /** After the first deregistration the memory belongs to the program again, which may store anything there. */
+    /**
+     * After the first deregistration the memory belongs to the program again. The program may then store any data
+     * there.
+     */
     @ParameterizedTest
     @CsvSource({"socket, host", "shm, host", IN_PLACE + ", host", "ucx, host", "socket, device", "shm, device"})
     void nothingIsWrittenAfterTheFirstDeregistration(String network, String slots) throws Exception {
@@ -221,7 +224,7 @@ class TakeoverTeardownTest {
         var outcome = HostProgram.compile("cycles_host", "-DNET_VERSION=12")
                 .withNetwork(network)
                 .with("MILLRACE_JAVA_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xmx24m")
-                // one malloc arena per thread would grow at random, because UCX allocates a megabyte for each worker
+                // with one arena per thread, memory would grow at random: UCX allocates a megabyte for each worker
                 .with("MALLOC_ARENA_MAX", "1")
                 .run(HostProgram.library(), CYCLES, 2);
         assertEquals(0, outcome.exit(), outcome.output());
@@ -235,7 +238,7 @@ class TakeoverTeardownTest {
         assertGrowth(early, late, 4, 20 << 10, outcome); // limit in KiB; compiler threads need memory
     }
 
-    /** Returns the memory that the end of the first communicator returned to the system, in KiB. */
+    /** Returns the number of KiB that the process returned to the system when its first communicator ended. */
     private static long returned(HostProgram.Outcome outcome) {
         return Pattern.compile("finalize returned (-?\\d+) KiB")
                 .matcher(outcome.output())

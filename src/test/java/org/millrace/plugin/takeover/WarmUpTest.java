@@ -30,7 +30,7 @@ class WarmUpTest {
         return new ProxyThreads(count, false, Optional.empty(), Optional.empty(), "a test");
     }
 
-    /** The first connection fixes the number of threads, because the number of ranks on the host is known then. */
+    /** The first connection determines the number of threads, because the number of ranks on the host is known then. */
     @Test
     void theNumberOfThreadsIsSettledOnce() {
         AtomicInteger asked = new AtomicInteger();
