@@ -26,9 +26,8 @@ import org.millrace.foreign.Words;
  * whole lines would not preserve this order.
  *
  * <p>
- * The methods for one line use the segment, which checks each access. The methods for many lines require native memory.
- * They check the range of the lines once, and then access the lines by address. Offsets are multiples of
- * {@link #bytes}.
+ * The methods require native memory. They check the range of the lines once, and then access the lines by address.
+ * Offsets are multiples of {@link #bytes}.
  *
  * <p>
  * Facts: NCCL 2.28 {@code device.h}, {@code device/prims_ll128.h}; RCCL 2.27.7 and 2.28.3 {@code include/device.h},
@@ -73,16 +72,6 @@ public record LL128Line(long bytes) {
     /** {@return the flag of all lines of a step: the number of the following step, in 64 bits} */
     public static long flag(long step) {
         return step + 1;
-    }
-
-    /** {@return the flag of a line; later loads of the line's data happen after this load} */
-    public long flagAcquire(MemorySegment buffer, long offset) {
-        return (long) Words.LONG.getAcquire(buffer, offset + dataBytes());
-    }
-
-    /** Stores the flag of a line, after the line's data. */
-    public void flagRelease(MemorySegment buffer, long offset, long flag) {
-        Words.LONG.setRelease(buffer, offset + dataBytes(), flag);
     }
 
     /**

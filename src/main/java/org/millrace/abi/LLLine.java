@@ -89,14 +89,6 @@ public final class LLLine {
     }
 
     /**
-     * Returns whether both halves of a line carry the given flag. If they do, the line's data is present. Later loads
-     * of this data happen after the loads of this call.
-     */
-    public static boolean isReadyAcquire(MemorySegment buffer, long offset, int flag) {
-        return flagOf(firstHalfAcquire(buffer, offset)) == flag && flagOf(secondHalfAcquire(buffer, offset)) == flag;
-    }
-
-    /**
      * Returns whether all halves of consecutive lines carry the given flag. If they do, the lines' data is present.
      * Later loads of this data happen after the loads of this call.
      *

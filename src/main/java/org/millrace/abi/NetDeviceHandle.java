@@ -73,16 +73,6 @@ public final class NetDeviceHandle {
         Words.INT.set(segment, NEEDS_PROXY_PROGRESS, needsProxyProgress ? 1 : 0);
     }
 
-    /** {@return the type: {@link #HOST}, {@link #UNPACK}, {@link #GIN_PROXY} or {@link #GIN_GDAKI}} */
-    public int type() {
-        return (int) Words.INT.get(segment, TYPE);
-    }
-
-    /** {@return the version of the struct at {@link #handle()}} */
-    public int version() {
-        return (int) Words.INT.get(segment, VERSION);
-    }
-
     /** {@return the address of the struct that kernels need for this type} */
     public long handle() {
         return (long) Words.LONG.get(segment, HANDLE);
@@ -91,11 +81,6 @@ public final class NetDeviceHandle {
     /** {@return the size in bytes of the struct at {@link #handle()}} */
     public long size() {
         return (long) Words.LONG.get(segment, SIZE);
-    }
-
-    /** {@return whether NCCL's own proxy thread must serve the connection} */
-    public boolean needsProxyProgress() {
-        return (int) Words.INT.get(segment, NEEDS_PROXY_PROGRESS) != 0;
     }
 
     private static long offset(String field) {

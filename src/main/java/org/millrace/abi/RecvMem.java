@@ -132,19 +132,9 @@ public final class RecvMem extends PolledStruct {
         return (long) Words.LONG.getAcquire(Words.MEMORY, base + TAIL_OFFSET);
     }
 
-    /** {@return tail: the number of posted steps, without ordering; only for the thread that writes the field} */
-    public long tailPlain() {
-        return (long) Words.LONG.get(Words.MEMORY, base + TAIL_OFFSET);
-    }
-
     /** Sets tail to a step: announces all steps before this step, and publishes their data. */
     public void tailRelease(long step) {
         Words.LONG.setRelease(Words.MEMORY, base + TAIL_OFFSET, step);
-    }
-
-    /** Initializes {@code tail} with a plain store, before any other thread or device accesses the memory. */
-    public void tailPlain(long step) {
-        Words.LONG.set(Words.MEMORY, base + TAIL_OFFSET, step);
     }
 
     /** {@return the number of bytes in a slot, or {@link #EMPTY}; later loads from the slot happen after this load} */

@@ -88,9 +88,4 @@ public final class SendMem extends PolledStruct {
     public void headRelease(long step) {
         Words.LONG.setRelease(Words.MEMORY, base + HEAD_OFFSET, step);
     }
-
-    /** Initializes {@code head} with a plain store, before any other thread or device accesses the memory. */
-    public void headPlain(long step) {
-        Words.LONG.set(Words.MEMORY, base + HEAD_OFFSET, step);
-    }
 }

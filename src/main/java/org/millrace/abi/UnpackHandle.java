@@ -58,30 +58,15 @@ public final class UnpackHandle {
         Words.LONG.set(segment, HEAD, head);
     }
 
-    /** {@return the device-visible address of the lists of pieces ({@link UnpackMeta})} */
-    public long meta() {
-        return (long) Words.LONG.get(segment, META);
-    }
-
-    /** {@return the device-visible address of the bounce buffer} */
-    public long bounceBuffer() {
-        return (long) Words.LONG.get(segment, BOUNCE_BUFFER);
-    }
-
-    /**
-     * {@return the head: one less than the number of slices that the kernel had used at the end of its last operation}
-     * The load has no ordering.
-     */
-    public long head() {
-        return (long) Words.LONG.get(segment, HEAD);
-    }
-
     /** Stores the head at the end of an operation, after all earlier accesses of this thread. Called by the kernel. */
     public void headRelease(long head) {
         Words.LONG.setRelease(segment, HEAD, head);
     }
 
-    /** {@return the head} Callable while a kernel may store the head, because the load has acquire semantics. */
+    /**
+     * {@return the head: one less than the number of slices that the kernel had used at the end of its last operation}
+     * Callable while a kernel may store the head, because the load has acquire semantics.
+     */
     public long headAcquire() {
         return (long) Words.LONG.getAcquire(segment, HEAD);
     }

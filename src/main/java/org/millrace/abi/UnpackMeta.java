@@ -87,17 +87,6 @@ public final class UnpackMeta extends PolledStruct {
         return (long) Words.LONG.get(Words.MEMORY, base + DST_OFF_0 + at(slice, piece));
     }
 
-    /** {@return the number of pieces of a slice, without ordering} */
-    public long count(int slice) {
-        return (long) Words.LONG.get(Words.MEMORY,
-                base + COUNT_0 + (long) Objects.checkIndex(slice, SLICES) * Long.BYTES);
-    }
-
-    /** Sets the number of pieces of a slice, without ordering. */
-    public void count(int slice, long pieces) {
-        Words.LONG.set(Words.MEMORY, base + COUNT_0 + (long) Objects.checkIndex(slice, SLICES) * Long.BYTES, pieces);
-    }
-
     /**
      * Sets the number of pieces of a slice, after the pieces. The proxy's later release of tail publishes the pieces
      * and their number. A reader can also use {@link #countAcquire}, which pairs with this release.

@@ -35,9 +35,9 @@ class LinesTest {
         int flag = LLLine.flag(step);
         assertEquals((step + 1) & 0xffff_ffffL, Integer.toUnsignedLong(flag));
         LLLine.storeOpaque(buffer, offset, LLLine.half(-2, flag), LLLine.half(7, flag));
-        assertTrue(LLLine.isReadyAcquire(buffer, offset, flag));
-        assertFalse(LLLine.isReadyAcquire(buffer, offset, LLLine.flag(step + 8)));
-        assertFalse(LLLine.isReadyAcquire(buffer, offset, LLLine.flag(step - 8)));
+        assertTrue(isReady(offset, flag));
+        assertFalse(isReady(offset, LLLine.flag(step + 8)));
+        assertFalse(isReady(offset, LLLine.flag(step - 8)));
         assertEquals(-2, LLLine.data(LLLine.firstHalfAcquire(buffer, offset)));
         assertEquals(7, LLLine.data(LLLine.secondHalfAcquire(buffer, offset)));
     }
@@ -45,8 +45,8 @@ class LinesTest {
     @Test
     void anLLLineNeedsBothFlags() {
         LLLine.storeOpaque(buffer, offset, LLLine.half(1, 5), LLLine.half(2, 4));
-        assertFalse(LLLine.isReadyAcquire(buffer, offset, 5));
-        assertFalse(LLLine.isReadyAcquire(buffer, offset, 4));
+        assertFalse(isReady(offset, 5));
+        assertFalse(isReady(offset, 4));
     }
 
     @Test
@@ -75,11 +75,11 @@ class LinesTest {
     @ParameterizedTest
     @ValueSource(longs = {0, (1L << 31) - 1, (1L << 32) - 1, 1L << 32, Long.MAX_VALUE - 1, Long.MAX_VALUE})
     void anLL128FlagIsTheLastWordOfItsLine(long step) {
-        line.flagRelease(buffer, offset, LL128Line.flag(step));
+        line.flagsRelease(buffer, offset, 1, LL128Line.flag(step));
         assertEquals(step + 1, buffer.get(ValueLayout.JAVA_LONG, offset + line.bytes() - Long.BYTES));
-        assertEquals(step + 1, line.flagAcquire(buffer, offset));
         assertEquals(0, buffer.get(ValueLayout.JAVA_LONG, offset + line.bytes() - 2 * Long.BYTES));
         assertEquals(0, buffer.get(ValueLayout.JAVA_LONG, offset + line.bytes()));
+        assertTrue(line.areReadyAcquire(buffer, offset, line.bytes(), LL128Line.flag(step)));
     }
 
     @ParameterizedTest
@@ -90,8 +90,8 @@ class LinesTest {
         LLLine.storeOpaque(buffer, offset, new long[] {-2 & 0xffff_ffffL | 7L << 32, 0x8000_0000_7fff_ffffL, 3}, 2,
                 flag);
         long next = offset + LLLine.BYTES;
-        assertTrue(LLLine.isReadyAcquire(buffer, offset, flag));
-        assertTrue(LLLine.isReadyAcquire(buffer, next, flag));
+        assertTrue(isReady(offset, flag));
+        assertTrue(isReady(next, flag));
         assertTrue(LLLine.areReadyAcquire(buffer, offset, 2 * LLLine.BYTES, flag, new long[6]));
         assertFalse(LLLine.areReadyAcquire(buffer, offset, 3 * LLLine.BYTES, flag, new long[6]));
         assertEquals(-2, LLLine.data(LLLine.firstHalfAcquire(buffer, offset)));
@@ -111,7 +111,7 @@ class LinesTest {
             long at = (1 + i) * line.bytes();
             assertEquals(-1, buffer.asSlice(at, line.dataBytes())
                     .mismatch(data.asSlice(i * line.dataBytes(), line.dataBytes())));
-            assertEquals(6, line.flagAcquire(buffer, at));
+            assertEquals(6, flagOf(at));
         }
         assertUntouched(0, line.bytes());
         assertUntouched(3 * line.bytes(), buffer.byteSize());
@@ -124,15 +124,15 @@ class LinesTest {
         assertUntouched(0, line.bytes() + line.dataBytes());
         assertUntouched(2 * line.bytes(), 2 * line.bytes() + line.dataBytes());
         assertUntouched(3 * line.bytes(), buffer.byteSize());
-        assertEquals(6, line.flagAcquire(buffer, line.bytes()));
-        assertEquals(6, line.flagAcquire(buffer, 2 * line.bytes()));
+        assertEquals(6, flagOf(line.bytes()));
+        assertEquals(6, flagOf(2 * line.bytes()));
     }
 
     @Test
     void ll128LinesAreReadyWhenTheLastOneIs() {
         for (long missing = 0; missing < 4; missing++) {
             line.flagsRelease(buffer, 0, 4, 1L << 40 | 6);
-            line.flagRelease(buffer, missing * line.bytes(), 6);
+            line.flagsRelease(buffer, missing * line.bytes(), 1, 6);
             assertFalse(line.areReadyAcquire(buffer, 0, buffer.byteSize(), 1L << 40 | 6), "without line " + missing);
             assertTrue(line.areReadyAcquire(buffer, 0, missing * line.bytes(), 1L << 40 | 6), "before line " + missing);
         }
@@ -191,6 +191,14 @@ class LinesTest {
         }
         assertThrows(IllegalStateException.class, () -> LLLine.storeOpaque(freed, 0, data, 1, 1));
         assertThrows(IllegalStateException.class, () -> line.flagsRelease(freed, 0, 1, 1));
+    }
+
+    private boolean isReady(long at, int flag) {
+        return LLLine.areReadyAcquire(buffer, at, LLLine.BYTES, flag, new long[2]);
+    }
+
+    private long flagOf(long at) {
+        return buffer.get(ValueLayout.JAVA_LONG, at + line.dataBytes());
     }
 
     private void assertUntouched(long from, long to) {

@@ -67,7 +67,7 @@ class SliceGatherTest {
             assertEquals(0x77, slots.get(ValueLayout.JAVA_BYTE, SLOT_AT + bytes), where);
         }
         gather.leave();
-        assertEquals(head, UnpackHandle.of(handleMemory).head());
+        assertEquals(head, UnpackHandle.of(handleMemory).headAcquire());
     }
 
     private void list(int index, int bytes, byte[] expected, Random random) {

@@ -155,7 +155,7 @@ class MemoryProxyTest {
                     for (int word = 0; word < lineWords; word++) {
                         end.memory.set(ValueLayout.JAVA_LONG, at + 8 * word, word(piece, lineWords * line + word));
                     }
-                    MemoryProxyTest.this.line.flagRelease(end.memory, at, LL128Line.flag(piece.step));
+                    MemoryProxyTest.this.line.flagsRelease(end.memory, at, 1, LL128Line.flag(piece.step));
                 }
                 case SIMPLE -> end.memory.set(ValueLayout.JAVA_LONG, at, word(piece, line));
             }
@@ -204,8 +204,10 @@ class MemoryProxyTest {
             long slot = layout.slotOffset(piece.protocol, piece.step);
             switch (piece.protocol) {
                 case LL -> { // The kernel polls the flags, and never reads tail.
+                    long[] halves = new long[2];
                     for (long at = 0; at < piece.bytes; at += LLLine.BYTES) {
-                        if (!LLLine.isReadyAcquire(end.memory, slot + at, LLLine.flag(piece.step))) {
+                        if (!LLLine.areReadyAcquire(end.memory, slot + at, LLLine.BYTES, LLLine.flag(piece.step),
+                                halves)) {
                             return false;
                         }
                     }
@@ -213,8 +215,8 @@ class MemoryProxyTest {
                 }
                 case LL128 -> {
                     for (long at = 0; at < piece.bytes; at += MemoryProxyTest.this.line.bytes()) {
-                        if (MemoryProxyTest.this.line.flagAcquire(end.memory, slot + at) != LL128Line
-                                .flag(piece.step)) {
+                        if (!MemoryProxyTest.this.line.areReadyAcquire(end.memory, slot + at,
+                                MemoryProxyTest.this.line.bytes(), LL128Line.flag(piece.step))) {
                             return false;
                         }
                     }

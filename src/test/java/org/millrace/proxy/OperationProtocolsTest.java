@@ -71,7 +71,7 @@ class OperationProtocolsTest {
         } else {
             long at = LAYOUT.slotOffset(protocol, step) + line * LL128Line.BYTES;
             from.buffers().set(ValueLayout.JAVA_LONG, at, value);
-            LL128Line.NCCL.flagRelease(from.buffers(), at, LL128Line.flag(step));
+            LL128Line.NCCL.flagsRelease(from.buffers(), at, 1, LL128Line.flag(step));
         }
     }
 

@@ -34,7 +34,7 @@ class PieceCheckTest {
             assertTrue(refused.getMessage().contains(why), refused.getMessage());
             assertTrue(refused.getMessage().startsWith("piece 1, "), refused.getMessage());
             assertThrows(ProxyException.class, lists::publish);
-            assertEquals(0, UnpackMeta.of(memory).count(0));
+            assertEquals(0, UnpackMeta.of(memory).countAcquire(0));
         }
     }
 

@@ -120,7 +120,7 @@ class ProxyAllocationTest {
                     LLLine.storeOpaque(from.buffers(), LAYOUT.slotOffset(Protocol.LL, step) + at, half, half);
                 }
             } else if (mode == Mode.LL128) {
-                LL128Line.NCCL.flagRelease(from.buffers(), LAYOUT.slotOffset(Protocol.LL128, step),
+                LL128Line.NCCL.flagsRelease(from.buffers(), LAYOUT.slotOffset(Protocol.LL128, step), 1,
                         LL128Line.flag(step));
             }
             long end = step + mode.sliceSteps;

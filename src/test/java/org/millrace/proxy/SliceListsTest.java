@@ -28,11 +28,12 @@ class SliceListsTest {
                 }
                 lists.publish();
                 for (int back = 0; back < 8 && back <= slice; back++) {
-                    assertEquals(1 + (slice - back) % 5, meta.count((int) (first + slice - back) & 15),
+                    assertEquals(1 + (slice - back) % 5, meta.countAcquire((int) (first + slice - back) & 15),
                             back + " before slice " + slice);
                 }
                 for (int ahead = 1; ahead <= 8; ahead++) {
-                    assertEquals(0, meta.count((int) (first + slice + ahead) & 15), ahead + " behind slice " + slice);
+                    assertEquals(0, meta.countAcquire((int) (first + slice + ahead) & 15),
+                            ahead + " behind slice " + slice);
                 }
             }
         }

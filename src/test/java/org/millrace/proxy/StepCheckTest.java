@@ -178,7 +178,7 @@ class StepCheckTest {
                         for (int word = 0; word < 15; word++) {
                             from.set(ValueLayout.JAVA_LONG, slot + at + 8 * word, random.nextLong());
                         }
-                        LL128Line.NCCL.flagRelease(from, slot + at, LL128Line.flag(step));
+                        LL128Line.NCCL.flagsRelease(from, slot + at, 1, LL128Line.flag(step));
                     }
                 }
                 case SIMPLE -> {

@@ -123,7 +123,7 @@ class UnpackAllocationTest {
 
     private void simple(ReceiveProxy proxy, long bytes) {
         receive(proxy, Protocol.SIMPLE, 2, bytes);
-        if (bytes > 0 && lists.count((int) slice & UnpackMeta.SLICES - 1) != 2) {
+        if (bytes > 0 && lists.countAcquire((int) slice & UnpackMeta.SLICES - 1) != 2) {
             throw new AssertionError("no list of two pages was published");
         }
         slice++;

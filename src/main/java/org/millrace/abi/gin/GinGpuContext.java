@@ -99,11 +99,6 @@ public final class GinGpuContext {
         Words.LONG.set(segment, LAST_VISIBLE_GET, lastVisibleGet);
     }
 
-    /** {@return the number of peers, including this rank} */
-    public int ranks() {
-        return (int) Words.INT.get(segment, RANKS);
-    }
-
     /** {@return the number of descriptors of a queue} */
     public int queueSize() {
         return (int) Words.INT.get(segment, QUEUE_SIZE);
@@ -114,24 +109,9 @@ public final class GinGpuContext {
         return (long) Words.LONG.get(segment, QUEUES);
     }
 
-    /** {@return the address of the producer indices} */
-    public long pis() {
-        return (long) Words.LONG.get(segment, PIS);
-    }
-
     /** {@return the address of the consumer indices} */
     public long cis() {
         return (long) Words.LONG.get(segment, CIS);
-    }
-
-    /** {@return the address of the counters} */
-    public long counters() {
-        return (long) Words.LONG.get(segment, COUNTERS);
-    }
-
-    /** {@return the address of the signals} */
-    public long signals() {
-        return (long) Words.LONG.get(segment, SIGNALS);
     }
 
     private static long offset(String field) {

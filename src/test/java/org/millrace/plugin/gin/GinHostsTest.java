@@ -29,6 +29,7 @@ import org.millrace.abi.gin.GinGpuContext;
 import org.millrace.abi.gin.GinIndices;
 import org.millrace.abi.gin.GinOp;
 import org.millrace.abi.gin.GinQueueMemory;
+import org.millrace.ffi.device.ncclGinProxyGpuCtx_v2_t;
 import org.millrace.gin.GinOptions;
 import org.millrace.gin.Window;
 import org.millrace.net.Connected;
@@ -234,12 +235,14 @@ class GinHostsTest {
             MemorySegment all = NativeMemory.at(NetDeviceHandle.of(served[rank].deviceHandle()).handle(),
                     CONTEXTS * FORMAT.contextBytes());
             for (int i = 0; i < CONTEXTS; i++) {
-                GinGpuContext seen = GinGpuContext.of(all.asSlice(i * FORMAT.contextBytes(), FORMAT.contextBytes()));
+                MemorySegment context = all.asSlice(i * FORMAT.contextBytes(), FORMAT.contextBytes());
+                GinGpuContext seen = GinGpuContext.of(context);
                 queues[i] = GinQueueMemory.of(
                         NativeMemory.at(seen.queues(), GinQueueMemory.bytes(FORMAT, RANKS, QUEUE_SIZE)), FORMAT, RANKS,
                         QUEUE_SIZE);
                 cis[i] = GinIndices.of(NativeMemory.at(seen.cis(), RANKS * (long) Integer.BYTES), RANKS);
-                signals[i] = GinCells.of(NativeMemory.at(seen.signals(), SIGNALS * (long) Long.BYTES));
+                signals[i] = GinCells.of(NativeMemory.at(ncclGinProxyGpuCtx_v2_t.signals(context).address(),
+                        SIGNALS * (long) Long.BYTES));
             }
         }
 

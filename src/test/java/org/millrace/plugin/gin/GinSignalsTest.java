@@ -14,6 +14,7 @@ import org.millrace.abi.gin.GinDescriptorFormat;
 import org.millrace.abi.gin.GinGpuContext;
 import org.millrace.abi.gin.GinOp;
 import org.millrace.abi.gin.GinQueueMemory;
+import org.millrace.ffi.device.ncclGinProxyGpuCtx_v2_t;
 import org.millrace.plugin.host.NativeMemory;
 
 /** Ranks that share memory increment each other's signals in that memory. Other ranks send signals. No file remains. */
@@ -66,7 +67,7 @@ class GinSignalsTest {
 
     /** Posts a signal as a kernel would. */
     private static void signal(GinGroup.Served served, int context, int peer, int round, long value) {
-        GinGpuContext memory = gpuContext(served, context);
+        GinGpuContext memory = GinGpuContext.of(gpuContext(served, context));
         GinQueueMemory queues = GinQueueMemory.of(
                 NativeMemory.at(memory.queues(), GinQueueMemory.bytes(FORMAT, 2, QUEUE_SIZE)), FORMAT, 2, QUEUE_SIZE);
         long[] words = new long[GinDescriptorFormat.MAX_WORDS];
@@ -84,13 +85,14 @@ class GinSignalsTest {
         }
     }
 
-    private static GinCells signals(GinGpuContext context) {
-        return GinCells.of(NativeMemory.at(context.signals(), (long) SIGNALS * Long.BYTES));
+    private static GinCells signals(MemorySegment context) {
+        return GinCells
+                .of(NativeMemory.at(ncclGinProxyGpuCtx_v2_t.signals(context).address(), (long) SIGNALS * Long.BYTES));
     }
 
-    private static GinGpuContext gpuContext(GinGroup.Served served, int context) {
+    private static MemorySegment gpuContext(GinGroup.Served served, int context) {
         MemorySegment all =
                 NativeMemory.at(NetDeviceHandle.of(served.deviceHandle()).handle(), CONTEXTS * FORMAT.contextBytes());
-        return GinGpuContext.of(all.asSlice(context * FORMAT.contextBytes(), FORMAT.contextBytes()));
+        return all.asSlice(context * FORMAT.contextBytes(), FORMAT.contextBytes());
     }
 }
