@@ -60,11 +60,6 @@ public record JoinOptions(Duration deadline, @Nullable String secret, boolean se
                         .orElse(null));
     }
 
-    /** Returns the same options with another secret; null for none. */
-    JoinOptions withSecret(@Nullable String shared) {
-        return new JoinOptions(deadline, shared, secretRequired, tls, run, sockets, listener, place);
-    }
-
     /** Returns options for a group whose ranks certainly belong to one run. All other options are as in this object. */
     JoinOptions ofOneRun() {
         return new JoinOptions(deadline, secret, secretRequired, tls, run.isEmpty() ? "one run" : run, sockets,

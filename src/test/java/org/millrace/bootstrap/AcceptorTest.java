@@ -167,12 +167,12 @@ class AcceptorTest {
     @Test
     void aSecretThatDiffersKeepsARankOut() throws Exception {
         for (String rendezvous : new String[] {Ranks.freeTcp(), file()}) {
-            JoinOptions right = JoinOptions.within(Ranks.TIMEOUT).withSecret("right");
+            JoinOptions right = Ranks.options(Ranks.TIMEOUT, "right");
             FutureTask<ControlPlane> zero = joining(rendezvous, 0, 2, right);
             // a successful connection shows that rank 0 listens
             RawRank.connect(Rendezvous.parse(rendezvous, right)).close();
             for (String wrong : new String[] {null, "wrong"}) {
-                String message = refusalOf(rendezvous, JoinOptions.within(Ranks.TIMEOUT).withSecret(wrong));
+                String message = refusalOf(rendezvous, Ranks.options(Ranks.TIMEOUT, wrong));
                 assertTrue(message.contains("rank 0 (pid ") && message.contains(" has another secret: "), message);
             }
             try (ControlPlane one = ControlPlane.join(rendezvous, 1, 2, right); ControlPlane first = Ranks.get(zero)) {
@@ -213,8 +213,7 @@ class AcceptorTest {
     @Test
     void whoDoesNotKnowTheSecretIsNotLetIn() throws Exception {
         String rendezvous = Ranks.freeTcp();
-        FutureTask<ControlPlane> zero =
-                joining(rendezvous, 0, 2, JoinOptions.within(Ranks.TIMEOUT).withSecret("right"));
+        FutureTask<ControlPlane> zero = joining(rendezvous, 0, 2, Ranks.options(Ranks.TIMEOUT, "right"));
         // This rank ignores that rank 0's proof is wrong, and sends its own proof.
         try (RawRank raw = RawRank.introduced(rendezvous, 1, 2)) {
             assertEquals("it does not know this group's secret", raw.receive(Rejected.class).reason());
@@ -233,8 +232,7 @@ class AcceptorTest {
             rude.say(new Contribution(1, 0, Call.BARRIER, new byte[0]));
             rude.awaitEnd();
         }
-        try (ControlPlane one =
-                ControlPlane.join(rendezvous, 1, 2, JoinOptions.within(Ranks.TIMEOUT).withSecret("right"));
+        try (ControlPlane one = ControlPlane.join(rendezvous, 1, 2, Ranks.options(Ranks.TIMEOUT, "right"));
                 ControlPlane first = Ranks.get(zero)) {
             assertNull(one.failure());
             assertNull(first.failure());

@@ -67,7 +67,7 @@ class BootstrapClientTest {
     @Test
     void aSlowRankZeroIsGivenMoreTimeWithEachAttempt() throws Exception {
         int port = Ranks.freePort();
-        JoinOptions options = JoinOptions.within(Duration.ofSeconds(30)).withSecret("of the ranks");
+        JoinOptions options = Ranks.options(Duration.ofSeconds(30), "of the ranks");
         FutureTask<ControlPlane> zero = rankZero(port, options);
         AtomicInteger attempts = new AtomicInteger();
         try (Relay relay = new Relay(new InetSocketAddress(InetAddress.getLoopbackAddress(), port));

@@ -101,7 +101,7 @@ class ControlFuzzTest {
     @Test
     void strangersAtThePort() throws Exception {
         String rendezvous = "tcp:127.0.0.1:" + Ranks.freePort();
-        JoinOptions options = JoinOptions.within(LONG).withSecret("known to the ranks alone");
+        JoinOptions options = Ranks.options(LONG, "known to the ranks alone");
         FutureTask<ControlPlane> zero = Ranks.async(() -> ControlPlane.join(rendezvous, 0, 2, options));
         RawRank.connect(rendezvous).close(); // a successful connection shows that rank 0 listens
         try {

@@ -260,7 +260,7 @@ class ControlPlaneTest {
         assertThrows(IllegalArgumentException.class, () -> ControlPlane.join(file(), -1, 2, Ranks.TIMEOUT));
         assertThrows(IllegalArgumentException.class, () -> ControlPlane.join(file(), 2, 2, Ranks.TIMEOUT));
         assertThrows(IllegalArgumentException.class, () -> ControlPlane.join(file(), 0, 2, Duration.ZERO));
-        assertThrows(IllegalArgumentException.class, () -> JoinOptions.within(Ranks.TIMEOUT).withSecret(""));
-        assertFalse(JoinOptions.within(Ranks.TIMEOUT).withSecret("hush").toString().contains("hush"));
+        assertThrows(IllegalArgumentException.class, () -> Ranks.options(Ranks.TIMEOUT, ""));
+        assertFalse(Ranks.options(Ranks.TIMEOUT, "hush").toString().contains("hush"));
     }
 }

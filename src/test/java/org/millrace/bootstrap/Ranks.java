@@ -18,6 +18,7 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 
 /** Threads as ranks. Each wait is bounded. */
@@ -38,6 +39,13 @@ final class Ranks {
     }
 
     private Ranks() {}
+
+    /** Returns the default options of a rank with a secret. */
+    static JoinOptions options(Duration deadline, @Nullable String secret) {
+        JoinOptions usual = JoinOptions.within(deadline);
+        return new JoinOptions(deadline, secret, usual.secretRequired(), usual.tls(), usual.run(), usual.sockets(),
+                usual.listener(), usual.place());
+    }
 
     /** Runs the call on a new thread. */
     static <T> FutureTask<T> async(Callable<T> call) {

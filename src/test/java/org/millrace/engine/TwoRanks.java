@@ -17,8 +17,8 @@ import org.millrace.engine.EngineOptions.SharedMemoryOptions;
 import org.millrace.engine.TransportConnections.PeerMessages;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
+import org.millrace.net.TestOptions;
 import org.millrace.net.auto.NetworkOptions;
-import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.socket.SocketOptions;
 import org.millrace.transport.EndSettings;
 import org.millrace.transport.PeerInfo;
@@ -43,7 +43,7 @@ public final class TwoRanks implements AutoCloseable {
         List<List<Transport>> transports = new ArrayList<>();
         byte[][] told = new byte[2][];
         for (int rank = 0; rank < 2; rank++) {
-            Network network = choice.open(SocketOptions.defaults(), ShmOptions.defaults().withDirectory(directory));
+            Network network = choice.open(SocketOptions.defaults(), TestOptions.shm(directory));
             opened.add(network::close);
             Listener listener = network.listen();
             opened.add(listener::close);

@@ -14,8 +14,8 @@ import org.millrace.net.Listener;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.Pending;
+import org.millrace.net.TestOptions;
 import org.millrace.net.shm.ShmNetwork;
-import org.millrace.net.shm.ShmOptions;
 
 /**
  * A shared-memory network that counts payload bytes. It has one count for memory that programs registered, and one
@@ -37,7 +37,7 @@ final class WatchedNetwork implements Network {
     private final boolean flushes;
 
     WatchedNetwork(Path directory, boolean flushes) {
-        this.network = new ShmNetwork(ShmOptions.defaults().withDirectory(directory));
+        this.network = new ShmNetwork(TestOptions.shm(directory));
         this.flushes = flushes;
     }
 

@@ -33,13 +33,4 @@ public record PluginOptions(List<Integer> devices, int inlineBytes, long pieceBy
     public PluginOptions withDevices(List<Integer> chosen, int mostBuffers) {
         return new PluginOptions(chosen, inlineBytes, pieceBytes, mostBuffers, callLimit);
     }
-
-    /** Returns these options with another {@code inlineBytes} and another {@code pieceBytes}. */
-    public PluginOptions withMessages(int inline, long piece) {
-        return new PluginOptions(devices, inline, piece, maxRecvs, callLimit);
-    }
-
-    public PluginOptions withCallLimit(Duration limit) {
-        return new PluginOptions(devices, inlineBytes, pieceBytes, maxRecvs, limit);
-    }
 }

@@ -77,36 +77,8 @@ public record ShmOptions(Path directory, int ringBytes, int pieceBytes, int fram
         return usual;
     }
 
-    public ShmOptions withDirectory(Path shared) {
-        return new ShmOptions(shared, ringBytes, pieceBytes, framesInFlight, connectDeadline, handshakeDeadline,
-                singleCopy, sealed);
-    }
-
-    /** Returns these options with other lengths of rings and pieces, in bytes. */
-    public ShmOptions withRing(int ring, int piece) {
-        return new ShmOptions(directory, ring, piece, framesInFlight, connectDeadline, handshakeDeadline, singleCopy,
-                sealed);
-    }
-
-    public ShmOptions withFramesInFlight(int frames) {
-        return new ShmOptions(directory, ringBytes, pieceBytes, frames, connectDeadline, handshakeDeadline, singleCopy,
-                sealed);
-    }
-
-    public ShmOptions withDeadlines(Duration connect, Duration handshake) {
-        return new ShmOptions(directory, ringBytes, pieceBytes, framesInFlight, connect, handshake, singleCopy, sealed);
-    }
-
     public ShmOptions withSingleCopy(SingleCopy with) {
         return new ShmOptions(directory, ringBytes, pieceBytes, framesInFlight, connectDeadline, handshakeDeadline,
                 with, sealed);
-    }
-
-    /**
-     * Returns these options with all rings in files of the directory, as on an operating system without sealed files.
-     */
-    public ShmOptions withFiles() {
-        return new ShmOptions(directory, ringBytes, pieceBytes, framesInFlight, connectDeadline, handshakeDeadline,
-                singleCopy, false);
     }
 }

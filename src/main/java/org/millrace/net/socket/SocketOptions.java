@@ -87,17 +87,6 @@ public record SocketOptions(int streams, int stripeThreshold, int sendBufferByte
                 handshakeDeadline, interfaces, family, addresses, tls, reconnectDeadline);
     }
 
-    /** Returns these options with other buffer sizes; 0 lets the system adjust a size. */
-    public SocketOptions withBuffers(int sendBytes, int receiveBytes) {
-        return new SocketOptions(streams, stripeThreshold, sendBytes, receiveBytes, framesInFlight, connectDeadline,
-                handshakeDeadline, interfaces, family, addresses, tls, reconnectDeadline);
-    }
-
-    public SocketOptions withFramesInFlight(int frames) {
-        return new SocketOptions(streams, stripeThreshold, sendBufferBytes, receiveBufferBytes, frames, connectDeadline,
-                handshakeDeadline, interfaces, family, addresses, tls, reconnectDeadline);
-    }
-
     public SocketOptions withDeadlines(Duration connect, Duration handshake) {
         return new SocketOptions(streams, stripeThreshold, sendBufferBytes, receiveBufferBytes, framesInFlight, connect,
                 handshake, interfaces, family, addresses, tls, reconnectDeadline);

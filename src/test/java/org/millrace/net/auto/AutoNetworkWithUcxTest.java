@@ -10,8 +10,8 @@ import org.junit.jupiter.api.io.TempDir;
 import org.millrace.net.Connected;
 import org.millrace.net.Network;
 import org.millrace.net.NetworkContract;
+import org.millrace.net.TestOptions;
 import org.millrace.net.shm.ShmNetwork;
-import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.socket.SocketNetwork;
 import org.millrace.net.socket.SocketOptions;
 import org.millrace.net.ucx.Ucx;
@@ -29,7 +29,7 @@ class AutoNetworkWithUcxTest extends NetworkContract {
     /** Opens a network without a directory, so that no memory is shared. */
     private Network open(boolean hasUcx) {
         SocketNetwork socket = new SocketNetwork(SocketOptions.defaults());
-        return new AutoNetwork(new ShmNetwork(ShmOptions.defaults().withDirectory(directory.resolve("none"))), socket,
+        return new AutoNetwork(new ShmNetwork(TestOptions.shm(directory.resolve("none"))), socket,
                 hasUcx ? Optional.of(new UcxNetwork(Optional.empty(), socket)) : Optional.empty());
     }
 

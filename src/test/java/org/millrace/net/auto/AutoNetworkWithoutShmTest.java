@@ -8,7 +8,7 @@ import org.junit.jupiter.api.Test;
 import org.millrace.net.Connected;
 import org.millrace.net.Network;
 import org.millrace.net.NetworkContract;
-import org.millrace.net.shm.ShmOptions;
+import org.millrace.net.TestOptions;
 import org.millrace.net.socket.SocketOptions;
 
 /** A host without shared memory uses TCP. */
@@ -18,7 +18,7 @@ class AutoNetworkWithoutShmTest extends NetworkContract {
     @Override
     protected Network newNetwork() {
         return NetworkOptions.NetworkChoice.AUTO.open(SocketOptions.defaults(),
-                ShmOptions.defaults().withDirectory(Path.of("/there/is/no/such/directory")));
+                TestOptions.shm(Path.of("/there/is/no/such/directory")));
     }
 
     @Override

@@ -21,6 +21,7 @@ import org.millrace.net.FrameSender;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
 import org.millrace.net.Pending;
+import org.millrace.net.TestOptions;
 import org.millrace.net.shm.SharedMemory;
 import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.socket.SocketOptions;
@@ -35,8 +36,7 @@ class NetworkChoiceTest {
     private Path otherDirectory;
 
     private static Network auto(Path directory) {
-        return NetworkOptions.NetworkChoice.AUTO.open(SocketOptions.defaults(),
-                ShmOptions.defaults().withDirectory(directory));
+        return NetworkOptions.NetworkChoice.AUTO.open(SocketOptions.defaults(), TestOptions.shm(directory));
     }
 
     private static String senderBetween(Network from, Listener listener, byte[] address) {

@@ -39,6 +39,7 @@ import org.millrace.net.Listener;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.Pending;
+import org.millrace.net.TestOptions;
 import org.millrace.net.auto.NetworkOptions;
 import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.socket.AddressFormat;
@@ -298,7 +299,7 @@ class TlsTest {
     /** The automatic choice uses encrypted TCP, and never RDMA, which is not encrypted. */
     @Test
     void theNetworkThatChoosesWorksUnderTls() {
-        ShmOptions notShared = ShmOptions.defaults().withDirectory(directory.resolve("none"));
+        ShmOptions notShared = TestOptions.shm(directory.resolve("none"));
         try (Network network = NetworkOptions.NetworkChoice.AUTO.open(secret("of the group"), notShared);
                 Connected ends = Connected.make(network, network)) {
             assertTrue(ends.sender().toString().startsWith("socket connection"), ends.sender().toString());

@@ -30,6 +30,7 @@ import org.millrace.net.Listener;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.Pending;
+import org.millrace.net.TestOptions;
 import org.millrace.net.Warnings;
 import org.millrace.net.plugin.TestNet.Count;
 import org.millrace.net.socket.SocketNetwork;
@@ -264,7 +265,7 @@ class PluginFailuresTest {
     void aCallThatDoesNotReturnIsNamed() {
         plugin.with("block=irecv:20:1500");
         try (Warnings warnings = new Warnings(PluginNetwork.class.getPackageName());
-                Network network = plugin.open(PluginOptions.defaults().withCallLimit(Duration.ofMillis(50)));
+                Network network = plugin.open(TestOptions.callLimit(Duration.ofMillis(50)));
                 Connected ends = Connected.make(network, network)) {
             ends.sender().offer(new FrameHeader(), null, 0);
             while (plugin.count(Count.FAULTS) == 0) {

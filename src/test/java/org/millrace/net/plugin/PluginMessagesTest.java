@@ -23,6 +23,7 @@ import org.millrace.net.HostDevice;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.RandomFrames;
+import org.millrace.net.TestOptions;
 import org.millrace.net.Warnings;
 import org.millrace.net.plugin.TestNet.Count;
 
@@ -47,7 +48,7 @@ class PluginMessagesTest {
     @CsvSource({"8, 1, 16384", "9, 4, 0", "10, 8, 300", "11, 2, 16384", "12, 8, 0", "12, 1, 1000000"})
     void everyVersionCarriesRandomFrames(int version, int recvs, int inline) {
         plugin = TestNet.version(version).with("recvs=" + recvs);
-        try (Network network = plugin.open(PluginOptions.defaults().withMessages(inline, 100_000));
+        try (Network network = plugin.open(TestOptions.messages(inline, 100_000));
                 Arena arena = Arena.ofShared();
                 MemoryRegion out = network.register(arena.allocate((long) SLOTS * SLOT_BYTES, 64));
                 MemoryRegion in = network.register(arena.allocate((long) SLOTS * SLOT_BYTES, 64));
@@ -115,7 +116,7 @@ class PluginMessagesTest {
     @CsvSource({"1, -1, ''", "3, -1, ',late=2,unordered'", "3, 1, ',dmabuf'", "1, -1, ',dmabuf'", "1, 999, ',dmabuf'"})
     void memoryOfADeviceIsFlushedBeforeAFrameIsCounted(int recvs, int descriptor, String words) {
         plugin.with("recvs=" + recvs + words);
-        try (PluginNetwork network = plugin.open(PluginOptions.defaults().withMessages(16384, 40_000));
+        try (PluginNetwork network = plugin.open(TestOptions.messages(16384, 40_000));
                 Arena arena = Arena.ofShared();
                 DeviceRegion out = new FakeDevice(arena.allocate(1 << 20, 8), descriptor);
                 DeviceRegion in = new FakeDevice(arena.allocate(1 << 20, 8), descriptor);
@@ -207,7 +208,7 @@ class PluginMessagesTest {
     void memoryIsRegisteredOnceForEachConnection() {
         plugin.with("");
         long before = plugin.count(Count.REGISTERED);
-        try (Network network = plugin.open(PluginOptions.defaults().withMessages(0, 1000));
+        try (Network network = plugin.open(TestOptions.messages(0, 1000));
                 Arena arena = Arena.ofShared();
                 Connected a = Connected.make(network, network);
                 Connected b = Connected.make(network, network)) {

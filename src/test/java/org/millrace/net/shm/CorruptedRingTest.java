@@ -16,13 +16,14 @@ import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.PeerClosedException;
+import org.millrace.net.TestOptions;
 
 /** If a peer writes invalid data to a ring, this side throws an exception, and accesses no memory out of bounds. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class CorruptedRingTest {
 
     private static final int RING = 16 << 10;
-    private static final ShmOptions OPTIONS = ShmOptions.defaults().withRing(RING, 1 << 10);
+    private static final ShmOptions OPTIONS = TestOptions.ring(RING, 1 << 10);
 
     private static void assertCorrupt(ConnectionException e) {
         assertTrue(e.getMessage().contains("corrupted"), e.getMessage());

@@ -25,6 +25,7 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.FrameReceiver.Pages;
 import org.millrace.net.PeerClosedException;
+import org.millrace.net.TestOptions;
 
 /** The receiver reads payloads directly in the sender's memory. Faults and closes occur before or during a read. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -33,7 +34,7 @@ class InPlaceTest {
     private static final int RING = 16 << 10;
     private static final int LEAST = 1 << 10;
     private static final ShmOptions OPTIONS =
-            ShmOptions.defaults().withRing(RING, LEAST).withSingleCopy(new SingleCopy(SingleCopy.Use.REQUIRED, LEAST));
+            TestOptions.ring(RING, LEAST).withSingleCopy(new SingleCopy(SingleCopy.Use.REQUIRED, LEAST));
     private static final int LENGTH = 700_001;
 
     private final Arena arena = Arena.ofShared();
@@ -157,7 +158,9 @@ class InPlaceTest {
 
     @Test
     void asManyPayloadsStayInPlaceAsFramesMayBeInFlight() throws IOException {
-        try (RingPair ring = RingPair.make(OPTIONS.withFramesInFlight(3), 0)) {
+        ShmOptions threeFrames = new ShmOptions(OPTIONS.directory(), RING, LEAST, 3, OPTIONS.connectDeadline(),
+                OPTIONS.handshakeDeadline(), OPTIONS.singleCopy(), OPTIONS.sealed());
+        try (RingPair ring = RingPair.make(threeFrames, 0)) {
             MemoryRegion memory = memory(ring, 2 * LEAST);
             int offered = 0;
             while (ring.sender().offer(header(LEAST), memory, 0)) {

@@ -17,6 +17,7 @@ import org.millrace.fuzz.Fuzz;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
+import org.millrace.net.TestOptions;
 
 /** Both ends of a ring, while another process writes arbitrary bytes, positions and states into the ring. */
 @Tag("slow")
@@ -31,7 +32,7 @@ class RingFuzzTest {
     private static final int WORDS = 240;
     private static final int FRAMES = 768;
     private static final int PASSES = 40;
-    private static final ShmOptions OPTIONS = ShmOptions.defaults().withRing(RING, 1 << 10);
+    private static final ShmOptions OPTIONS = TestOptions.ring(RING, 1 << 10);
     private static final byte GUARD = 0x77;
     /** Tag of the first frame: the magic number, and sequence 0. */
     private static final long FIRST_TAG = 0x4d69466d;

@@ -13,6 +13,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
+import org.millrace.net.TestOptions;
 
 /** Positions that overflow, with payloads that wrap around the end of the ring, and payloads longer than the ring. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -30,8 +31,7 @@ class RingWrapTest {
             longs = {0, (1L << 31) - 3 * RING, (1L << 32) - 3 * RING, Long.MAX_VALUE - 63 - 3 * RING, -64L, -3L * RING,
                     Long.MIN_VALUE})
     void framesPassTheEdge(long first) throws Exception {
-        try (Arena arena = Arena.ofConfined();
-                RingPair ring = RingPair.make(ShmOptions.defaults().withRing(RING, PIECE), first)) {
+        try (Arena arena = Arena.ofConfined(); RingPair ring = RingPair.make(TestOptions.ring(RING, PIECE), first)) {
             MemoryRegion out = ring.register(arena.allocate(8 * RING, 64));
             MemoryRegion in = ring.register(arena.allocate(8 * RING, 64));
             FrameHeader header = new FrameHeader();

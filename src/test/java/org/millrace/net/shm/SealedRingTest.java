@@ -29,6 +29,7 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Listener;
 import org.millrace.net.Pending;
+import org.millrace.net.TestOptions;
 
 /** Rings in sealed memory, which no process can shorten, and rings in files where sealed memory is not available. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -45,8 +46,7 @@ class SealedRingTest {
     }
 
     private ShmOptions options(boolean sealed) {
-        ShmOptions options = ShmOptions.defaults().withDirectory(directory);
-        return sealed ? options : options.withFiles();
+        return sealed ? TestOptions.shm(directory) : TestOptions.files(directory);
     }
 
     /**

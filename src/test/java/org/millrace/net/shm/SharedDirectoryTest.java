@@ -31,6 +31,7 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Listener;
 import org.millrace.net.Pending;
+import org.millrace.net.TestOptions;
 import org.millrace.net.shm.ShmNetwork.ShmAddress;
 
 /** Files in the shared directory, the directory's owner, and behavior when the directory is full. */
@@ -45,7 +46,7 @@ class SharedDirectoryTest {
 
     @BeforeEach
     void options() {
-        options = ShmOptions.defaults().withDirectory(directory).withFiles();
+        options = TestOptions.files(directory);
     }
 
     private static List<Path> files(Path directory) throws IOException {
@@ -148,8 +149,8 @@ class SharedDirectoryTest {
     void aPayloadWithoutRoomBehindTheRingStaysInPlace() throws Exception {
         Assumptions.assumeTrue(SingleCopy.isPossible(), SingleCopy::describe);
         mountMemory("512k");
-        ShmOptions inPlace =
-                options.withRing(16 << 10, 1 << 10).withSingleCopy(new SingleCopy(SingleCopy.Use.REQUIRED, 1 << 10));
+        ShmOptions inPlace = TestOptions.ring(options, 16 << 10, 1 << 10)
+                .withSingleCopy(new SingleCopy(SingleCopy.Use.REQUIRED, 1 << 10));
         try (Arena arena = Arena.ofShared();
                 ShmNetwork network = new ShmNetwork(inPlace);
                 Connected ends = Connected.make(network, network)) {
@@ -191,7 +192,7 @@ class SharedDirectoryTest {
 
     @Test
     void aDirectoryThatIsNotThereIsAnError() {
-        try (ShmNetwork network = new ShmNetwork(options.withDirectory(directory.resolve("none")))) {
+        try (ShmNetwork network = new ShmNetwork(TestOptions.files(directory.resolve("none")))) {
             ConnectionException none = assertThrows(ShmUnavailableException.class, network::listen);
             assertTrue(none.getMessage().contains("none"), none.getMessage());
         }

@@ -55,9 +55,9 @@ class ShmHandshakeTest {
 
     @BeforeEach
     void listen() {
-        network = new ShmNetwork(ShmOptions.defaults()
-                .withDirectory(directory)
-                .withDeadlines(Duration.ofSeconds(30), Duration.ofMillis(50)));
+        ShmOptions usual = ShmOptions.defaults();
+        network = new ShmNetwork(new ShmOptions(directory, usual.ringBytes(), usual.pieceBytes(),
+                usual.framesInFlight(), Duration.ofSeconds(30), Duration.ofMillis(50), usual.singleCopy(), true));
         listener = network.listen();
         key = Connected.newKey();
         expected = listener.expect(key);

@@ -6,6 +6,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.millrace.net.Network;
 import org.millrace.net.NetworkContract;
+import org.millrace.net.TestOptions;
 
 /** Payloads of 1 KiB and more are read in the sender's memory. */
 @Tag("optimized")
@@ -20,6 +21,6 @@ class ShmNetworkSingleCopyTest extends NetworkContract {
 
     @Override
     protected Network newNetwork() {
-        return new ShmNetwork(ShmOptions.defaults().withRing(64 << 10, 4 << 10).withSingleCopy(READ));
+        return new ShmNetwork(TestOptions.ring(64 << 10, 4 << 10).withSingleCopy(READ));
     }
 }

@@ -17,6 +17,7 @@ import org.millrace.net.Listener;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.PeerClosedException;
 import org.millrace.net.Pending;
+import org.millrace.net.TestOptions;
 
 /**
  * A process that sends back every received frame until the test closes its ends of the connections. Frames reach the
@@ -109,9 +110,8 @@ public final class ShmPeer implements AutoCloseable {
      */
     public static void main(String[] args) throws IOException {
         BufferedReader input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII));
-        ShmOptions options = ShmOptions.defaults()
-                .withDirectory(Path.of(args[0]))
-                .withRing(Integer.parseInt(args[1]), Integer.parseInt(args[2]))
+        ShmOptions options = TestOptions
+                .ring(TestOptions.shm(Path.of(args[0])), Integer.parseInt(args[1]), Integer.parseInt(args[2]))
                 .withSingleCopy(new SingleCopy(SingleCopy.Use.valueOf(args[3]), Integer.parseInt(args[4])));
         try (ShmNetwork network = new ShmNetwork(options); Listener listener = network.listen()) {
             System.out.println("address " + HexFormat.of().formatHex(listener.address()));

@@ -25,6 +25,7 @@ import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.Listener;
 import org.millrace.net.MemoryRegion;
+import org.millrace.net.TestOptions;
 
 /** Mappings and descriptors are released. A close from any thread never lets another thread access unmapped memory. */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -49,7 +50,7 @@ class ShmResourcesTest {
     void aThousandConnectionsLeaveNothing() throws IOException {
         Assumptions.assumeTrue(Files.isDirectory(Path.of("/proc/self/fd")),
                 "SKIPPED: leaks are counted in /proc, which is not there");
-        try (ShmNetwork network = new ShmNetwork(ShmOptions.defaults().withRing(16 << 10, 4 << 10))) {
+        try (ShmNetwork network = new ShmNetwork(TestOptions.ring(16 << 10, 4 << 10))) {
             connectAndClose(network, 10);
             long before = descriptors();
             long mappedBefore = mappings();
@@ -70,7 +71,7 @@ class ShmResourcesTest {
         Assumptions.assumeTrue(Files.isDirectory(Path.of("/proc/self/fd")),
                 "SKIPPED: descriptors are counted in /proc, which is not there");
         List<Connected> open = new ArrayList<>();
-        try (ShmNetwork network = new ShmNetwork(ShmOptions.defaults().withRing(16 << 10, 4 << 10))) {
+        try (ShmNetwork network = new ShmNetwork(TestOptions.ring(16 << 10, 4 << 10))) {
             Listener listener = network.listen();
             open.add(Connected.make(network, listener, Connected.newKey()));
             long before = descriptors();
@@ -94,7 +95,7 @@ class ShmResourcesTest {
 
     @Test
     void connectionsThatAreAbortedUnderTheirUsersStopThemWithAnException() {
-        ShmOptions options = ShmOptions.defaults().withRing(16 << 10, 1 << 10);
+        ShmOptions options = TestOptions.ring(16 << 10, 1 << 10);
         try (ExecutorService threads = Executors.newFixedThreadPool(2); ShmNetwork network = new ShmNetwork(options)) {
             MemoryRegion memory = network.register(Arena.global().allocate(1 << 20));
             for (int round = 0; round < 30; round++) {

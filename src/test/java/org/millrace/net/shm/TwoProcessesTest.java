@@ -25,6 +25,7 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.PeerClosedException;
 import org.millrace.net.RandomFrames;
+import org.millrace.net.TestOptions;
 
 /** A connection to another process, which may be killed. No files of the killed process remain. */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -43,7 +44,7 @@ class TwoProcessesTest {
         // The directory is inside the machine's shared directory. It is therefore in memory, and separate from the
         // directories of other tests.
         directory = Files.createTempDirectory(ShmOptions.defaults().directory(), "two-processes-test");
-        options = ShmOptions.defaults().withDirectory(directory);
+        options = TestOptions.shm(directory);
         network = new ShmNetwork(options);
     }
 

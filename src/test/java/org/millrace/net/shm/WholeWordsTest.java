@@ -14,6 +14,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
+import org.millrace.net.TestOptions;
 
 /**
  * A thread that polls a payload's destination sees either the old or the new content of each word, never a mixture. The
@@ -29,7 +30,7 @@ class WholeWordsTest {
     @Test
     void wordsAreNotTorn() throws Exception {
         try (Arena arena = Arena.ofShared();
-                RingPair ring = RingPair.make(ShmOptions.defaults().withRing(16 << 10, 1 << 10), -(5L << 10))) {
+                RingPair ring = RingPair.make(TestOptions.ring(16 << 10, 1 << 10), -(5L << 10))) {
             assertTrue(ring.receiver().storesWholeWords(BYTES));
             MemoryRegion out = ring.register(arena.allocate(BYTES, 64));
             MemoryRegion in = ring.register(arena.allocate(BYTES, 64));

@@ -21,6 +21,7 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.PeerClosedException;
+import org.millrace.net.TestOptions;
 
 /** A connection that is closed on purpose does not count as lost, even with unread data in its sockets. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -42,8 +43,7 @@ class OrderlyEndTest {
      * Returns options with a reconnect deadline beyond the test's timeout. A test that waits for this deadline fails.
      */
     private static SocketOptions options(boolean tls) {
-        SocketOptions options =
-                SocketOptions.defaults().withBuffers(1 << 20, 4096).withReconnectDeadline(Duration.ofHours(1));
+        SocketOptions options = TestOptions.buffers(1 << 20, 4096).withReconnectDeadline(Duration.ofHours(1));
         return tls ? options.withTls(SocketNetworkTlsTest.IDENTITY) : options;
     }
 

@@ -15,6 +15,7 @@ import org.millrace.net.Connected;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.RandomFrames;
+import org.millrace.net.TestOptions;
 
 /** Socket buffers so small that Linux cuts headers and payloads at any byte. */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -31,8 +32,8 @@ class PartialTransferTest {
             "2, 50000, 30000, 200, 5", "1, 200000, 100000, 1000, 6", "4, 200000, 100000, 1000, 7"})
     void framesArriveWhole(int streams, int sendBuffer, int receiveBuffer, int frames, long seed) {
         try (Arena arena = Arena.ofShared();
-                SocketNetwork network = new SocketNetwork(
-                        SocketOptions.defaults().withStreams(streams, 30_000).withBuffers(sendBuffer, receiveBuffer));
+                SocketNetwork network =
+                        new SocketNetwork(TestOptions.buffers(sendBuffer, receiveBuffer).withStreams(streams, 30_000));
                 Connected ends = Connected.make(network, network)) {
             var sending = new RandomFrames.Sending(ends.sender(), network.register(arena.allocate(SLOTS * 150_000L)),
                     SLOTS, seed, frames);
@@ -54,8 +55,7 @@ class PartialTransferTest {
         int slotBytes = 256;
         int frames = 100 * slots;
         try (Arena arena = Arena.ofShared();
-                SocketNetwork network =
-                        new SocketNetwork(SocketOptions.defaults().withStreams(1, 30_000).withFramesInFlight(slots));
+                SocketNetwork network = new SocketNetwork(TestOptions.frames(slots).withStreams(1, 30_000));
                 Connected ends = Connected.make(network, network)) {
             MemoryRegion source = network.register(arena.allocate(slotBytes).fill((byte) -1));
             MemorySegment to = arena.allocate((long) slots * slotBytes, Long.BYTES);

@@ -13,6 +13,7 @@ import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.PeerClosedException;
+import org.millrace.net.TestOptions;
 
 /** A sender that closes while the socket buffers are full of unread frames. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -23,7 +24,7 @@ class ShutdownTest {
     @Test
     void aShutdownGetsThroughBehindAnyNumberOfFrames() {
         try (Arena arena = Arena.ofShared();
-                SocketNetwork network = new SocketNetwork(SocketOptions.defaults().withBuffers(4096, 65_536))) {
+                SocketNetwork network = new SocketNetwork(TestOptions.buffers(4096, 65_536))) {
             MemoryRegion memory = network.register(arena.allocate(BYTES));
             int frames = 1;
             while (closesAfter(network, memory, frames)) {

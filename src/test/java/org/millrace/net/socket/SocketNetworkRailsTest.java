@@ -6,6 +6,7 @@ import java.util.List;
 import org.junit.jupiter.api.Tag;
 import org.millrace.net.Network;
 import org.millrace.net.NetworkContract;
+import org.millrace.net.TestOptions;
 
 /**
  * Three rails, and payloads divided into pieces. The threshold for a division is so low that small frames reach it too.
@@ -15,8 +16,7 @@ import org.millrace.net.NetworkContract;
 public class SocketNetworkRailsTest extends NetworkContract {
     @Override
     protected Network newNetwork() {
-        return new SocketNetwork(
-                SocketOptions.defaults().withStreams(1, 20_000).withFramesInFlight(5).withRails(loopbacks(3)));
+        return new SocketNetwork(TestOptions.frames(5).withStreams(1, 20_000).withRails(loopbacks(3)));
     }
 
     @Override

@@ -3,6 +3,7 @@ package org.millrace.net.socket;
 import org.junit.jupiter.api.Tag;
 import org.millrace.net.Network;
 import org.millrace.net.NetworkContract;
+import org.millrace.net.TestOptions;
 
 /** Payloads divided over three streams. The threshold for a division is so low that small frames reach it too. */
 @Tag("slow")
@@ -10,7 +11,7 @@ import org.millrace.net.NetworkContract;
 class SocketNetworkStripedTest extends NetworkContract {
     @Override
     protected Network newNetwork() {
-        return new SocketNetwork(SocketOptions.defaults().withStreams(3, 10_000).withFramesInFlight(5));
+        return new SocketNetwork(TestOptions.frames(5).withStreams(3, 10_000));
     }
 
     @Override

@@ -3,6 +3,7 @@ package org.millrace.net.socket;
 import org.junit.jupiter.api.Tag;
 import org.millrace.net.Network;
 import org.millrace.net.NetworkContract;
+import org.millrace.net.TestOptions;
 
 /** Two rails, both under TLS. */
 @Tag("slow")
@@ -10,9 +11,8 @@ import org.millrace.net.NetworkContract;
 class SocketNetworkTlsRailsTest extends NetworkContract {
 
     private static SocketOptions options() {
-        return SocketOptions.defaults()
+        return TestOptions.frames(5)
                 .withStreams(1, 20_000)
-                .withFramesInFlight(5)
                 .withRails(SocketNetworkRailsTest.loopbacks(2))
                 .withTls(SocketNetworkTlsTest.IDENTITY);
     }

@@ -6,6 +6,7 @@ import org.junit.jupiter.api.Tag;
 import org.millrace.config.Configuration;
 import org.millrace.net.Network;
 import org.millrace.net.NetworkContract;
+import org.millrace.net.TestOptions;
 import org.millrace.net.connection.TlsIdentity;
 
 /** Payloads divided over three streams, all under TLS. */
@@ -22,7 +23,7 @@ class SocketNetworkTlsTest extends NetworkContract {
     }
 
     private static SocketOptions options() {
-        return SocketOptions.defaults().withStreams(3, 10_000).withFramesInFlight(5).withTls(IDENTITY);
+        return TestOptions.frames(5).withStreams(3, 10_000).withTls(IDENTITY);
     }
 
     @Override

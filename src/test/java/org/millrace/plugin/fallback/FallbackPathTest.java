@@ -21,8 +21,8 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Listener;
 import org.millrace.net.Pending;
+import org.millrace.net.TestOptions;
 import org.millrace.net.socket.SocketNetwork;
-import org.millrace.net.socket.SocketOptions;
 import org.millrace.plugin.loss.LossWatch;
 import org.millrace.plugin.path.DataPath;
 
@@ -33,9 +33,8 @@ class FallbackPathTest {
     private static final int BUFFER = 1 << 14;
     private static final long MAX_POLLS = 100_000_000;
 
-    private final SocketNetwork network = new SocketNetwork(SocketOptions.defaults()
-            .withBuffers(BUFFER, BUFFER)
-            .withAddresses("", null, InetAddress.getLoopbackAddress()));
+    private final SocketNetwork network = new SocketNetwork(
+            TestOptions.buffers(BUFFER, BUFFER).withAddresses("", null, InetAddress.getLoopbackAddress()));
     private final MemorySegment memory = Arena.ofAuto().allocate(2 * BYTES);
     private final long from = memory.address();
     private final long to = memory.address() + BYTES;
