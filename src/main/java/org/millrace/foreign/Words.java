@@ -25,7 +25,9 @@ public final class Words {
      * All memory of the process, for accesses by address. The segment is a constant of the global scope, so an access
      * compiles to a single machine instruction. If a field held the segment, each access would check the segment's
      * class, bounds and session. A caller may access only structs that were {@link #checked}, and lines that are
-     * {@link #readable} or {@link #writable}. The caller must keep a reference to the segment of such a struct or line.
+     * {@link #readable} or {@link #writable}. It may also access files that stay mapped, host memory that it has
+     * allocated, and memory whose address native code has passed. The caller must keep a reference to the segment of a
+     * struct or line.
      */
     public static final MemorySegment MEMORY = everything();
 

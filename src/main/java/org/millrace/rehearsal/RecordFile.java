@@ -2,7 +2,6 @@ package org.millrace.rehearsal;
 
 import java.io.IOException;
 import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
@@ -17,13 +16,11 @@ import org.millrace.foreign.Words;
  * Records of a thread in a mapped file. The recording thread stores only into prepared memory. The recorder's thread
  * prepares memory in advance: it allocates blocks of the file and makes pages writable. The recording thread therefore
  * waits neither for a disk nor for pages that the operating system's write-back has made read-only. If the recorder's
- * thread is too slow, records are dropped and counted.
+ * thread is too slow, records are dropped and counted. The file is mapped as long as the process lives, and is accessed
+ * by address.
  */
 final class RecordFile {
 
-    private static final VarHandle LONG = ValueLayout.JAVA_LONG.varHandle();
-    /** All memory of the process, accessed by address. The mapping of a file lives as long as the process. */
-    private static final MemorySegment MEMORY = everything();
     private static final int PAGE_BYTES = 4096;
     private static final int PAGE_RECORDS = PAGE_BYTES / RecordFormat.RECORD_BYTES;
     /** Maximum number of prepared bytes. They suffice for at least thirty milliseconds of recording. */
@@ -58,11 +55,6 @@ final class RecordFile {
         blockRecords = Math.min(BLOCK_BYTES / RecordFormat.RECORD_BYTES, Math.max(PAGE_RECORDS, ahead / 4));
     }
 
-    @SuppressWarnings("restricted") // only memory that this class has mapped is accessed by address
-    private static MemorySegment everything() {
-        return MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
-    }
-
     /** {@return a new file with a header and at most the given number of bytes for records} */
     static RecordFile create(Path path, long bytes) throws IOException {
         FileChannel channel = PrivateFile.create(path, RecordFormat.HEADER_BYTES);
@@ -70,11 +62,11 @@ final class RecordFile {
         long header = channel.map(MapMode.READ_WRITE, 0,
                 RecordFormat.HEADER_BYTES + capacity * RecordFormat.RECORD_BYTES, Arena.global()).address();
         RecordFile made = new RecordFile(channel, header, capacity);
-        MEMORY.set(ValueLayout.JAVA_INT, header + RecordFormat.VERSION_OFFSET, RecordFormat.VERSION);
-        MEMORY.set(ValueLayout.JAVA_INT, header + RecordFormat.RECORD_BYTES_OFFSET, RecordFormat.RECORD_BYTES);
-        MEMORY.set(ValueLayout.JAVA_LONG, header + RecordFormat.CAPACITY_OFFSET, capacity);
+        Words.MEMORY.set(ValueLayout.JAVA_INT, header + RecordFormat.VERSION_OFFSET, RecordFormat.VERSION);
+        Words.MEMORY.set(ValueLayout.JAVA_INT, header + RecordFormat.RECORD_BYTES_OFFSET, RecordFormat.RECORD_BYTES);
+        Words.MEMORY.set(ValueLayout.JAVA_LONG, header + RecordFormat.CAPACITY_OFFSET, capacity);
         // Release: publishes the other words of the header to readers of the file.
-        LONG.setRelease(MEMORY, header + RecordFormat.MAGIC_OFFSET, RecordFormat.MAGIC);
+        Words.LONG.setRelease(Words.MEMORY, header + RecordFormat.MAGIC_OFFSET, RecordFormat.MAGIC);
         made.prepare();
         return made;
     }
@@ -91,29 +83,29 @@ final class RecordFile {
     void append(long head, long first, long second, long third, long fourth, long fifth, long sixth, long seventh) {
         // This acquire pairs with the release in prepare(): the memory of the records before READY is writable.
         if (count >= (long) READY.getAcquire(this)) {
-            LONG.setOpaque(MEMORY, header + RecordFormat.LOST_OFFSET, ++lost);
+            Words.LONG.setOpaque(Words.MEMORY, header + RecordFormat.LOST_OFFSET, ++lost);
             return;
         }
         long at = records + (count & capacity - 1) * RecordFormat.RECORD_BYTES;
         // Orders the previous store of the count before the stores of this record, which can overwrite the oldest
         // record. Pairs with the fence in RecordingReader.read().
         VarHandle.storeStoreFence();
-        LONG.setOpaque(MEMORY, at, head);
-        LONG.setOpaque(MEMORY, at + Long.BYTES, first);
-        LONG.setOpaque(MEMORY, at + 2 * Long.BYTES, second);
-        LONG.setOpaque(MEMORY, at + 3 * Long.BYTES, third);
-        LONG.setOpaque(MEMORY, at + 4 * Long.BYTES, fourth);
-        LONG.setOpaque(MEMORY, at + 5 * Long.BYTES, fifth);
-        LONG.setOpaque(MEMORY, at + 6 * Long.BYTES, sixth);
-        LONG.setOpaque(MEMORY, at + 7 * Long.BYTES, seventh);
+        Words.LONG.setOpaque(Words.MEMORY, at, head);
+        Words.LONG.setOpaque(Words.MEMORY, at + Long.BYTES, first);
+        Words.LONG.setOpaque(Words.MEMORY, at + 2 * Long.BYTES, second);
+        Words.LONG.setOpaque(Words.MEMORY, at + 3 * Long.BYTES, third);
+        Words.LONG.setOpaque(Words.MEMORY, at + 4 * Long.BYTES, fourth);
+        Words.LONG.setOpaque(Words.MEMORY, at + 5 * Long.BYTES, fifth);
+        Words.LONG.setOpaque(Words.MEMORY, at + 6 * Long.BYTES, sixth);
+        Words.LONG.setOpaque(Words.MEMORY, at + 7 * Long.BYTES, seventh);
         // Pairs with the acquire in prepare(). A reader in another process reads the count again after it has copied a
         // record.
-        LONG.setRelease(MEMORY, header + RecordFormat.COUNT_OFFSET, ++count);
+        Words.LONG.setRelease(Words.MEMORY, header + RecordFormat.COUNT_OFFSET, ++count);
     }
 
     /** Prepares memory, in blocks of pages, for the records that will be appended next. Recorder's thread only. */
     void prepare() throws IOException {
-        long wanted = (long) LONG.getAcquire(MEMORY, header + RecordFormat.COUNT_OFFSET) + ahead;
+        long wanted = (long) Words.LONG.getAcquire(Words.MEMORY, header + RecordFormat.COUNT_OFFSET) + ahead;
         for (long block = ready; block + blockRecords <= wanted; block += blockRecords) {
             long offset = (block & capacity - 1) * RecordFormat.RECORD_BYTES;
             long bytes = blockRecords * RecordFormat.RECORD_BYTES;
@@ -123,7 +115,7 @@ final class RecordFile {
             }
             // The addition of 0 makes a page writable and does not change its content.
             for (long page = 0; page < bytes; page += PAGE_BYTES) {
-                LONG.getAndAdd(MEMORY, records + offset + page, 0L);
+                Words.LONG.getAndAdd(Words.MEMORY, records + offset + page, 0L);
             }
             READY.setRelease(this, block + blockRecords);
         }

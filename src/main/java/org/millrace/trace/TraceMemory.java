@@ -2,8 +2,8 @@ package org.millrace.trace;
 
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.lang.invoke.VarHandle;
 import java.nio.charset.StandardCharsets;
+import org.millrace.foreign.Words;
 import org.millrace.trace.TraceLayout.Text;
 
 /**
@@ -12,20 +12,11 @@ import org.millrace.trace.TraceLayout.Text;
  */
 final class TraceMemory {
 
-    private static final VarHandle INT = ValueLayout.JAVA_INT.varHandle();
-    private static final VarHandle LONG = ValueLayout.JAVA_LONG.varHandle();
-    private static final MemorySegment MEMORY = everything();
-
     private TraceMemory() {}
-
-    @SuppressWarnings("restricted") // only memory that ProcessTrace has mapped is accessed by address
-    private static MemorySegment everything() {
-        return MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
-    }
 
     /** Stores in opaque mode, which does not order this store with other stores. A reader sees the value soon. */
     static void set(long address, long value) {
-        LONG.setOpaque(MEMORY, address, value);
+        Words.LONG.setOpaque(Words.MEMORY, address, value);
     }
 
     /**
@@ -33,38 +24,38 @@ final class TraceMemory {
      * earlier stores of this thread.
      */
     static void release(long address, long value) {
-        LONG.setRelease(MEMORY, address, value);
+        Words.LONG.setRelease(Words.MEMORY, address, value);
     }
 
     static void set(long address, int value) {
-        INT.setOpaque(MEMORY, address, value);
+        Words.INT.setOpaque(Words.MEMORY, address, value);
     }
 
     static void release(long address, int value) {
-        INT.setRelease(MEMORY, address, value);
+        Words.INT.setRelease(Words.MEMORY, address, value);
     }
 
     static long get(long address) {
-        return (long) LONG.getOpaque(MEMORY, address);
+        return (long) Words.LONG.getOpaque(Words.MEMORY, address);
     }
 
     /**
      * Loads with acquire. The load pairs with native code's release of a count, and makes the counted entries visible.
      */
     static long getAcquire(long address) {
-        return (long) LONG.getAcquire(MEMORY, address);
+        return (long) Words.LONG.getAcquire(Words.MEMORY, address);
     }
 
     static int getInt(long address) {
-        return (int) INT.getOpaque(MEMORY, address);
+        return (int) Words.INT.getOpaque(Words.MEMORY, address);
     }
 
     static void clear(long address, long bytes) {
-        MEMORY.asSlice(address, bytes).fill((byte) 0);
+        Words.MEMORY.asSlice(address, bytes).fill((byte) 0);
     }
 
     static byte[] bytes(long address, int bytes) {
-        return MEMORY.asSlice(address, bytes).toArray(ValueLayout.JAVA_BYTE);
+        return Words.MEMORY.asSlice(address, bytes).toArray(ValueLayout.JAVA_BYTE);
     }
 
     /** Returns text up to its first zero. */
@@ -84,7 +75,7 @@ final class TraceMemory {
         while (length < encoded.length && length > 0 && (encoded[length] & 0xc0) == 0x80) {
             length--; // The text is not cut in the middle of a character.
         }
-        MemorySegment target = MEMORY.asSlice(base + place.offset(), place.bytes());
+        MemorySegment target = Words.MEMORY.asSlice(base + place.offset(), place.bytes());
         MemorySegment.copy(encoded, 0, target, ValueLayout.JAVA_BYTE, 0, length);
         target.asSlice(length).fill((byte) 0);
     }

@@ -9,6 +9,7 @@ import org.millrace.MillraceException;
 import org.millrace.agent.Waiting;
 import org.millrace.cuda.driver.CudaDriver.Function;
 import org.millrace.foreign.CFunction;
+import org.millrace.foreign.Words;
 import org.millrace.library.DynamicLoader;
 
 /**
@@ -319,8 +320,6 @@ final class CopyEngine implements CopyQueue.Engine {
     static final class NumberStores {
 
         private static final int HOST_POINTER = 4; // CU_POINTER_ATTRIBUTE_HOST_POINTER
-        @SuppressWarnings("restricted") // safe: used only for addresses that CUDA reports as host memory
-        private static final MemorySegment ALL = MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
 
         private final CudaDriver driver;
         private final MemorySegment host = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG);
@@ -349,9 +348,9 @@ final class CopyEngine implements CopyQueue.Engine {
             }
             int stored = isLong
                     ? (int) driver.function(Function.STORE_LONG)
-                            .call(stream, to, ALL.get(ValueLayout.JAVA_LONG, address), 0)
+                            .call(stream, to, Words.MEMORY.get(ValueLayout.JAVA_LONG, address), 0)
                     : (int) driver.function(Function.STORE_INT)
-                            .call(stream, to, ALL.get(ValueLayout.JAVA_INT, address), 0);
+                            .call(stream, to, Words.MEMORY.get(ValueLayout.JAVA_INT, address), 0);
             return stored == 0;
         }
     }

@@ -2,6 +2,7 @@ package org.millrace.plugin.host;
 
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import org.millrace.foreign.Words;
 
 /**
  * Access to NCCL's memory by address. The plugin receives NCCL's pointers as plain numbers. A memory segment for each
@@ -9,38 +10,31 @@ import java.lang.foreign.ValueLayout;
  */
 public final class NativeMemory {
 
-    private static final MemorySegment ALL = everything();
-
     private NativeMemory() {}
-
-    @SuppressWarnings("restricted") // NCCL's pointers have no length
-    private static MemorySegment everything() {
-        return MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
-    }
 
     /** Writes a pointer or a 64-bit number. */
     public static void putLong(long address, long value) {
-        ALL.set(ValueLayout.JAVA_LONG, address, value);
+        Words.MEMORY.set(ValueLayout.JAVA_LONG, address, value);
     }
 
     public static void putInt(long address, int value) {
-        ALL.set(ValueLayout.JAVA_INT, address, value);
+        Words.MEMORY.set(ValueLayout.JAVA_INT, address, value);
     }
 
     /** Reads a pointer or a 64-bit number. */
     public static long getLong(long address) {
-        return ALL.get(ValueLayout.JAVA_LONG, address);
+        return Words.MEMORY.get(ValueLayout.JAVA_LONG, address);
     }
 
     public static int getInt(long address) {
-        return ALL.get(ValueLayout.JAVA_INT, address);
+        return Words.MEMORY.get(ValueLayout.JAVA_INT, address);
     }
 
     public static MemorySegment at(long address, long bytes) {
-        return ALL.asSlice(address, bytes);
+        return Words.MEMORY.asSlice(address, bytes);
     }
 
     public static String string(long address) {
-        return ALL.getString(address);
+        return Words.MEMORY.getString(address);
     }
 }
