@@ -48,17 +48,7 @@ final class GinTraining {
     void run() {
         List<CompletableFuture<Void>> ranks = new ArrayList<>();
         for (int i = 0; i < RANKS; i++) {
-            Rank rank = new Rank(i);
-            CompletableFuture<Void> ended = new CompletableFuture<>();
-            ranks.add(ended);
-            Thread.ofPlatform().daemon().start(() -> {
-                try {
-                    rank.run();
-                    ended.complete(null);
-                } catch (Throwable failure) {
-                    ended.completeExceptionally(failure);
-                }
-            });
+            ranks.add(CompletableFuture.runAsync(new Rank(i)::run, Thread.ofPlatform().daemon()::start));
         }
         ranks.forEach(rank -> await(rank::isDone));
         ranks.forEach(CompletableFuture::join);

@@ -167,15 +167,7 @@ final class GinWarmUp implements Runnable {
     }
 
     private static <T> CompletableFuture<T> began(Supplier<T> step) {
-        CompletableFuture<T> ended = new CompletableFuture<>();
-        Thread.ofPlatform().daemon().name("millrace-gin-warm-up").start(() -> {
-            try {
-                ended.complete(step.get());
-            } catch (Throwable failure) {
-                ended.completeExceptionally(failure);
-            }
-        });
-        return ended;
+        return CompletableFuture.supplyAsync(step, Thread.ofPlatform().daemon().name("millrace-gin-warm-up")::start);
     }
 
     /** Emulates the kernels of both ranks. Calls that wait for the other rank run on two threads. */
