@@ -29,9 +29,8 @@ final class HeaderFormat {
     public static final int BYTES = 64;
 
     /**
-     * Maximum length of a payload in bytes: 1 GiB, as in NCCL's own socket transport. A view of a region's memory
-     * begins at a multiple of 1 GiB and has almost 2 GiB, see {@link SocketRegion}. The view therefore has room for a
-     * payload that begins in its first GiB.
+     * Maximum length of a payload in bytes: 1 GiB, as in NCCL's own socket transport. A buffer over a region's memory
+     * has room for such a payload, see {@link SocketRegion}.
      */
     public static final int MAX_PAYLOAD_BYTES = 1 << 30;
 

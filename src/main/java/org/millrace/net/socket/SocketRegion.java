@@ -9,17 +9,18 @@ import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.connection.OpenResources;
 
 /**
- * Registered memory, accessed through buffers (views) that begin at multiples of 1 GiB.
+ * Registered memory, accessed through buffers (views) that begin at multiples of 512 MiB.
  *
  * <p>
- * View {@code i} begins at GiB {@code i} and has the maximum length of a buffer (almost 2 GiB). A payload has at most 1
- * GiB, so each payload lies completely in one view. The views belong to the global arena. {@code java.nio} therefore
- * does not acquire and release the user's arena in every call, and another thread may own the memory. The disadvantage
- * is that a use of freed memory is not detected: see {@link org.millrace.net.Network#register}.
+ * View {@code i} begins at {@code i} times 512 MiB and has the maximum length of a buffer (almost 2 GiB). A payload
+ * begins in the first 512 MiB of its view and has at most 1 GiB, so it lies completely in this view. The views belong
+ * to the global arena. {@code java.nio} therefore does not acquire and release the user's arena in every call, and
+ * another thread may own the memory. The disadvantage is that a use of freed memory is not detected: see
+ * {@link org.millrace.net.Network#register}.
  */
 final class SocketRegion extends NativeRegion {
 
-    private static final int VIEW_SHIFT = 30;
+    private static final int VIEW_SHIFT = 29;
     /** Maximum length in bytes of a segment that can be converted to a buffer. */
     private static final int LONGEST_VIEW = Integer.MAX_VALUE - 8;
 
@@ -54,7 +55,8 @@ final class SocketRegion extends NativeRegion {
     }
 
     /**
-     * Creates a buffer that begins at a multiple of 1 GiB of this memory. The caller may change its position and limit.
+     * Creates a buffer that begins at a multiple of 512 MiB of this memory. The caller may change its position and
+     * limit.
      */
     private ByteBuffer newView(int index) {
         long offset = (long) index << VIEW_SHIFT;
