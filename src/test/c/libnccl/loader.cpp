@@ -132,9 +132,9 @@ __attribute__((constructor)) void load() {
 void unsupported(const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  fputs("libnccl without a GPU: ", stderr);
-  vfprintf(stderr, format, arguments);
-  fputc('\n', stderr);
+  char reason[1000]; // The line is written at once, because the ranks write to one file.
+  vsnprintf(reason, sizeof reason, format, arguments);
+  fprintf(stderr, "libnccl without a GPU: %s\n", reason);
   va_end(arguments);
   _exit(1);
 }

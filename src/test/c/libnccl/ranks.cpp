@@ -37,7 +37,6 @@ extern "C" {
 #include <list>
 #include <numeric>
 #include <random>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -580,11 +579,15 @@ private:
 
 // ---- Lists of operations ----
 
-std::vector<size_t> numbers(const char *list) {
+/** Returns the numbers of a list with commas. They are at least the minimum and less than the limit. */
+std::vector<size_t> numbers(const char *list, size_t minimum, size_t limit) {
   std::vector<size_t> all;
-  std::stringstream text(list);
-  for (std::string part; std::getline(text, part, ',');) all.push_back(std::stoul(part));
-  return all;
+  for (char *end;; list = end + 1) {
+    all.push_back(strtoull(list, &end, 10));
+    if (*list < '0' || *list > '9' || (*end != 0 && *end != ',') || all.back() < minimum || all.back() >= limit)
+      unsupported("argument %s: give numbers from %zu to %zu", list, minimum, limit - 1);
+    if (*end == 0) return all;
+  }
 }
 
 /** Waits until all ranks are here. */
@@ -611,13 +614,10 @@ void run(Communicator &on, int collective, size_t count, int type, int operation
 void runAll(Communicator &on, char **counts, const std::vector<std::string> &names) {
   for (const std::string &name : names) {
     int collective = std::find(NAMES.begin(), NAMES.end(), name) - NAMES.begin();
-    if (collective == int(NAMES.size())) {
-      fprintf(stderr, "unknown collective %s\n", name.c_str());
-      exit(2);
-    }
-    for (size_t count : numbers(counts[0]))
-      for (size_t type : numbers(counts[1]))
-        for (size_t operation : numbers(collective <= REDUCE ? counts[2] : "0"))
+    if (collective == int(NAMES.size())) unsupported("unknown collective %s", name.c_str());
+    for (size_t count : numbers(counts[0], 0, SIZE_MAX))
+      for (size_t type : numbers(counts[1], 0, TYPES))
+        for (size_t operation : numbers(collective <= REDUCE ? counts[2] : "0", 0, OPERATORS))
           run(on, collective, count, type, operation);
   }
 }
@@ -689,8 +689,7 @@ void killOne() {
   startAllReduce(started, on, ncclRemoteError);
   CHECK(cudaStreamQuery(on.stream) == 0);
   ranks--;
-  const char *takeover = getenv("MILLRACE_TAKEOVER");
-  bool shrinks = takeover != nullptr && *takeover == '1'; // NCCL's own proxy has an error then, and shrinking fails.
+  bool shrinks = std::string(getenv("MILLRACE_TAKEOVER") ?: "") == "1"; // NCCL's own proxy cannot shrink now.
   if (shrinks) useAndClose(shrink(on, {ranks}, false, 1));
   CHECK(ncclCommAbort(on.handle));
   if (!shrinks) useAndClose(create(allRanks()));
@@ -719,14 +718,12 @@ int main(int count, char **arguments) {
   if (count < 6 || (count < 7 && arguments[4] != std::string("life")))
     return fprintf(stderr, "give COUNTS TYPES OPERATORS, random SEED ROUNDS, or life SCENARIO\n"), 2;
   setlinebuf(stdout); // The ranks write to one file.
-  idFile = arguments[1];
-  rank = atoi(arguments[2]);
-  ranks = atoi(arguments[3]);
+  idFile = arguments[1], rank = atoi(arguments[2]), ranks = atoi(arguments[3]);
   std::thread(watch).detach();
   CHECK(cudaSetDevice(rank));
   std::string mode = arguments[4], scenario = arguments[5];
   if (mode == "random") {
-    RandomRun(stoull(scenario)).run(atoi(arguments[6]));
+    RandomRun(numbers(arguments[5], 0, SIZE_MAX)[0]).run(numbers(arguments[6], 1, 1 << 20)[0]);
   } else if (mode == "life") {
     state = scenario;
     if (scenario == "abort") abortInFlight();

@@ -13,8 +13,10 @@
 # CUDA_HOME (default: /usr/local/cuda) has CUDA's headers.
 case "$2:$3" in bench:* | [1-9]*:[1-9]*) ;; *) set -- ;; esac
 if [ $# -lt 4 ]; then sed -n '2,/^case/s/^# \{0,1\}//p' "$0"; exit 2; fi
+fail() { echo "run.sh: $*" >&2; exit 2; }
+{ [ -f "$1" ] && [ "$1" -ef "$(dirname "$1")/libnccl.so.2" ]; } || fail "there is no library $1 with the name libnccl.so.2"
 built=$(cd "$(dirname "$0")/../../../.." && pwd)/target/libnccl
-[ -x "$built/ranks" ] || { echo "$built has no programs: run mvn test -Pnccl -Dmillrace.nccl=$1 first" >&2; exit 2; }
+[ -x "$built/ranks" ] || fail "$built has no programs: run mvn test -Pnccl -Dmillrace.nccl=$1 first"
 export MILLRACE_NCCL="$1"
 export LD_LIBRARY_PATH="$built:$(dirname "$1")${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 export NCCL_SOCKET_IFNAME="${NCCL_SOCKET_IFNAME:-lo}" NCCL_IB_DISABLE=1
@@ -33,27 +35,27 @@ if [ "$2" = bench ]; then
   shift 2
   exec "$@"
 fi
+{ [ "$2" -le 8 ] && [ "$3" -le "$2" ]; } 2>/dev/null || fail "$2 ranks on $3 hosts: give at most 8 ranks and as many hosts"
+[ "$4 $5" != "life kill" ] || { [ "$2" -ge 2 ] && [ "$2" = "$3" ]; } || fail "kill needs two ranks, and as many hosts as ranks"
 native=${built%/*}/classes/META-INF/native
 export NCCL_NET_PLUGIN="${NCCL_NET_PLUGIN:-$native/linux-$(uname -m)/libnccl-net-millrace.so}"
 # NCCL fails without this network. Otherwise it would use its own if the plugin cannot start.
-[ "$NCCL_NET_PLUGIN" = none ] || export NCCL_NET=Millrace MILLRACE_TAKEOVER="${MILLRACE_TAKEOVER:-1}"
+[ "$NCCL_NET_PLUGIN" = none ] || export NCCL_NET="${NCCL_NET:-Millrace}" MILLRACE_TAKEOVER="${MILLRACE_TAKEOVER:-1}"
 export MILLRACE_JAR="${MILLRACE_JAR:-${built%/*}/plugin-host/classes.jar}"
 ranks=$2 hosts=$3
 shift 3
-directory=$(mktemp -d)
+directory=$(mktemp -d) || exit 2
 export MILLRACE_TRACE_DIRECTORY="${MILLRACE_TRACE_DIRECTORY:-$directory}"
 trap 'kill $started 2>/dev/null; rm -rf "$directory"' EXIT
 trap 'exit 1' INT TERM
-started=
-rank=0
+started= rank=0 status=0
 while [ "$rank" -lt "$ranks" ]; do
   NCCL_HOSTID="host$((rank % hosts))" "$built/ranks" "$directory/id" "$rank" "$ranks" "$@" &
   started="$started $!"
   rank=$((rank + 1))
 done
-status=0
 for process in $started; do
-  # The scenario kill ends one rank by SIGKILL.
-  wait "$process" || { [ $? = 137 ] && [ "$1 $2" = "life kill" ]; } || status=1
+  # The scenario kill ends the last rank by SIGKILL.
+  wait "$process" || { [ "$? $1 $2 $process" = "137 life kill ${started##* }" ]; } || status=1
 done
 exit $status
