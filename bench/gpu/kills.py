@@ -64,6 +64,7 @@ class Rank:
 class Job:
     def __init__(self, number, client, net, ranks):
         self.label = f"{number:04d}-{client}-{net}-{ranks}"
+        self.client = client
         base = os.path.join(options.output, self.label)
         self.stop_file = base + ".stop"
         with socket.socket() as probe:
@@ -108,11 +109,13 @@ def kill(job, result):
         time.sleep(0.01)
     for rank in survivors:
         told = rank.said("lost the peer", begin) or rank.said("told: ", begin)
+        got = rank.said("told: ", begin) or rank.said("raised the following async exception", begin)
         ends = rank.said("ends with status", begin)  # the driver can take seconds to release many contexts of one GPU
         named = [found.group(1) for _, line in list(rank.lines) for found in [OF_PEER.search(line)] if found]
         named += [found.group(1) for _, line in list(rank.lines) if "told: " in line for found in [IN_ERROR.search(line)] if found]
         result["survivors"].append(dict(
-            job=job.label, rank=job.ranks.index(rank), victim=victim, told=told and told[0] - begin, ends=ends and ends[0] - begin, ended=rank.ended and rank.ended - begin,
+            job=job.label, rank=job.ranks.index(rank), victim=victim, told=told and told[0] - begin, ends=ends and ends[0] - begin,
+            got=job.client == "torch" and got and got[0] - begin, ended=rank.ended and rank.ended - begin,
             status=rank.process.poll(), right=bool(named) and named[0] == str(pid), named=named))
 
 
@@ -191,8 +194,8 @@ for client, net, ranks in variants:
     if not some:
         continue
     neither = [each for each in some if each["told"] is None and each["ended"] is None]
-    # PyTorch ends a process that was told. Before that, it waits and writes its debug information, for more than 5 s.
-    late = [each for each in some if (each["ends"] or each["ended"] or client == "torch" and each["told"] or LIMIT + 1) > LIMIT]
+    # PyTorch ends a process that got NCCL's error. Before that, it waits and writes its debug information for over 5 s.
+    late = [each for each in some if (each["ends"] or each["ended"] or each["got"] or LIMIT + 1) > LIMIT]
     print(f"{client:8}{net:8}{ranks:6}{len(some):11}{sum(each['told'] is not None for each in some):6}{sum(each['ends'] is not None for each in some):6}{sum(each['ended'] is not None for each in some):7}"
           f"{len(neither):9}{sum(each['right'] for each in some):12}  {times(each['told'] for each in some):30} {times(each['ended'] for each in some)}")
     for each in late + [each for each in some if options.plugin and not each["right"] and each not in late]:

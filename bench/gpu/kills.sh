@@ -14,8 +14,8 @@
 # - PARALLEL (4): jobs at a time.
 # - GRACE (5): seconds, the value of MILLRACE_LOSS_GRACE. MILLRACE_ON_LOSS is taken from the environment.
 #
-# The exit status is 1 in three cases: a survivor neither ended nor announced its end within the grace time plus 3 s, a
-# stopped peer was declared lost, or a file was left in /dev/shm. For PyTorch it suffices that the survivor was told.
+# The exit status is 1 if a survivor neither ended nor announced its end within the grace time plus 3 s. For PyTorch it
+# suffices that PyTorch got NCCL's error. It is also 1 if a stopped peer was declared lost or /dev/shm has a new file.
 #
 # LOSSES (20; at least 3, or 0 for none) tests programs that continue after a loss, in about 4 minutes:
 # - One process asks ncclCommGetAsyncError, aborts when NCCL reports an error, and joins again. It repeats this each

@@ -8,7 +8,7 @@
 
 #define API extern "C" __attribute__((visibility("default"))) int
 
-/** Prints a message and ends the process, because this part of CUDA or NCCL is not emulated. */
+/** Prints a message and ends the process: an argument is wrong, or a part of CUDA or NCCL is not emulated. */
 [[noreturn]] void unsupported(const char *format, ...) __attribute__((visibility("default"), format(printf, 1, 2)));
 
 /** Returns the mangled name of a kernel. The host stub has this address. */

@@ -579,13 +579,12 @@ private:
 
 // ---- Lists of operations ----
 
-/** Returns the numbers of a list with commas. They are at least the minimum and less than the limit. */
-std::vector<size_t> numbers(const char *list, size_t minimum, size_t limit) {
+std::vector<size_t> numbers(const char *list, size_t limit) {
   std::vector<size_t> all;
   for (char *end;; list = end + 1) {
     all.push_back(strtoull(list, &end, 10));
-    if (*list < '0' || *list > '9' || (*end != 0 && *end != ',') || all.back() < minimum || all.back() >= limit)
-      unsupported("argument %s: give numbers from %zu to %zu", list, minimum, limit - 1);
+    if (*list < '0' || *list > '9' || (*end != 0 && *end != ',') || all.back() >= limit)
+      unsupported("argument %s: give numbers from 0 to %zu", list, limit - 1);
     if (*end == 0) return all;
   }
 }
@@ -612,12 +611,13 @@ void run(Communicator &on, int collective, size_t count, int type, int operation
 }
 
 void runAll(Communicator &on, char **counts, const std::vector<std::string> &names) {
+  auto operators = numbers(counts[2], OPERATORS);
   for (const std::string &name : names) {
     int collective = std::find(NAMES.begin(), NAMES.end(), name) - NAMES.begin();
     if (collective == int(NAMES.size())) unsupported("unknown collective %s", name.c_str());
-    for (size_t count : numbers(counts[0], 0, SIZE_MAX))
-      for (size_t type : numbers(counts[1], 0, TYPES))
-        for (size_t operation : numbers(collective <= REDUCE ? counts[2] : "0", 0, OPERATORS))
+    for (size_t count : numbers(counts[0], SIZE_MAX))
+      for (size_t type : numbers(counts[1], TYPES))
+        for (size_t operation : collective <= REDUCE ? operators : std::vector<size_t>{0})
           run(on, collective, count, type, operation);
   }
 }
@@ -723,7 +723,7 @@ int main(int count, char **arguments) {
   CHECK(cudaSetDevice(rank));
   std::string mode = arguments[4], scenario = arguments[5];
   if (mode == "random") {
-    RandomRun(numbers(arguments[5], 0, SIZE_MAX)[0]).run(numbers(arguments[6], 1, 1 << 20)[0]);
+    RandomRun(stoull(scenario)).run(atoi(arguments[6]));
   } else if (mode == "life") {
     state = scenario;
     if (scenario == "abort") abortInFlight();

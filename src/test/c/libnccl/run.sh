@@ -37,13 +37,14 @@ if [ "$2" = bench ]; then
 fi
 { [ "$2" -le 8 ] && [ "$3" -le "$2" ]; } 2>/dev/null || fail "$2 ranks on $3 hosts: give at most 8 ranks and as many hosts"
 [ "$4 $5" != "life kill" ] || { [ "$2" -ge 2 ] && [ "$2" = "$3" ]; } || fail "kill needs two ranks, and as many hosts as ranks"
+[ "$4" != random ] || { [ "$5" -eq "$5" ] && [ "$6" -ge 1 ]; } 2>/dev/null || fail "random: give numbers instead of $5 $6"
 native=${built%/*}/classes/META-INF/native
 export NCCL_NET_PLUGIN="${NCCL_NET_PLUGIN:-$native/linux-$(uname -m)/libnccl-net-millrace.so}"
 # NCCL fails without this network. Otherwise it would use its own if the plugin cannot start.
 [ "$NCCL_NET_PLUGIN" = none ] || export NCCL_NET="${NCCL_NET:-Millrace}" MILLRACE_TAKEOVER="${MILLRACE_TAKEOVER:-1}"
+[ "${NCCL_NET-}" = Millrace ] || export MILLRACE_TAKEOVER=0
 export MILLRACE_JAR="${MILLRACE_JAR:-${built%/*}/plugin-host/classes.jar}"
-ranks=$2 hosts=$3
-shift 3
+ranks=$2 hosts=$3; shift 3
 directory=$(mktemp -d) || exit 2
 export MILLRACE_TRACE_DIRECTORY="${MILLRACE_TRACE_DIRECTORY:-$directory}"
 trap 'kill $started 2>/dev/null; rm -rf "$directory"' EXIT
