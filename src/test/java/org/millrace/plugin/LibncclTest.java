@@ -304,15 +304,24 @@ class LibncclTest {
 
     @ParameterizedTest
     @CsvSource({"LL, Ring", "LL128, Ring", "Simple, Ring", "LL, Tree", "LL128, Tree", "Simple, Tree"})
-    void allTypesAndOperatorsWithNcclsOwnProxy(String protocol, String algorithm) throws Exception {
+    void allTypesAndOperatorsWithNcclsOwnTransports(String protocol, String algorithm) throws Exception {
         Map<String, String> environment = new TreeMap<>(OWN);
         environment.putAll(Map.of("NCCL_PROTO", protocol, "NCCL_ALGO", "allreduce:" + algorithm));
-        Outcome outcome =
-                run(environment, 2, 2, "1000,30001", ALL_TYPES, ALL_OPERATORS, "allReduce", "reduceScatter", "reduce");
+        Outcome outcome = run(environment, 2, hosts(protocol, 2), "1000,30001", ALL_TYPES, ALL_OPERATORS, "allReduce",
+                "reduceScatter", "reduce");
         outcome.assertRight(2, 3 * 2 * 12 * 6);
         Set<String> kernels = Set.of("AllReduce/" + algorithm + "/" + protocol, "ReduceScatter/Ring/" + protocol,
                 "Reduce/Ring/" + protocol);
         assertEquals(List.of(kernels, kernels), outcome.kernels(), outcome.output());
+    }
+
+    /**
+     * Returns the number of hosts of a run with NCCL's own transports. Its socket network receives directly into the
+     * slots. The kernel of the operating system copies by fast string instructions, whose stores have no order. So the
+     * flag of a line of LL128 can be visible before the data in the line's first 64 bytes.
+     */
+    private static int hosts(String protocol, int ranks) {
+        return protocol.equals("LL128") ? 1 : ranks;
     }
 
     /**
@@ -446,7 +455,7 @@ class LibncclTest {
         for (String protocol : List.of("LL", "LL128", "Simple")) {
             Map<String, String> environment = new TreeMap<>(OWN);
             environment.put("NCCL_PROTO", protocol);
-            Outcome outcome = run(environment, 3, 3, "1000,300001", FLOATS, SUM, "allGatherV");
+            Outcome outcome = run(environment, 3, hosts(protocol, 3), "1000,300001", FLOATS, SUM, "allGatherV");
             outcome.assertRight(3, 2);
             assertEquals(Collections.nCopies(3, Set.of("AllGatherV/Ring/" + protocol)), outcome.kernels(),
                     outcome.output());
@@ -491,15 +500,17 @@ class LibncclTest {
             outcome.assertHappened(DRAWN);
         } else if (number > 10 && SEED == 1 && ROUNDS == 25) {
             outcome.assertHappened(Set.of("graph", "split", "allReduce"));
+            if (settings.equals("MILLRACE_TAKEOVER=0")) {
+                outcome.assertHappened(Set.of("OFFSET"));
+            }
         }
         if (deviceSlots) {
             outcome.assertEachRankLogged(ranks, "Channel .* via NET/Millrace/0/GDRDMA");
         }
         // NCCL's own proxy gives sends and receives shared slots, which kernels find by offset.
-        if (settings.equals("own") || settings.equals("MILLRACE_TAKEOVER=0")) {
+        if (settings.equals("own")) {
             outcome.assertHappened(Set.of("OFFSET"));
-        }
-        if (!settings.equals("own")) {
+        } else {
             outcome.assertPlugin(ranks, environment);
         }
         if (environment.containsKey("NCCL_PROTO")) {
@@ -551,11 +562,12 @@ class LibncclTest {
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
-            quoteCharacter = '\"',
             value = {"9 2 1 7 0 | 9 ranks on 2 hosts: give at most 8 ranks", "2x 2 1 7 0 | 2x ranks on 2 hosts",
                     "2 3 1 7 0 | 2 ranks on 3 hosts: give at most 8 ranks and as many hosts",
                     "3 1 life kill | kill needs two ranks, and as many hosts as ranks",
-                    "1 1 random 7 abc | argument abc: give numbers from 1", "1 1 random x 5 | argument x: give numbers",
+                    "1 1 random 7 abc | random: give numbers instead of 7 abc",
+                    "1 1 random 7,8 5 | random: give numbers", "1 1 random 7 0 | random: give numbers",
+                    "1 1 1 7 9 broadcast | argument 9: give numbers from 0 to 5",
                     "1 1 1,2, 7 0 | argument : give numbers from 0",
                     "1 1 1 12 0 | argument 12: give numbers from 0 to 11",
                     "1 1 1 7 0 allreduce | unknown collective allreduce",
@@ -570,7 +582,7 @@ class LibncclTest {
 
     @Test
     void theScriptNamesALibraryThatIsMissing() throws Exception {
-        String missing = nccl.resolveSibling("libnccl.so").toString();
+        String missing = nccl.resolveSibling("libnccl.absent").toString();
         Outcome outcome =
                 execute(OWN, List.of("sh", SOURCES.resolve("run.sh").toString(), missing, "1", "1", "1", "7", "0"));
         assertEquals(2, outcome.exit(), outcome.output());
