@@ -17,6 +17,7 @@ import org.millrace.config.Settings.PayloadCheck;
 import org.millrace.cuda.driver.CudaDriver;
 import org.millrace.plugin.host.Ainic;
 import org.millrace.plugin.host.CallingLibrary;
+import org.millrace.plugin.host.CallingLibrary.Vendor;
 import org.millrace.plugin.host.CoreShare;
 import org.millrace.plugin.host.NcclLog;
 import org.millrace.plugin.host.ProxyThreads;
@@ -134,6 +135,13 @@ public record PluginConfiguration(CallingLibrary nccl, boolean takeover, ProxyTh
     private static final int MAX_RANKS = 16;
 
     /**
+     * Variable that lets NCCL select LL128 between a GPU and a network behind the GPU's own processor, such as Grace.
+     * NCCL's own proxy receives directly into slots, where kernels poll the flag of each line. No network stores these
+     * lines in order. The user's setting has priority.
+     */
+    private static final String LL128_BEHIND_PROCESSOR = "NCCL_LL128_C2C";
+
+    /**
      * Variable with the size of a connection's buffer. The plugin sets half of NCCL's default. The slots of all
      * channels together are then more likely to stay in the caches of the cores that copy them. The size is equal on
      * all ranks, like the number of rings.
@@ -184,6 +192,10 @@ public record PluginConfiguration(CallingLibrary nccl, boolean takeover, ProxyTh
         boolean deviceSlots = prepareDeviceSlots(nccl, settings, toSet, noTakeover);
         if (takeover && !deviceSlots && settings.variable(BUFFER).isEmpty()) {
             toSet.put(BUFFER, BUFFER_BYTES);
+        }
+        boolean isNccl = nccl.vendor() == Vendor.NCCL || nccl.vendor() == Vendor.NCCLX;
+        if (!takeover && isNccl && settings.variable(LL128_BEHIND_PROCESSOR).isEmpty()) {
+            toSet.put(LL128_BEHIND_PROCESSOR, "0");
         }
         long bounceBytes = (long) settings.get(Settings.UNPACK_MIB) << 20;
         if (unpack != Kernels.NONE) {

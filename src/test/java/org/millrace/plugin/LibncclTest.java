@@ -9,6 +9,8 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.attribute.FileTime;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -52,6 +54,8 @@ class LibncclTest {
     private static final String ALL_OPERATORS = "0,1,2,3,4,5";
     private static final String FLOATS = "7";
     private static final String SUM = "0";
+    private static final Path RANKS = BUILT.resolve("ranks");
+    private static final Path NVML = BUILT.resolve("libnvidia-ml.so.1").toAbsolutePath();
     private static final Path CUDA = BUILT.resolve("libcuda-on-cpu.so").toAbsolutePath();
     /** Collectives that the emulated device runs. */
     private static final String IN_JAVA =
@@ -196,7 +200,11 @@ class LibncclTest {
         nccl = library.toRealPath();
         Files.createDirectories(BUILT);
         try {
-            compile();
+            if (isCompiled()) {
+                requireLoads();
+            } else {
+                compile();
+            }
         } catch (TestAbortedException noCompiler) {
             fail("the tests of libnccl need compilers: " + noCompiler.getMessage(), noCompiler);
         }
@@ -220,7 +228,27 @@ class LibncclTest {
                         .orElse(null);
     }
 
-    /** Compiles without -Werror, because users have other compilers, and GCC 13 reports false warnings. */
+    /** Returns whether the programs are newer than their sources, this class and the library. */
+    private static boolean isCompiled() throws IOException {
+        if (!Files.exists(RANKS) || !Files.exists(CUDA) || !Files.exists(NVML)) {
+            return false;
+        }
+        FileTime compiled = Files.getLastModifiedTime(RANKS);
+        Path tests = Path.of("src", "test", "java", "org", "millrace", "plugin", "LibncclTest.java");
+        try (Stream<Path> sources = Stream.concat(Files.list(SOURCES), Files.walk(Path.of("headers")))) {
+            for (Path source : Stream.concat(sources, Stream.of(nccl, tests)).toList()) {
+                if (Files.getLastModifiedTime(source).compareTo(compiled) >= 0) {
+                    return false;
+                }
+            }
+        }
+        return true;
+    }
+
+    /**
+     * Compiles the programs. The one that {@link #isCompiled} reads is complete when it appears. Without -Werror,
+     * because users have other compilers, and GCC 13 reports false warnings.
+     */
     private static void compile() throws Exception {
         List<String> options = new ArrayList<>(List.of("-std=c++20", "-O2", "-Wall", "-fPIC", "-shared", "-pthread",
                 "-fvisibility=hidden", "-Wl,-soname,libcuda-on-cpu.so", "-o", CUDA.toString()));
@@ -229,13 +257,18 @@ class LibncclTest {
         }
         options.add("-ldl");
         CCompiler.cPlusPlus(options);
+        requireLoads(); // before the linker reads the library
+        CCompiler.c(List.of("-std=gnu11", "-Wall", "-fPIC", "-shared", "-o", NVML.toString(),
+                SOURCES.resolve("nvml.c").toString()));
+        Path linked = BUILT.resolve("ranks.new");
+        CCompiler.cPlusPlus(List.of("-std=c++20", "-O2", "-Wall", "-pthread", "-rdynamic", "-I", "headers", "-o",
+                linked.toString(), SOURCES.resolve("ranks.cpp").toString(), CUDA.toString(), nccl.toString()));
+        Files.move(linked, RANKS, StandardCopyOption.ATOMIC_MOVE);
+    }
+
+    private static void requireLoads() throws Exception {
         Outcome loaded = load(nccl);
         assertEquals(0, loaded.exit(), loaded.output());
-        CCompiler.c(List.of("-std=gnu11", "-Wall", "-fPIC", "-shared", "-o",
-                BUILT.resolve("libnvidia-ml.so.1").toString(), SOURCES.resolve("nvml.c").toString()));
-        CCompiler.cPlusPlus(List.of("-std=c++20", "-O2", "-Wall", "-pthread", "-rdynamic", "-I", "headers", "-o",
-                BUILT.resolve("ranks").toString(), SOURCES.resolve("ranks.cpp").toString(), CUDA.toString(),
-                nccl.toString()));
     }
 
     private static Outcome run(Map<String, String> environment, int ranks, int hosts, String... arguments)
@@ -609,8 +642,7 @@ class LibncclTest {
 
     @Test
     void aLibraryThatIsNotNcclIsRefusedByName() throws Exception {
-        Path other = BUILT.resolve("libnvidia-ml.so.1").toAbsolutePath();
-        refused(other, " has NCCL's version code 0; only 23007 is supported");
+        refused(NVML, " has NCCL's version code 0; only 23007 is supported");
     }
 
     @ParameterizedTest

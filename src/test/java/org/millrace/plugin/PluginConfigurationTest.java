@@ -50,7 +50,7 @@ class PluginConfigurationTest {
     void aSettingOfTheUsersThatForbidsItIsNamedInTheRefusal(String name, String value) {
         PluginConfiguration settings = read(Map.of(name, value));
         assertFalse(settings.takeover());
-        assertEquals(Map.of(), settings.toSet());
+        assertEquals(Map.of("NCCL_LL128_C2C", "0"), settings.toSet());
         assertTrue(settings.refusal().contains(name + "=" + value + " ("), settings.refusal());
         ConfigurationException refused =
                 assertThrows(ConfigurationException.class, () -> read(Map.of(name, value, "MILLRACE_TAKEOVER", "1")));
@@ -104,7 +104,13 @@ class PluginConfigurationTest {
         PluginConfiguration settings = read(Map.of("MILLRACE_TAKEOVER", "0", "NCCL_PXN_DISABLE", "0"));
         assertFalse(settings.takeover());
         assertNull(settings.refusal());
-        assertEquals(Map.of(), settings.toSet());
+    }
+
+    /** NCCL's proxy receives into slots that kernels poll, and no network stores lines of LL128 in order. */
+    @Test
+    void ncclsOwnProxyDoesNotGetLl128BehindTheGpusProcessor() {
+        assertEquals(Map.of("NCCL_LL128_C2C", "0"), read(Map.of("MILLRACE_TAKEOVER", "0")).toSet());
+        assertEquals(Map.of(), read(Map.of("MILLRACE_TAKEOVER", "0", "NCCL_LL128_C2C", "1")).toSet());
     }
 
     /** MILLRACE_TAKEOVER accepts the same words for yes and no as all other settings. */
