@@ -307,7 +307,9 @@ class GinLossTest {
         for (int rank = 1; rank < 3; rank++) {
             assertEquals(1, outcome.count("rank " + rank + ": error after "), outcome.output());
             assertEquals(1, outcome.count("rank " + rank + ": kernel ended after "), outcome.output());
-            assertEquals(1, outcome.count("millrace: rank " + rank + ", pid "), outcome.output());
+            // A slow machine also reports that nothing moves, in lines of the same form.
+            String line = "millrace: rank " + rank + ", pid \\d+ on \\S+: GIN has failed, .*";
+            assertEquals(1, outcome.output().lines().filter(each -> each.matches(line)).count(), outcome.output());
             assertEquals(1, outcome.count("rank " + rank + " ended with status 0"), outcome.output());
         }
         assertTrue(outcome.count(" lost rank 0: ") > 0, outcome.output());
