@@ -9,7 +9,7 @@
 
 #define MILLRACE_COPY_COMMANDS 256
 #define MILLRACE_COPY_WORDS 4
-/* Number of thread blocks that make the longer copies. */
+/* Number of workers, which make the longer copies. */
 #define MILLRACE_COPY_WORKERS 32
 /* Maximum number of copies that a worker may hold before it has made the first. */
 #define MILLRACE_COPY_GIVEN 64
@@ -22,6 +22,8 @@
 #define MILLRACE_COPY_WORKER_SHIFT 32
 /* Above it: whether the copy must not become visible before earlier copies of the same worker. */
 #define MILLRACE_COPY_ORDERED_SHIFT 40
+/* Above it: whether the kernel stays longer because of this copy. */
+#define MILLRACE_COPY_EXTENDS_SHIFT 41
 
 /* Values of millraceCopyMailbox.state. The host stores the first, the kernel the others. */
 #define MILLRACE_COPY_ABSENT 0
@@ -33,7 +35,7 @@
 
 /*
  * The first two words contain the lower 48 bits of the addresses, and the third their upper 16 bits. The fourth
- * contains the number of bytes, the copier and the order.
+ * contains the number of bytes, the copier, the order and whether the kernel stays longer.
  */
 typedef struct millraceCopyCommand {
   uint64_t to;

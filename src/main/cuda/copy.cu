@@ -1,9 +1,9 @@
 /*
  * A kernel that stays on a GPU for a while and makes copies that the host requests. It copies between GPUs, and between
- * a GPU and pinned memory. Its first block is one warp. It reads the commands, which lie in the host's memory, so that
- * no other block polls across PCIe. It makes the shortest copies itself, in half the time that a copy engine needs to
- * start and to answer. It gives the other copies to workers of one block each. They make many copies at once, and a
- * copy engine makes one after the other. org.millrace.cuda.driver.CopyKernel is its host.
+ * a GPU and pinned memory. One warp of its first block reads the commands, which lie in the host's memory, so that no
+ * other warp polls across PCIe. It makes the shortest copies itself, in half the time that a copy engine needs to start
+ * and to answer. It gives the other copies to workers of four warps each. They make many copies at once, and a copy
+ * engine makes one after the other. org.millrace.cuda.driver.CopyKernel is its host.
  *
  * The PTX is checked in, in a version that drivers for CUDA 11.5 and newer read. After a change:
  *
@@ -34,10 +34,14 @@ enum { COPIES_AT_ONCE = 8 };
  */
 enum { ARRIVAL_NANOS = 100000 };
 /*
- * Threads of a worker, and the number of blocks that determines its registers. Few registers let a worker fit beside a
- * program's block that occupies a whole multiprocessor.
+ * Threads of a worker, workers of a block, and the number of blocks of one multiprocessor, which determines the
+ * registers of a thread. Large blocks leave more multiprocessors to the program: a block of a matrix product often
+ * finds no room beside a block of this kernel. But a block of half the registers still fits beside many blocks of
+ * programs.
  */
-enum { WORKER_THREADS = 128, BLOCKS_BY_REGISTERS = 8 };
+enum { WORKER_THREADS = 128, WORKERS_IN_BLOCK = 4, BLOCK_THREADS = WORKER_THREADS * WORKERS_IN_BLOCK };
+enum { BLOCKS_BY_REGISTERS = 2 };
+static_assert(MILLRACE_COPY_WORKERS % WORKERS_IN_BLOCK == 0, "each block has its workers");
 
 /*
  * A copy for a worker. It is complete when its number is stored, which is the ordinal among the copies given to this
@@ -216,10 +220,14 @@ static __device__ void give(Workers *workers, Command command, u32 first, u32 en
     __syncwarp();
 }
 
-/* Result of a look: the number of commands, and whether the warp has made copies itself. */
+/*
+ * Result of a look: the number of commands, whether the warp has made copies itself, and whether a command extends the
+ * kernel's stay.
+ */
 struct Look {
     u32 found;
     bool copied;
+    bool extends;
 };
 
 /* Reads the available commands from number on, up to LOOK_COMMANDS. Executes them or gives them to workers. */
@@ -227,7 +235,7 @@ static __device__ Look look(const millraceCopyMailbox *mailbox, Workers *workers
     u32 mine = number + lane / 2;
     Line first = load_half(&mailbox->commands[mine % MILLRACE_COPY_COMMANDS].to + lane % 2 * 2);
     u32 lost = __ballot_sync(ALL, is_missing(first, mine));
-    Look none = {0, false};
+    Look none = {0, false, false};
     if (lost & 3) {
         return none;
     }
@@ -264,26 +272,34 @@ static __device__ Look look(const millraceCopyMailbox *mailbox, Workers *workers
             i = next;
         }
     }
-    Look all = {end, own != 0};
+    bool extends = lane < end && rest.y >> MILLRACE_COPY_EXTENDS_SHIFT & 1;
+    Look all = {end, own != 0, __any_sync(ALL, extends) != 0};
     return all;
 }
 
-/* Copies with all threads of a block. The loads of one pass are in flight at once. */
-template <typename T> static __device__ void copy_by_block(u64 to, u64 from, u64 bytes) {
+/* Reads the number of the thread again at each use. On sm_90 a copy of it in a register would spill others. */
+static __device__ u32 thread() {
+    u32 number;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(number));
+    return number;
+}
+
+/* Copies with all threads of a worker. The loads of one pass are in flight at once. */
+template <typename T> static __device__ void copy_by_worker(u64 to, u64 from, u64 bytes) {
     const u32 loads = 4;
     u64 count = bytes / sizeof(T);
-    for (u64 first = threadIdx.x; first < count; first += loads * blockDim.x) {
+    for (u64 first = thread() % WORKER_THREADS; first < count; first += loads * WORKER_THREADS) {
         T values[loads];
 #pragma unroll
         for (u32 i = 0; i < loads; i++) {
-            if (first + i * blockDim.x < count) {
-                values[i] = get<T>(from + (first + i * blockDim.x) * sizeof(T));
+            if (first + i * WORKER_THREADS < count) {
+                values[i] = get<T>(from + (first + i * WORKER_THREADS) * sizeof(T));
             }
         }
 #pragma unroll
         for (u32 i = 0; i < loads; i++) {
-            if (first + i * blockDim.x < count) {
-                put<T>(to + (first + i * blockDim.x) * sizeof(T), values[i]);
+            if (first + i * WORKER_THREADS < count) {
+                put<T>(to + (first + i * WORKER_THREADS) * sizeof(T), values[i]);
             }
         }
     }
@@ -292,33 +308,43 @@ template <typename T> static __device__ void copy_by_block(u64 to, u64 from, u64
 /* Copies whole elements. Returns the number of remaining bytes, which lie after them. */
 template <typename T> static __device__ u64 copy_whole(u64 *to, u64 *from, u64 bytes) {
     u64 body = bytes / sizeof(T) * sizeof(T);
-    copy_by_block<T>(*to, *from, body);
+    copy_by_worker<T>(*to, *from, body);
     *to += body;
     *from += body;
     return bytes - body;
 }
 
+/* Number of this thread's worker in its block. */
+static __device__ u32 slot() { return thread() / WORKER_THREADS; }
+
+static __device__ bool leads() { return thread() % WORKER_THREADS == 0; }
+
+/* Waits for all threads of this worker. Each worker of a block has its own barrier; barrier 0 is __syncthreads. */
+static __device__ void join() {
+    asm volatile("bar.sync %0, %1;" ::"r"(slot() + 1), "n"((int)WORKER_THREADS) : "memory");
+}
+
 /* Runs a worker. The worker ends when the first block gives no more copies, and when it has made all given copies. */
 static __device__ void make_copies(millraceCopyMailbox *mailbox, Workers *workers, u32 me, u32 stream, u32 launch) {
-    __shared__ Work shared;
-    if (threadIdx.x == 0) {
+    __shared__ volatile Work shared[WORKERS_IN_BLOCK];
+    if (leads()) {
         atomicAdd(&workers->arrived[stream], 1);
         u32 chosen;
         do {
             chosen = load_acquire_here(&workers->chosen[stream]);
         } while (chosen >> 1 != launch);
-        shared.number = chosen & 1;
+        shared[slot()].number = chosen & 1;
     }
-    __syncthreads();
-    if (!shared.number) {
+    join();
+    if (!shared[slot()].number) {
         return;
     }
-    __syncthreads(); // all threads have read shared, so it may be written again
+    join(); // all threads have read shared, so it may be written again
     u32 number = workers->taken[me];
     u32 told = number; // number of copies that the host knows of
     bool more = false; // whether the copy after the next one was available, too
     while (true) {
-        if (threadIdx.x == 0) {
+        if (leads()) {
             const Work *work = &workers->works[me][(number + 1) % MILLRACE_COPY_GIVEN];
             bool there = load_acquire_here(&work->number) == number + 1;
             while (!there) {
@@ -329,22 +355,22 @@ static __device__ void make_copies(millraceCopyMailbox *mailbox, Workers *worker
                     break;
                 }
             }
-            shared.number = there;
+            shared[slot()].number = there;
             if (there) {
-                shared.to = work->to;
-                shared.from = work->from;
-                shared.bytes = work->bytes;
+                shared[slot()].to = work->to;
+                shared[slot()].from = work->from;
+                shared[slot()].bytes = work->bytes;
                 more = ((const volatile Work *)workers->works[me])[(number + 2) % MILLRACE_COPY_GIVEN].number == number + 2;
                 if (work->ordered && told != number) {
                     fence();
                 }
             }
         }
-        __syncthreads();
-        if (!shared.number) {
+        join();
+        if (!shared[slot()].number) {
             break;
         }
-        u64 to = shared.to, from = shared.from, bytes = shared.bytes;
+        u64 to = shared[slot()].to, from = shared[slot()].from, bytes = shared[slot()].bytes;
         u64 alignment = to | from;
         if (alignment % sizeof(Line) == 0) {
             bytes = copy_whole<Line>(&to, &from, bytes);
@@ -357,13 +383,13 @@ static __device__ void make_copies(millraceCopyMailbox *mailbox, Workers *worker
         }
         copy_whole<unsigned char>(&to, &from, bytes);
         number++;
-        __syncthreads(); // the fence of thread 0 covers the stores of all threads; shared may be written again
-        if (threadIdx.x == 0 && (!more || number - told == COPIES_AT_ONCE)) {
+        join(); // the fence of the first thread covers the stores of all threads; shared may be written again
+        if (leads() && (!more || number - told == COPIES_AT_ONCE)) {
             store_release(&mailbox->copied[me], number);
             told = number;
         }
     }
-    if (threadIdx.x == 0) {
+    if (leads()) {
         workers->taken[me] = number;
         __threadfence(); // pairs with the first block's acquire of ended: taken is visible
         atomicAdd(&workers->ended, 1);
@@ -376,7 +402,7 @@ static __device__ void make_copies(millraceCopyMailbox *mailbox, Workers *worker
  * workers do not arrive.
  */
 static __device__ bool is_chosen(millraceCopyMailbox *mailbox, Workers *workers, u32 stream, u32 launch) {
-    u32 all = launch * (gridDim.x - 1);
+    u32 all = launch * (gridDim.x - 1) * WORKERS_IN_BLOCK;
     bool mine = false;
     u64 begin = nanoseconds();
     while (!mine && load_acquire_host(&mailbox->state) == MILLRACE_COPY_ABSENT && nanoseconds() - begin < ARRIVAL_NANOS) {
@@ -396,16 +422,16 @@ static __device__ bool is_chosen(millraceCopyMailbox *mailbox, Workers *workers,
 }
 
 /*
- * The first block executes commands in their order. It leaves when no command has arrived for linger nanoseconds, or
- * when life nanoseconds have passed. It then stores that it is leaving, looks once more, and ends. A host that posts a
- * command and then reads no leaving state knows that the kernel will see the command. The first block begins when all
- * workers are there, because a copy for a worker must not wait for the end of another kernel. A stream's launches are
- * counted from 1.
+ * The first block executes commands in their order. It leaves when no command that extends the stay has arrived for
+ * linger nanoseconds, or when life nanoseconds have passed. It then stores that it is leaving, looks once more, and
+ * ends. A host that posts a command and then reads no leaving state knows that the kernel will see the command. The
+ * first block begins when all workers are there, because a copy for a worker must not wait for the end of another
+ * kernel. A stream's launches are counted from 1.
  */
-extern "C" __global__ void __launch_bounds__(WORKER_THREADS, BLOCKS_BY_REGISTERS)
+extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_BY_REGISTERS)
     copy_commands(millraceCopyMailbox *mailbox, u64 linger, u64 life, Workers *workers, u32 stream, u32 launch) {
     if (blockIdx.x > 0) {
-        make_copies(mailbox, workers, blockIdx.x - 1, stream, launch);
+        make_copies(mailbox, workers, (blockIdx.x - 1) * WORKERS_IN_BLOCK + threadIdx.x / WORKER_THREADS, stream, launch);
         return;
     }
     if (threadIdx.x >= LANES) {
@@ -419,7 +445,7 @@ extern "C" __global__ void __launch_bounds__(WORKER_THREADS, BLOCKS_BY_REGISTERS
     u32 number = __shfl_sync(ALL, load_acquire_host(&mailbox->done), 0);
     u64 born = nanoseconds();
     u64 busy = born;
-    u32 seen = number; // value of number at the time busy
+    bool extended = false; // whether a command since the time busy extends the stay
     bool leaving = false;
     if (lane == 0) {
         store(&mailbox->state, MILLRACE_COPY_PRESENT | stream << MILLRACE_COPY_STREAM_SHIFT);
@@ -428,6 +454,7 @@ extern "C" __global__ void __launch_bounds__(WORKER_THREADS, BLOCKS_BY_REGISTERS
         Look by = look(mailbox, workers, number, lane);
         if (by.found > 0) {
             number += by.found;
+            extended |= by.extends;
             __syncwarp(); // the fence of lane 0 covers the stores of all lanes
             if (lane == 0 && by.copied) {
                 store_release(&mailbox->done, number);
@@ -439,8 +466,8 @@ extern "C" __global__ void __launch_bounds__(WORKER_THREADS, BLOCKS_BY_REGISTERS
         }
         if (looks % LOOKS == 0 && !leaving) {
             u64 now = nanoseconds();
-            busy = seen == number ? busy : now;
-            seen = number;
+            busy = extended ? now : busy;
+            extended = false;
             if (__shfl_sync(ALL, now - busy >= linger || now - born >= life, 0)) {
                 leaving = true;
                 if (lane == 0) {
@@ -456,7 +483,7 @@ extern "C" __global__ void __launch_bounds__(WORKER_THREADS, BLOCKS_BY_REGISTERS
         store_release_here(&workers->left[stream], launch);
         store_release(&mailbox->state, MILLRACE_COPY_GONE);
         // the next launch's workers continue from the counts of these workers
-        while (load_acquire_here(&workers->ended) != gridDim.x - 1) {
+        while (load_acquire_here(&workers->ended) != (gridDim.x - 1) * WORKERS_IN_BLOCK) {
         }
         workers->ended = 0;
         store_release_here(&workers->owned, 0);

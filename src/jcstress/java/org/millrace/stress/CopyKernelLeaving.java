@@ -47,8 +47,8 @@ public class CopyKernelLeaving {
     /** The host. */
     @Actor
     public void host(ZZ_Result result) {
-        mailbox.copyRelease(NUMBER, 64, 128, 8, 0, false);
-        mailbox.copyRelease(NUMBER + 1, 64, 128, 8, 0, false);
+        mailbox.copyRelease(NUMBER, 64, 128, 8, 0, false, true);
+        mailbox.copyRelease(NUMBER + 1, 64, 128, 8, 0, false, true);
         result.r1 = mailbox.stateBehindCommand() == CopyMailbox.PRESENT;
     }
 

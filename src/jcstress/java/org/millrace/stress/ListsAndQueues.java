@@ -196,7 +196,7 @@ public final class ListsAndQueues {
         @Actor
         public void host() {
             data.set(ValueLayout.JAVA_LONG, 0, 7);
-            mailbox.copyRelease(NUMBER, 64, 128, 8, 0, false);
+            mailbox.copyRelease(NUMBER, 64, 128, 8, 0, false, true);
         }
 
         /** The kernel. */

@@ -106,11 +106,11 @@ public final class Settings {
 
     /** Prefix of the value of {@link #NETWORK} that selects a network plugin. */
     public static final String PLUGIN_PREFIX = "plugin:";
-    /** Maximum time that GIN's copy kernel stays on the GPU after the last copy, in microseconds. */
+    /** Maximum time that GIN's copy kernel stays on the GPU after the last outgoing copy, in microseconds. */
     public static final int LONGEST_COPY_KERNEL = 1_000_000;
     /**
-     * Default time that GIN's copy kernel stays on the GPU after the last copy, in microseconds. A thread that waits
-     * for all work of the GPU also waits for this kernel.
+     * Default time that GIN's copy kernel stays on the GPU after the last outgoing copy, in microseconds. A thread that
+     * waits for all work of the GPU also waits for this kernel.
      */
     private static final int DEFAULT_COPY_KERNEL = 150;
 
@@ -435,10 +435,13 @@ public final class Settings {
             setting(Part.GIN, "MILLRACE_GIN_SHARED", values(SWITCH, ON_BY_DEFAULT), true,
                     "0: staged data of GIN uses the network, also between ranks of one host; unset: ranks of"
                             + " one host use shared memory");
-    public static final Setting<Integer> GIN_COPY_KERNEL = setting(Part.GIN, "MILLRACE_GIN_COPY_KERNEL",
-            integers(0, LONGEST_COPY_KERNEL, "0 to " + LONGEST_COPY_KERNEL + " microseconds, 0 for no such kernel"),
-            DEFAULT_COPY_KERNEL,
-            "time that the kernel for GIN's small copies stays on the GPU after the last copy, in" + " microseconds");
+    public static final Setting<Integer> GIN_COPY_KERNEL =
+            setting(Part.GIN, "MILLRACE_GIN_COPY_KERNEL",
+                    integers(0, LONGEST_COPY_KERNEL,
+                            "0 to " + LONGEST_COPY_KERNEL + " microseconds, 0 for no such kernel"),
+                    DEFAULT_COPY_KERNEL,
+                    "time that the kernel for GIN's small copies stays on the GPU after the last outgoing copy, in"
+                            + " microseconds");
 
     public static final Setting<Kernels> UNPACK = setting(Part.UNPACK, "MILLRACE_UNPACK",
             values(KERNELS,

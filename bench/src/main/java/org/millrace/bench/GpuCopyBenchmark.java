@@ -85,7 +85,7 @@ public class GpuCopyBenchmark {
         to = memory(device, way == Way.OUT);
         from = memory(device, way == Way.IN);
         queue = new CopyQueue(driver, driver.currentContext(Arena.global().allocate(ValueLayout.JAVA_LONG)),
-                kernel ? CopyKernel.load(driver, device, CopyKernel.Stay.of(LINGER)) : null);
+                kernel ? CopyKernel.load(driver, device, CopyKernel.Stay.of(LINGER)) : null, true);
     }
 
     private static long memory(CudaDevice device, boolean pinned) {

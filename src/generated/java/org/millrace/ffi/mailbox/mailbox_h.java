@@ -55,6 +55,10 @@ public class mailbox_h extends mailbox_h$shared {
     public static int MILLRACE_COPY_ORDERED_SHIFT() {
         return MILLRACE_COPY_ORDERED_SHIFT;
     }
+    private static final int MILLRACE_COPY_EXTENDS_SHIFT = (int)41L;
+    public static int MILLRACE_COPY_EXTENDS_SHIFT() {
+        return MILLRACE_COPY_EXTENDS_SHIFT;
+    }
     private static final int MILLRACE_COPY_ABSENT = (int)0L;
     public static int MILLRACE_COPY_ABSENT() {
         return MILLRACE_COPY_ABSENT;

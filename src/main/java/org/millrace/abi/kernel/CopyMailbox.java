@@ -21,10 +21,10 @@ import org.millrace.foreign.Words;
  *    +------------+------------+------ - - -----+--------+------ - ---+- - - -+--------+- - - -+
  *                                                 u32      u32 per worker       u32
  *    a command, the bits of its words
- *    0                  48     64 = 0            48     64 = 0 16    32     48     64 = 0   32     40    41   48     64
- *    +------------------+------+------------------+------+----+----+-------+------+-----------+------+-----+----+------+
- *    |  to, lower bits  |number| from, lower bits |number| to |from|       |number|   bytes   |worker|order|    |number|
- *    +------------------+------+------------------+------+----+----+-------+------+-----------+------+-----+----+------+
+ *    0                48     64 = 0           48     64=0 16   32      48     64=0     32     40    41   42 48     64
+ *    +----------------+------+----------------+------+----+----+-------+------+--------+------+-----+----+--+------+
+ *    |to, lower bits  |number|from, lower bits|number| to |from|       |number| bytes  |worker|order|stay|  |number|
+ *    +----------------+------+----------------+------+----+----+-------+------+--------+------+-----+----+--+------+
  *                                                        upper bits
  * </pre>
  *
@@ -76,6 +76,7 @@ public final class CopyMailbox extends PolledStruct {
     private static final int FROM_SHIFT = mailbox_h.MILLRACE_COPY_FROM_SHIFT();
     private static final int WORKER_SHIFT = mailbox_h.MILLRACE_COPY_WORKER_SHIFT();
     private static final int ORDERED_SHIFT = mailbox_h.MILLRACE_COPY_ORDERED_SHIFT();
+    private static final int EXTENDS_SHIFT = mailbox_h.MILLRACE_COPY_EXTENDS_SHIFT();
     private static final int STREAM_SHIFT = mailbox_h.MILLRACE_COPY_STREAM_SHIFT();
     private static final long LOWER_BITS = (1L << NUMBER_SHIFT) - 1;
 
@@ -103,9 +104,11 @@ public final class CopyMailbox extends PolledStruct {
      *                warp can copy only a few bytes
      * @param ordered whether the bytes of the worker's earlier commands must become visible before the bytes of this
      *                command
+     * @param extend  whether the kernel's stay is extended because of this command
      */
-    public void copyRelease(int number, long to, long from, int bytes, int worker, boolean ordered) {
-        long work = bytes | (long) worker << WORKER_SHIFT | (ordered ? 1L << ORDERED_SHIFT : 0);
+    public void copyRelease(int number, long to, long from, int bytes, int worker, boolean ordered, boolean extend) {
+        long work = bytes | (long) worker << WORKER_SHIFT | (ordered ? 1L << ORDERED_SHIFT : 0)
+                | (extend ? 1L << EXTENDS_SHIFT : 0);
         long command = base + (long) (number & COMMANDS - 1) * COMMAND_BYTES;
         long flag = (long) number << NUMBER_SHIFT;
         long upper = to >>> NUMBER_SHIFT | from >>> NUMBER_SHIFT << FROM_SHIFT;

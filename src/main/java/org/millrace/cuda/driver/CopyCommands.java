@@ -12,20 +12,20 @@ import org.millrace.abi.kernel.CopyMailbox;
 import org.millrace.agent.Waiting;
 
 /**
- * The host's side of {@link CopyMailbox}: commands to a kernel that stays on a GPU as long as it has copies to make.
+ * The host's side of {@link CopyMailbox}: commands to a kernel that stays on a GPU as long as commands extend its stay.
  * The kernel determines the time when it leaves the GPU. The kernel is launched again for a later copy that the kernel
  * can make. No thread waits for the start of the kernel, because a GPU may have no room for it for a long time.
  *
  * <pre>
  *    ABSENT  ───────→  PRESENT  ───────→  LEAVING  ───────→  GONE
- *      ↑   kernel starts      no commands,    last read of the  │
+ *      ↑   kernel starts      no extension,   last read of the  │
  *      │                      or time is up   commands is done  │
  *      └──────────────────────── invite() ──────────────────────┘
  * </pre>
  *
  * <p>
  * One warp reads the commands. While few commands are unfinished, this warp makes short copies itself, because it is
- * then faster than a worker. Workers, which are the kernel's other blocks, make the other copies in parallel. Each
+ * then faster than a worker. Workers, which are other warps of the kernel, make the other copies in parallel. Each
  * sequence has one worker, which makes the sequence's strict copies in their order. A worker can have several
  * sequences. After a strict copy of one of its sequences, it also makes the next {@link #COPIES_BEFORE_SPREADING}
  * relaxed copies, counted over all its sequences. All other relaxed copies are spread over all workers. A strict copy
@@ -126,13 +126,14 @@ final class CopyCommands {
     private long waited;
     private long longestWait;
 
-    /** A posted command. The object is reused. */
+    /** A posted command. The object is reused. {@code extend} states whether it extends the kernel's stay. */
     static final class Posted {
         long to;
         long from;
         int bytes;
         int order;
         boolean fromHost;
+        boolean extend;
         /** Worker that makes the copy; 0 for the warp. */
         private int worker;
     }
@@ -275,11 +276,12 @@ final class CopyCommands {
      * posted and not sealed. If the copy must follow all other copies, the workers must also be
      * {@linkplain #areWorkersIdle idle}.
      *
-     * @param by queue that posts the copy. If another queue posts next, the {@link CopyQueue#seal} of this queue is
-     *           called first.
+     * @param extend whether the copy extends the kernel's stay
+     * @param by     queue that posts the copy. If another queue posts next, the {@link CopyQueue#seal} of this queue is
+     *               called first.
      * @return ticket for {@link #isDone}, valid after the command is sealed
      */
-    long post(long to, long from, int bytes, int order, boolean fromHost, @Nullable CopyQueue by) {
+    long post(long to, long from, int bytes, int order, boolean fromHost, boolean extend, @Nullable CopyQueue by) {
         if (poster != by) {
             if (poster != null && unsealed != next) {
                 poster.seal();
@@ -296,6 +298,7 @@ final class CopyCommands {
         command.bytes = bytes;
         command.order = order;
         command.fromHost = fromHost;
+        command.extend = extend;
         command.worker = worker;
         if (worker == 0) {
             return ticket(0, number);
@@ -327,7 +330,7 @@ final class CopyCommands {
         for (int number = unsealed; number != next; number++) {
             Posted command = posted[number & MAX_POSTED - 1];
             mailbox.copyRelease(number, command.to, command.from, command.bytes, command.worker,
-                    CopyOrder.isStrict(command.order));
+                    CopyOrder.isStrict(command.order), command.extend);
         }
         if (next != unsealed && mailbox.stateBehindCommand() != CopyMailbox.PRESENT) {
             // The kernel's last read of the commands crosses PCIe and takes one or two microseconds.

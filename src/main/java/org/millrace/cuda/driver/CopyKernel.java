@@ -33,8 +33,8 @@ import org.millrace.cuda.PinnedMemory;
 /**
  * A kernel that makes short copies. It makes a few copies in half of the time that a copy engine needs to start one
  * copy. It makes many copies in parallel. The kernel reads commands from host memory, and reports completed copies in
- * host memory. It stays on the GPU while commands for short copies arrive, and for a while after the last copy; see
- * {@code src/main/cuda/copy.cu}.
+ * host memory. It stays on the GPU while commands arrive that extend its stay, and for a while after the last of them;
+ * see {@code src/main/cuda/copy.cu}.
  *
  * <p>
  * The kernel runs in the program's context, beside the program's kernels. The program's progress does not depend on
@@ -52,8 +52,8 @@ public final class CopyKernel implements AutoCloseable {
     /**
      * Time limits for one stay of the kernel on the GPU.
      *
-     * @param linger time that the kernel stays after its last copy
-     * @param life   maximum total time, even if copies keep arriving
+     * @param linger time that the kernel stays after the last copy that extends its stay
+     * @param life   maximum total time, even if such copies keep arriving
      */
     public record Stay(Duration linger, Duration life) {
 
@@ -78,7 +78,9 @@ public final class CopyKernel implements AutoCloseable {
 
     private static final Logger LOG = LogManager.getLogger(CopyKernel.class);
     private static final Duration TIMEOUT = Duration.ofSeconds(10);
-    private static final int WORKER_THREADS = 128;
+    /** Constants of copy.cu: number of threads in a block, and number of workers in a block. */
+    static final int BLOCK_THREADS = 512;
+    private static final int WORKERS_IN_BLOCK = BLOCK_THREADS / 128;
     /**
      * Sizes in {@code struct Workers} of copy.cu, in bytes: the size of one {@code struct Work}, and the size of the
      * counts after the array of {@code struct Work}.
@@ -237,7 +239,7 @@ public final class CopyKernel implements AutoCloseable {
 
         @Override
         public void launch(int stream, int number) {
-            kernel.launch(LaunchShape.of(1 + CopyMailbox.WORKERS, WORKER_THREADS),
+            kernel.launch(LaunchShape.of(1 + CopyMailbox.WORKERS / WORKERS_IN_BLOCK, BLOCK_THREADS),
                     arguments.set(STREAM, stream).set(LAUNCH, number), streams.get(stream));
         }
     }

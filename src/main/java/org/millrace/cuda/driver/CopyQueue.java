@@ -88,6 +88,7 @@ public final class CopyQueue implements AutoCloseable {
 
     private final Engine engine;
     private final @Nullable CopyCommands kernel;
+    private final boolean extend;
     /**
      * The number that the kernel or the copy engine gave to each copy, indexed by the copy's number in this queue. A
      * number of the kernel, which is 0 or more, is stored unchanged. For a number of the engine, the bitwise complement
@@ -121,12 +122,14 @@ public final class CopyQueue implements AutoCloseable {
      * @param context a {@code CUcontext} for the copies; the queue makes it current on the thread that uses the queue
      * @param kernel  kernel that makes short copies, for this queue and for other queues of the same thread; null if
      *                the engine makes all copies
+     * @param extend  whether the queue's copies extend the kernel's stay
      */
-    public CopyQueue(CudaDriver driver, long context, @Nullable CopyKernel kernel) {
-        this(new CopyEngine(driver, context), kernel == null ? null : kernel.commands());
+    public CopyQueue(CudaDriver driver, long context, @Nullable CopyKernel kernel, boolean extend) {
+        this(new CopyEngine(driver, context), kernel == null ? null : kernel.commands(), extend);
     }
 
-    CopyQueue(Engine engine, @Nullable CopyCommands kernel) {
+    CopyQueue(Engine engine, @Nullable CopyCommands kernel, boolean extend) {
+        this.extend = extend;
         this.engine = engine;
         this.kernel = kernel;
     }
@@ -216,7 +219,7 @@ public final class CopyQueue implements AutoCloseable {
         if (order == CopyOrder.IN_TURN) {
             inTurn(true);
         }
-        lastOfKernel = begun(kernel.post(to, from, (int) bytes, order, fromHost, this));
+        lastOfKernel = begun(kernel.post(to, from, (int) bytes, order, fromHost, extend, this));
         if (order != CopyOrder.IN_TURN) {
             lastUnordered = begun;
         }

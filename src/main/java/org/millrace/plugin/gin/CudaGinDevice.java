@@ -74,8 +74,8 @@ final class CudaGinDevice implements GinDevice {
      * @param shared     whether staged bytes and signals of peers on this host lie in memory that this rank shares with
      *                   the peers
      * @param chunkBytes size of a staging buffer in bytes
-     * @param stay       time that the kernel for small copies stays on the GPU after its last copy. If this time is
-     *                   zero, no such kernel runs
+     * @param stay       time that the kernel for small copies stays on the GPU after its last outgoing copy. If this
+     *                   time is zero, no such kernel runs
      * @param idle       idle strategy of the agent's thread
      */
     CudaGinDevice(CudaDriver driver, CudaDevice device, boolean direct, boolean shared, long chunkBytes,

@@ -17,6 +17,11 @@ import org.millrace.net.Network;
  * Moves the bytes of one device's windows. This class has staging buffers and three queues of copies: out of windows,
  * into windows, and to and from mapped windows of peers. With separate queues, outbound copies do not wait for inbound
  * copies. Used by one agent's thread, on which the device is current.
+ *
+ * <p>
+ * Copies into windows do not extend the kernel's stay. Otherwise a peer that continues to put would keep the kernel on
+ * this GPU up to its maximum stay, and the program's {@code cudaDeviceSynchronize} would wait for it. Copies out of
+ * windows do, also those for a peer's gets.
  */
 final class CudaMover implements AutoCloseable {
 
@@ -35,9 +40,9 @@ final class CudaMover implements AutoCloseable {
      */
     public CudaMover(CudaDriver driver, CudaDevice device, long context, Network network, long chunkBytes,
             @Nullable CopyKernel kernel) {
-        out = new CopyQueue(driver, context, kernel);
-        in = new CopyQueue(driver, context, kernel);
-        direct = new CopyQueue(driver, context, kernel);
+        out = new CopyQueue(driver, context, kernel, true);
+        in = new CopyQueue(driver, context, kernel, false);
+        direct = new CopyQueue(driver, context, kernel, true);
         staging = new Staging(device, network, BUFFERS, chunkBytes, new StagingCopies(out, in));
     }
 

@@ -66,8 +66,8 @@ final class GinResources {
      * @param direct     whether memory of peers is mapped; otherwise all bytes are staged
      * @param shared     whether bytes between ranks of one host are staged in memory that the ranks share; otherwise
      *                   these bytes use the network
-     * @param linger     time that the kernel for small copies stays on the GPU after its last copy; zero if copy
-     *                   engines make small copies
+     * @param linger     time that the kernel for small copies stays on the GPU after its last outgoing copy; zero if
+     *                   copy engines make small copies
      * @param check      check of the payloads of frames
      * @param complaints lines for the log. Each line names an unusable value, the allowed values and the value used
      *                   instead

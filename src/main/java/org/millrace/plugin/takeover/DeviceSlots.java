@@ -169,7 +169,7 @@ public final class DeviceSlots implements AutoCloseable {
         AgentCopies(CudaDriver driver, long context) {
             this.driver = driver;
             this.context = context;
-            queue = new CopyQueue(driver, context, null);
+            queue = new CopyQueue(driver, context, null, false);
         }
 
         @Override

@@ -37,7 +37,7 @@ class CopyCommandsTest {
 
     /** Posts and seals a copy. Returns its ticket, or -1 if the kernel has left and does not see the copy. */
     private static long copy(CopyCommands commands, long to, long from, int bytes, int order) {
-        long ticket = commands.post(to, from, bytes, order, false, null);
+        long ticket = commands.post(to, from, bytes, order, false, true, null);
         return commands.seal() == 0 ? ticket : UNSEEN;
     }
 

@@ -16,12 +16,13 @@ import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 
 /**
- * The arguments of a launch match the parameters in the kernel's image. Another number or order of arguments would
- * cause an illegal address on a GPU.
+ * The arguments and the blocks of a launch match the kernel's image. Another number or order of arguments would cause
+ * an illegal address on a GPU.
  */
 class CopyKernelTest {
 
     private static final Pattern ENTRY = Pattern.compile("\\.entry copy_commands\\(([^)]*)\\)");
+    private static final Pattern BLOCK = Pattern.compile("\\.maxntid (\\d+)");
     private static final Pattern PARAMETER = Pattern.compile("\\.param \\.u(\\d+)");
 
     /**
@@ -47,7 +48,7 @@ class CopyKernelTest {
     }
 
     @Test
-    void parametersMatchTheImage() throws IOException {
+    void launchMatchesTheImage() throws IOException {
         String image;
         try (InputStream ptx = CopyKernel.class.getResourceAsStream("copy.ptx")) {
             image = new String(ptx.readAllBytes(), StandardCharsets.US_ASCII);
@@ -57,5 +58,7 @@ class CopyKernelTest {
                 PARAMETER.matcher(entry.group(1)).results().map(bits -> Long.parseLong(bits.group(1))).toList();
         assertEquals(declared,
                 Arrays.stream(CopyKernel.PARAMETERS).map(MemoryLayout::byteSize).map(n -> n * 8).toList());
+        MatchResult block = BLOCK.matcher(image).results().findFirst().orElseThrow();
+        assertEquals(CopyKernel.BLOCK_THREADS, Integer.parseInt(block.group(1)));
     }
 }

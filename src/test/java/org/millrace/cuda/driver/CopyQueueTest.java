@@ -114,7 +114,7 @@ class CopyQueueTest {
     void theKernelTakesOverWhenTheEngineHasFinished() {
         PlayedCopyKernel kernel = new PlayedCopyKernel(mailbox);
         CopyCommands commands = new CopyCommands(CopyMailbox.of(mailbox), 1, 0, kernel::begin);
-        CopyQueue queue = new CopyQueue(engine, commands);
+        CopyQueue queue = new CopyQueue(engine, commands, true);
         long at = memory.address();
         memory.set(ValueLayout.JAVA_LONG, 16, 3);
         long first = queue.copy(at + 32, at + 16, 8); // the engine makes this copy while the kernel starts
@@ -151,7 +151,7 @@ class CopyQueueTest {
     void theEngineHasFewCopiesWhileTheKernelStarts() {
         long[] now = {1};
         CopyCommands commands = new CopyCommands(CopyMailbox.of(mailbox), 1, 0, () -> {}, () -> now[0]);
-        CopyQueue queue = new CopyQueue(new PlayedEngine(64), commands);
+        CopyQueue queue = new CopyQueue(new PlayedEngine(64), commands, true);
         long at = memory.address();
         long first = queue.copy(at, at + 8, 8);
         while (queue.hasRoom()) {
@@ -172,8 +172,8 @@ class CopyQueueTest {
         PlayedCopyKernel kernel = new PlayedCopyKernel(mailbox);
         int[] launches = new int[1];
         CopyCommands commands = new CopyCommands(CopyMailbox.of(mailbox), 1, 0, () -> launches[0]++);
-        CopyQueue one = new CopyQueue(engine, commands);
-        CopyQueue other = new CopyQueue(new PlayedEngine(8), commands);
+        CopyQueue one = new CopyQueue(engine, commands, true);
+        CopyQueue other = new CopyQueue(new PlayedEngine(8), commands, true);
         long at = memory.address();
         memory.set(ValueLayout.JAVA_LONG, 0, 7);
         commands.invite();
@@ -192,6 +192,40 @@ class CopyQueueTest {
         engine.make();
         assertTrue(one.isDone(posted));
         assertEquals(7, memory.get(ValueLayout.JAVA_LONG, 8));
+    }
+
+    /**
+     * Each command states whether it extends the kernel's stay: commands for the warp and for workers, with and without
+     * an order. A peer's copies must not extend it, because the program may wait for the whole device.
+     */
+    @ParameterizedTest
+    @ValueSource(ints = {0, 4})
+    void onlyCopiesOfAnExtendingQueueExtendTheKernelsStay(int workers) {
+        PlayedCopyKernel kernel = new PlayedCopyKernel(mailbox);
+        CopyCommands commands = new CopyCommands(CopyMailbox.of(mailbox), 1, workers, () -> {});
+        CopyQueue out = new CopyQueue(engine, commands, true);
+        PlayedEngine other = new PlayedEngine(8);
+        CopyQueue in = new CopyQueue(other, commands, false);
+        long at = memory.address();
+        commands.invite();
+        kernel.begin();
+        int toWorkers = 0;
+        for (int bytes : workers == 0 ? new int[] {8} : new int[] {8, 4096}) {
+            for (int order : new int[] {CopyOrder.FREE, CopyOrder.strict(1), CopyOrder.relaxed(2)}) {
+                in.copyFromHost(at, at + BYTES / 2, bytes, order);
+                in.submit();
+                assertTrue(kernel.look());
+                assertFalse(kernel.extended);
+                toWorkers += kernel.worker > 0 ? 1 : 0;
+                out.copy(at, at + BYTES / 2, bytes, order);
+                out.submit();
+                assertTrue(kernel.look());
+                assertTrue(kernel.extended);
+                toWorkers += kernel.worker > 0 ? 1 : 0;
+            }
+        }
+        assertEquals(workers == 0 ? 0 : 6, toWorkers);
+        assertEquals(0, engine.begun + other.begun);
     }
 
     /**
@@ -219,7 +253,7 @@ class CopyQueueTest {
             }
         });
         CopyQueue queue = new CopyQueue(engine, new CopyCommands(CopyMailbox.of(mailbox), firstCommand, workers,
-                () -> launches.add(1 + random.nextInt(1 << 20))));
+                () -> launches.add(1 + random.nextInt(1 << 20))), true);
         byte[] expected = new byte[BYTES];
         random.nextBytes(expected);
         MemorySegment.copy(expected, 0, memory, ValueLayout.JAVA_BYTE, 0, BYTES);

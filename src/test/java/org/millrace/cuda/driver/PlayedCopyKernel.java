@@ -25,6 +25,9 @@ final class PlayedCopyKernel {
     private final List<List<Given>> given = new ArrayList<>();
     private final Random random;
     private int number;
+    /** Whether the last command extends the kernel's stay, and its worker; 0 for the warp. */
+    boolean extended;
+    int worker;
 
     private static final class Given {
         private final Runnable copy;
@@ -73,8 +76,9 @@ final class PlayedCopyKernel {
         }
         long to = whole(words[0], words[2]);
         long from = whole(words[1], words[2] >>> mailbox_h.MILLRACE_COPY_FROM_SHIFT());
-        int worker = (int) (words[3] >>> mailbox_h.MILLRACE_COPY_WORKER_SHIFT()) & 0xff;
+        worker = (int) (words[3] >>> mailbox_h.MILLRACE_COPY_WORKER_SHIFT()) & 0xff;
         int bytes = (int) words[3];
+        extended = (words[3] >>> mailbox_h.MILLRACE_COPY_EXTENDS_SHIFT() & 1) != 0;
         if (worker == 0) {
             carryOut(to, from, bytes);
         } else {

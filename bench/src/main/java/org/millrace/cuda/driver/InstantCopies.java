@@ -23,7 +23,7 @@ public final class InstantCopies {
         mailbox = arena.allocate(CopyMailbox.BYTES, CopyMailbox.ALIGNMENT);
         base = mailbox.address();
         queue = new CopyQueue(new InstantEngine(),
-                new CopyCommands(CopyMailbox.of(mailbox), 1, CopyMailbox.WORKERS, this::begin));
+                new CopyCommands(CopyMailbox.of(mailbox), 1, CopyMailbox.WORKERS, this::begin), true);
     }
 
     public CopyQueue queue() {
