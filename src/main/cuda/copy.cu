@@ -319,9 +319,20 @@ static __device__ u32 slot() { return thread() / WORKER_THREADS; }
 
 static __device__ bool leads() { return thread() % WORKER_THREADS == 0; }
 
-/* Waits for all threads of this worker. Each worker of a block has its own barrier; barrier 0 is __syncthreads. */
+template <int BARRIER> static __device__ void join_at() { asm volatile("bar.sync %0, %1;" ::"n"(BARRIER), "n"((int)WORKER_THREADS) : "memory"); }
+
+/*
+ * Waits for all threads of this worker. Each worker of a block has its own barrier; barrier 0 is __syncthreads. The
+ * barriers are constants, because a block with a barrier in a register reserves all 16 barriers.
+ */
 static __device__ void join() {
-    asm volatile("bar.sync %0, %1;" ::"r"(slot() + 1), "n"((int)WORKER_THREADS) : "memory");
+    static_assert(WORKERS_IN_BLOCK == 4, "each worker has a barrier");
+    switch (slot()) {
+    case 0: return join_at<1>();
+    case 1: return join_at<2>();
+    case 2: return join_at<3>();
+    default: return join_at<4>();
+    }
 }
 
 /* Runs a worker. The worker ends when the first block gives no more copies, and when it has made all given copies. */
@@ -399,14 +410,17 @@ static __device__ void make_copies(millraceCopyMailbox *mailbox, Workers *worker
 /*
  * Decides whether this launch serves the host. One lane calls it. The host must wait for a launch, no other launch may
  * serve it, and all workers must be there. A late launch leaves at once. A launch leaves after a time limit if its
- * workers do not arrive.
+ * workers do not arrive. A launch whose workers are there waits until the workers of the previous launch have made
+ * their last copies: other work waits for these copies anyway.
  */
 static __device__ bool is_chosen(millraceCopyMailbox *mailbox, Workers *workers, u32 stream, u32 launch) {
     u32 all = launch * (gridDim.x - 1) * WORKERS_IN_BLOCK;
     bool mine = false;
     u64 begin = nanoseconds();
-    while (!mine && load_acquire_host(&mailbox->state) == MILLRACE_COPY_ABSENT && nanoseconds() - begin < ARRIVAL_NANOS) {
-        if (load_acquire_here(&workers->arrived[stream]) == all && atomicCAS(&workers->owned, 0, 1) == 0) {
+    bool there = false; // whether all workers have arrived
+    while (!mine && load_acquire_host(&mailbox->state) == MILLRACE_COPY_ABSENT && (there || nanoseconds() - begin < ARRIVAL_NANOS)) {
+        there = load_acquire_here(&workers->arrived[stream]) == all;
+        if (there && atomicCAS(&workers->owned, 0, 1) == 0) {
             // This fence pairs with the previous launch's release of owned: the counts of that launch and of its workers
             // are visible.
             fence();
@@ -426,7 +440,7 @@ static __device__ bool is_chosen(millraceCopyMailbox *mailbox, Workers *workers,
  * linger nanoseconds, or when life nanoseconds have passed. It then stores that it is leaving, looks once more, and
  * ends. A host that posts a command and then reads no leaving state knows that the kernel will see the command. The
  * first block begins when all workers are there, because a copy for a worker must not wait for the end of another
- * kernel. A stream's launches are counted from 1.
+ * kernel. A stream's launches are counted from 1, modulo 2^31.
  */
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS, BLOCKS_BY_REGISTERS)
     copy_commands(millraceCopyMailbox *mailbox, u64 linger, u64 life, Workers *workers, u32 stream, u32 launch) {

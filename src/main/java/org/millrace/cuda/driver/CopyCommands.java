@@ -27,10 +27,9 @@ import org.millrace.agent.Waiting;
  * One warp reads the commands. While few commands are unfinished, this warp makes short copies itself, because it is
  * then faster than a worker. Workers, which are other warps of the kernel, make the other copies in parallel. Each
  * sequence has one worker, which makes the sequence's strict copies in their order. A worker can have several
- * sequences. After a strict copy of one of its sequences, it also makes the next {@link #COPIES_BEFORE_SPREADING}
- * relaxed copies, counted over all its sequences. All other relaxed copies are spread over all workers. A strict copy
- * is posted only after the spread copies of its sequence are complete. A copy that must follow all other copies is
- * posted only after all workers' copies are complete.
+ * sequences. It also makes the relaxed copies of its sequences, except those that {@link CopyRuns} spreads over all
+ * workers. A strict copy is posted only after the spread copies of its sequence are complete. A copy that must follow
+ * all other copies is posted only after all workers' copies are complete.
  *
  * <p>
  * Commands are posted one after another. Sealing writes them to the mailbox together, because the kernel reads several
@@ -70,12 +69,6 @@ final class CopyCommands {
      * of DeepEP takes 280 µs on average. If the GPU has no room for the kernel, the start takes much longer.
      */
     static final long START_NANOS = TimeUnit.MICROSECONDS.toNanos(400);
-    /**
-     * Number of relaxed copies that the worker of a sequence makes itself after a strict copy. Later relaxed copies are
-     * spread over all workers. A strict copy must wait for spread copies, so copies are spread only where strict copies
-     * are rare.
-     */
-    private static final int COPIES_BEFORE_SPREADING = 16;
     /** Maximum number of posted commands; a power of two. The kernel reads this number of commands together. */
     static final int MAX_POSTED = 16;
     private static final Duration TIMEOUT = Duration.ofSeconds(10);
@@ -93,11 +86,7 @@ final class CopyCommands {
     /** Queue that posted last. All unsealed commands are from this queue. */
     private @Nullable CopyQueue poster;
     private int nextWorker;
-    /**
-     * For each worker: number of relaxed copies that the worker was given since the last strict copy of the worker's
-     * sequences, up to {@link #COPIES_BEFORE_SPREADING}.
-     */
-    private final int[] sinceStrict;
+    private final CopyRuns runs;
     /**
      * {@code spread[w][o]}: number of the last copy that worker {@code o} was given for a sequence of worker {@code w}.
      */
@@ -158,8 +147,7 @@ final class CopyCommands {
         this.done = first;
         this.given = new int[workers + 1];
         this.copied = new int[workers + 1];
-        this.sinceStrict = new int[workers + 1];
-        Arrays.fill(sinceStrict, COPIES_BEFORE_SPREADING);
+        this.runs = new CopyRuns(workers);
         this.spread = new int[workers + 1][workers + 1];
         this.isSpread = new boolean[workers + 1];
         Arrays.setAll(posted, unused -> new Posted());
@@ -356,23 +344,20 @@ final class CopyCommands {
             return warp ? 0 : anyWorker();
         }
         int own = own(order);
+        boolean spreads = runs.spreads(own, CopyOrder.isStrict(order));
         // The warp passes later commands to workers only after its own copies are complete, so a later copy of a worker
         // follows the warp's copies. But the warp does not wait for copies of a worker, so the worker of this sequence
         // must be idle.
         if (warp && isIdle(own)) {
             return 0;
         }
-        if (CopyOrder.isStrict(order)) {
-            sinceStrict[own] = 0;
-        } else if (sinceStrict[own] == COPIES_BEFORE_SPREADING) {
-            int other = anyWorker();
-            spread[own][other] = given[other] + 1;
-            isSpread[own] = true;
-            return other;
-        } else {
-            sinceStrict[own]++;
+        if (!spreads) {
+            return own;
         }
-        return own;
+        int other = anyWorker();
+        spread[own][other] = given[other] + 1;
+        isSpread[own] = true;
+        return other;
     }
 
     private int own(int order) {

@@ -91,11 +91,6 @@ public final class CopyKernel implements AutoCloseable {
     private static final int STREAMS = 4;
     /** Time after a launch within which a kernel starts if the GPU has room for it, in nanoseconds. */
     private static final long START_NANOS = TimeUnit.MICROSECONDS.toNanos(60);
-    /**
-     * Time after a launch during which the launching thread yields instead of sleeping, in nanoseconds. While copies
-     * continue, the next request for a launch often arrives in this time.
-     */
-    private static final long AWAKE_NANOS = TimeUnit.MICROSECONDS.toNanos(500);
     private static final long NEXT_ATTEMPT_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
     /**
      * Types of the kernel's parameters: mailbox, linger time, life time, workers, number of the stream, and number of
@@ -176,7 +171,7 @@ public final class CopyKernel implements AutoCloseable {
             loaded.commands.invite();
             loaded.commands.awaitLeave();
             loaded.synchronize();
-            if (loaded.launches.count() == 0) {
+            if (!loaded.launches.hasLaunched()) {
                 throw new MillraceException("the kernel that copies could not be launched");
             }
         } catch (RuntimeException failure) {
@@ -213,16 +208,12 @@ public final class CopyKernel implements AutoCloseable {
     private void launchWhenAsked(CudaDriver driver, CudaDevice device) {
         try (CurrentDevice _ = device.makeCurrent()) {
             driver.ignoreCaptures();
-            long launched = System.nanoTime() - AWAKE_NANOS;
             while (!closed) {
                 if (asked) {
                     asked = false;
                     while (launches.attempt() && !closed) {
                         LockSupport.parkNanos(this, NEXT_ATTEMPT_NANOS);
                     }
-                    launched = System.nanoTime();
-                } else if (System.nanoTime() - launched < AWAKE_NANOS) {
-                    Thread.yield();
                 } else {
                     LockSupport.park(this);
                 }

@@ -34,7 +34,8 @@ final class CopyLaunches {
         /**
          * Launches the kernel in a stream.
          *
-         * @param number number of this launch in the stream, from 1
+         * @param number number of this launch in the stream, from 1; 0 follows {@link Integer#MAX_VALUE}, because
+         *               copy.cu stores the number and another bit in 32 bits
          */
         void launch(int stream, int number);
     }
@@ -43,10 +44,12 @@ final class CopyLaunches {
     private final Streams streams;
     private final long startNanos;
     /**
-     * Number of launches in each stream. The next array states whether the stream's last launched kernel may still run.
+     * Number of the last launch in each stream. The next array states whether the stream's last launched kernel may
+     * still run.
      */
-    private final int[] launches;
+    private final int[] numbers;
     private final boolean[] pending;
+    private boolean launched;
     private int first;
     private int refusals;
 
@@ -55,15 +58,22 @@ final class CopyLaunches {
      * @param startNanos time to wait for the start of a launched kernel before the next stream is tried, in nanoseconds
      */
     CopyLaunches(CopyMailbox mailbox, Streams streams, int count, long startNanos) {
+        this(mailbox, streams, count, startNanos, 0);
+    }
+
+    /** @param last number of the last launch in each stream; 0, or in tests a number before the numbers wrap around */
+    CopyLaunches(CopyMailbox mailbox, Streams streams, int count, long startNanos, int last) {
         this.mailbox = mailbox;
         this.streams = streams;
         this.startNanos = startNanos;
-        launches = new int[count];
+        numbers = new int[count];
+        Arrays.fill(numbers, last);
         pending = new boolean[count];
     }
 
-    int count() {
-        return Arrays.stream(launches).sum();
+    /** Returns whether CUDA has accepted a launch. */
+    boolean hasLaunched() {
+        return launched;
     }
 
     /**
@@ -77,8 +87,8 @@ final class CopyLaunches {
      */
     boolean attempt() {
         try {
-            for (int i = 0; i < launches.length && isAwaited(); i++) {
-                attempt((first + i) % launches.length);
+            for (int i = 0; i < numbers.length && isAwaited(); i++) {
+                attempt((first + i) % numbers.length);
             }
         } catch (MillraceException refused) {
             refusals++;
@@ -98,15 +108,17 @@ final class CopyLaunches {
         if (pending[stream] || refusals >= MAX_REFUSALS) {
             return;
         }
-        streams.launch(stream, launches[stream] + 1);
-        launches[stream]++;
+        int next = numbers[stream] + 1 & Integer.MAX_VALUE;
+        streams.launch(stream, next);
+        numbers[stream] = next;
+        launched = true;
         pending[stream] = true;
         long begin = System.nanoTime();
         while (isAwaited() && System.nanoTime() - begin < startNanos) {
             Thread.yield();
         }
         if (!isAwaited()) {
-            first = mailbox.streamPlain() % launches.length;
+            first = mailbox.streamPlain() % numbers.length;
         }
     }
 

@@ -239,7 +239,7 @@ final class GinResources {
                     + (direct ? "mapped where that is possible" : "not mapped")
                     + (stay.linger().isZero() ? ""
                             : "; a kernel makes small copies, and stays for " + stay.linger().toNanos() / 1000
-                                    + " us after the last"));
+                                    + " us after the last outgoing copy"));
             return new CudaGinDevice(CudaDriver.load(), device, direct, settings.shared(), options().chunkBytes(), stay,
                     newIdleStrategy(false));
         });

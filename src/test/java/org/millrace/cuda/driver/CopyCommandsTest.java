@@ -107,6 +107,37 @@ class CopyCommandsTest {
         assertTrue(kernel.look() && commands.isDone(last), "its worker has nothing to do: the warp's");
     }
 
+    /**
+     * A strict copy that the warp makes ends the run of relaxed copies, too. Otherwise all relaxed copies would be
+     * spread, and the thread would wait for them before each strict copy.
+     */
+    @Test
+    void aStrictCopyWaitsForSpreadCopiesOnlyIfRunsAreLong() {
+        CopyCommands commands = commands(1, CopyMailbox.WORKERS);
+        commands.invite();
+        kernel.begin();
+        int awaited = 0;
+        for (int run = 0; run < 100; run++) {
+            long last = 0;
+            for (int i = 0; i < 3; i++) {
+                // the addresses are not aligned, so the warp does not make this copy
+                last = copy(commands, at(0), at(401), 601, CopyOrder.relaxed(0));
+            }
+            awaited += commands.isAfterSpread(CopyOrder.strict(0)) ? 1 : 0;
+            while (kernel.look()) {
+                assertTrue(kernel.work(kernel.worker));
+            }
+            if (commands.isAfterSpread(CopyOrder.strict(0))) {
+                commands.awaitSpread(CopyOrder.strict(0));
+            }
+            assertTrue(commands.isDone(last));
+            copy(commands, at(0), at(8), 8, CopyOrder.strict(0));
+            assertTrue(kernel.look());
+            assertEquals(0, kernel.worker);
+        }
+        assertEquals(1, awaited);
+    }
+
     @Test
     void aWorkerReceivesOnlyCopiesThatItHasRoomFor() {
         CopyCommands commands = commands(1, 2);

@@ -66,7 +66,18 @@ class CopyLaunchesTest {
         askAgain();
         assertFalse(launches.attempt());
         assertEquals(List.of("0/1", "1/1", "1/2"), streams.launched);
-        assertEquals(3, launches.count());
+        assertTrue(launches.hasLaunched());
+    }
+
+    /** copy.cu stores twice the number in 32 bits, and its workers compare half of it with the number. */
+    @Test
+    void theNumberOfALaunchHas31Bits() {
+        CopyLaunches late = new CopyLaunches(mailbox, streams, 1, 0, Integer.MAX_VALUE - 1);
+        for (int i = 0; i < 3; i++) {
+            askAgain();
+            assertFalse(late.attempt());
+        }
+        assertEquals(List.of("0/2147483647", "0/0", "0/1"), streams.launched);
     }
 
     @Test
@@ -76,6 +87,7 @@ class CopyLaunchesTest {
         kernel.go();
         assertFalse(launches.attempt());
         assertEquals(List.of(), streams.launched);
+        assertFalse(launches.hasLaunched());
     }
 
     @Test
