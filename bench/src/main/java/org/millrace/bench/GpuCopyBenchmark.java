@@ -1,17 +1,9 @@
 package org.millrace.bench;
 
-import java.lang.foreign.Arena;
-import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
-import org.millrace.cuda.CudaDevice;
-import org.millrace.cuda.CudaRuntime;
-import org.millrace.cuda.CurrentDevice;
-import org.millrace.cuda.PinnedMemory;
-import org.millrace.cuda.PinnedMemory.Flag;
-import org.millrace.cuda.driver.CopyKernel;
+import org.millrace.bench.gpu.CopySetting;
 import org.millrace.cuda.driver.CopyQueue;
-import org.millrace.cuda.driver.CudaDriver;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
 import org.openjdk.jmh.annotations.Fork;
@@ -71,27 +63,18 @@ public class GpuCopyBenchmark {
     @Param({"false", "true"})
     public boolean kernel;
 
-    private CurrentDevice current;
+    private CopySetting setting;
     private CopyQueue queue;
     private long to;
     private long from;
 
-    /** Creates memory to copy, and the copier. The runtime creates the thread's context with the first allocation. */
+    /** Creates memory to copy, and the copier. */
     @Setup
     public void setUp() {
-        CudaDevice device = CudaRuntime.load().device(0);
-        current = device.makeCurrent();
-        CudaDriver driver = CudaDriver.load();
-        to = memory(device, way == Way.OUT);
-        from = memory(device, way == Way.IN);
-        queue = new CopyQueue(driver, driver.currentContext(Arena.global().allocate(ValueLayout.JAVA_LONG)),
-                kernel ? CopyKernel.load(driver, device, CopyKernel.Stay.of(LINGER)) : null, true);
-    }
-
-    private static long memory(CudaDevice device, boolean pinned) {
-        return pinned
-                ? PinnedMemory.allocate(device, BYTES, Arena.global(), Flag.MAPPED, Flag.PORTABLE).device().address()
-                : device.allocate(BYTES).address();
+        setting = new CopySetting();
+        to = setting.memory(BYTES, way == Way.OUT);
+        from = setting.memory(BYTES, way == Way.IN);
+        queue = setting.queue(kernel ? LINGER : Duration.ZERO);
     }
 
     /**
@@ -115,6 +98,6 @@ public class GpuCopyBenchmark {
     /** Restores the thread's device. */
     @TearDown
     public void tearDown() {
-        current.close();
+        setting.close();
     }
 }
