@@ -15,7 +15,7 @@
 # Prints microseconds per operation, the CPU seconds that rank 0 used per second, wrong elements, and the ratio of the
 # takeover's time to the time of NCCL's proxy. CPU seconds are for all threads, for NCCL's proxy threads, and for
 # Millrace's proxy threads. Requires two GPUs, gcc, CUDA's runtime, and NCCL with its header; ranks.sh names the
-# directories that it searches.
+# directories that it searches. Exit status 1 if a path did not end or delivered wrong elements.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 [[ $# -ge 1 && $1 != -* ]] || { sed -n '2,18s/^# \{0,1\}//p' "$0"; exit 2; }
@@ -68,6 +68,10 @@ threads() { # ROW COLUMN
 threads 'C++ proxy' 6
 threads 'Java proxy' 8
 printf '%-10s' '#wrong'
-for label in "${labels[@]}"; do awk '/wrong/ {n += $NF} END {printf "%16d", n}' "$output/$label.0.log"; done
+status=0
+for label in "${labels[@]}"; do
+  awk '/wrong/ {n += $NF} / cpu rank / {ended = 1} END {printf "%16s", ended ? n + 0 : "failed"; exit n || !ended}' "$output/$label.0.log" || status=1
+done
 echo
 echo "logs: $output"
+exit $status

@@ -29,7 +29,7 @@
 # may be set. SEED is random by default, and the script prints it. Ranks without their own GPU share one, in time slices
 # of milliseconds. Their checks are valid, but their times are not. GPUS overrides the number of GPUs. Requires nvcc,
 # and NCCL 2.28 or newer with its headers. NCCL_HOME and CUDA_HOME are their directories. The defaults are the
-# nvidia.nccl package of python3 and /usr/local/cuda.
+# nvidia.nccl package of python3 and /usr/local/cuda. Exit status 1 if a run did not end or found wrong bytes.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 [[ $# -ge 1 && $1 != -* ]] || { sed -n '2,32s/^# \{0,1\}//p' "$0"; exit 2; }
@@ -45,18 +45,20 @@ NCCL_HOME=${NCCL_HOME:-$(python3 -c 'import nvidia.nccl; print(list(nvidia.nccl.
 # LABEL RANKS RESULTS PROGRAM ARGUMENTS...: runs a process for each rank. NCCL logs the plugin's messages, and names its
 # threads. RESULTS selects the lines of rank 0 to print.
 run() {
-  local label=$1 ranks=$2 results=$3 program=$4 rank
+  local label=$1 ranks=$2 results=$3 program=$4 rank pids=() pid bad=0
   shift 4
   rm -f "$work/id"
   for ((rank = 0; rank < ranks; rank++)); do
     env NCCL_HOSTID="host$((rank / ${RANKS_PER_HOST:-1}))" NCCL_SOCKET_IFNAME="${NCCL_SOCKET_IFNAME:-lo}" NCCL_NET_PLUGIN="$plugin" NCCL_NET=Millrace MILLRACE_NET="$network" \
       NCCL_SET_THREAD_NAME=1 NCCL_DEBUG="${NCCL_DEBUG:-INFO}" NCCL_DEBUG_SUBSYS="${NCCL_DEBUG_SUBSYS:-NET}" \
       timeout -k 5 "${LIMIT:-90}" "$work/$program" "$rank" "$ranks" "$work/id" "$@" >"$output/$label.$rank.log" 2>&1 &
+    pids+=($!)
   done
-  wait
+  for pid in "${pids[@]}"; do wait "$pid" || bad=1; done
   echo "== $label"
   grep -hE "$results" "$output/$label.0.log" || true
-  grep -h '^rank .* wrong ' "$output/$label".?.log || { echo "failed:"; tail -n 5 "$output/$label".?.log; }
+  grep -h '^rank .* wrong ' "$output/$label".?.log || bad=1
+  [ $bad = 0 ] || { status=1; echo "failed:"; tail -n 5 "$output/$label".?.log; }
   grep -hoE 'GIN: rank .*, context .*: descriptors served by (Java|C): .*' "$output/$label".?.log || echo "nothing says that a descriptor was served"
   grep -hoE "GIN: rank .*, copies by the GPU's engines: .*" "$output/$label".?.log || true # no such line if all memory is host memory
   grep -hE '^rank .*threads' "$output/$label".?.log || true
@@ -114,6 +116,7 @@ compare_with_c() { # compares with nccl_gin's run of $network
   beside "gin_$network" "${labels[@]}"
 }
 
+status=0
 build_device nccl_gin
 build_device nccl_expert
 java=${JAVA:-$(command -v java || true)}
@@ -146,3 +149,4 @@ for network in ${NETWORKS:-shm socket}; do
   done
 done
 echo "logs: $output"
+exit $status

@@ -6,9 +6,10 @@
  * nccl_delays RANK RANKS ID_FILE ROUNDS
  *
  * Prints for each call its delay after the end of the kernel that puts. A synchronous call is measured at its return,
- * and a launch at the start of the launched kernel. Each call is measured behind a kernel that puts nothing, and behind
- * a kernel that puts. If CUBLAS names the library, the program also prints the speed of matrix products alone and
- * beside puts, and the time per put meanwhile.
+ * and a launch at the start of the launched kernel. Each call is measured behind a kernel that puts nothing, and
+ * behind a kernel that puts. Rank 1 also measures cudaDeviceSynchronize behind a kernel that puts nothing, while rank
+ * 0 puts. If CUBLAS names the library, the program also prints the speed of matrix products alone and beside puts, and
+ * the time per put meanwhile.
  */
 #include "gin_setting.cuh"
 #include <algorithm>
@@ -90,6 +91,9 @@ static void watch(const Words *words, std::atomic<bool> *stop) {
   }
 }
 
+enum { NOBODY, EVERYBODY, RANK_0 };
+static const char *PUTTING[] = {"no puts", "puts", "no puts, while the peer puts"};
+
 enum { SYNCHRONISE, FREE, COOPERATIVE, WHOLE, CALLS };
 static const char *NAMES[] = {"cudaDeviceSynchronize", "cudaFree", "cooperative launch", "kernel of all multiprocessors"};
 
@@ -155,7 +159,8 @@ int main(int argc, char **argv) {
   std::thread watcher(watch, words, &stop);
   uint32_t round = 0, wholes = 0;
   for (int call = 0; call < CALLS; call++)
-    for (int quiet = 1; quiet >= 0; quiet--) {
+    for (int putting = NOBODY; putting <= (call == SYNCHRONISE ? RANK_0 : EVERYBODY); putting++) {
+      bool quiet = putting == NOBODY || (putting == RANK_0 && rank > 0);
       std::vector<double> delays;
       everybody(s);
       run();
@@ -188,8 +193,9 @@ int main(int argc, char **argv) {
         delays.push_back(((until ? until : begunAt.load()) - endedAt.load()) / 1e3);
       }
       std::sort(delays.begin(), delays.end());
-      printf("rank %d %-30s behind %s: median %.1f, 99 %% %.1f, longest %.1f us\n", rank, NAMES[call], quiet ? "no puts" : "puts", delays[rounds / 2],
-             delays[rounds * 99 / 100], delays[rounds - 1]);
+      if (putting != RANK_0 || quiet)
+        printf("rank %d %-30s behind %s: median %.1f, 99 %% %.1f, longest %.1f us\n", rank, NAMES[call], PUTTING[putting], delays[rounds / 2],
+               delays[rounds * 99 / 100], delays[rounds - 1]);
     }
   stop = true;
   watcher.join();
