@@ -49,6 +49,7 @@ class WorkLauncherTest {
     private final AgentRunner runner = AgentRunner.start(device, new IdleProfile.Backoff(100, 100, 10_000, 100_000));
     private final AtomicReference<Throwable> failure = new AtomicReference<>();
     private final AtomicInteger released = new AtomicInteger();
+    private final AtomicInteger refused = new AtomicInteger();
     private final AtomicLong order = new AtomicLong();
 
     @AfterEach
@@ -98,11 +99,12 @@ class WorkLauncherTest {
         }
     }
 
-    private static EmulatedKernel launch(WorkLauncher launcher, KernelPlan plan, DeviceStream stream,
-            Runnable announce) {
+    /** Launches a plan as soon as the FIFO has room. Counts the launches that the full FIFO refused. */
+    private EmulatedKernel launch(WorkLauncher launcher, KernelPlan plan, DeviceStream stream, Runnable announce) {
         IdleProfile.Backoff idle = new IdleProfile.Backoff(100, 100, 10_000, 1_000_000);
         EmulatedKernel kernel = launchIfRoom(launcher, plan, stream, announce);
         while (kernel == null) {
+            refused.incrementAndGet();
             idle.idle(0);
             kernel = launchIfRoom(launcher, plan, stream, announce);
         }
@@ -254,9 +256,11 @@ class WorkLauncherTest {
                 thrown.set(e);
             }
         });
-        while (communicator.started(0, 1) < 0 || communicator.fifo().used() <= 1024 - CollectiveWork.BYTES) {
+        // The FIFO is full before the caller waits, because the last work item is stored before its kernel starts.
+        while (communicator.started(0, 1) < 0 || refused.get() == 0) {
             Thread.onSpinWait();
         }
+        assertEquals(1024, communicator.fifo().used());
         assertEquals(-1, communicator.completed(0, 1), "the host sees work completed that is still going on");
         failure.set(new MillraceException("the test aborted"));
         communicator.abort();
