@@ -61,8 +61,9 @@ class AddressesTest {
 
     @Test
     void anInterfaceWithoutAUsableAddressIsLeftOut() throws Exception {
+        // The address stays tentative for 255 s, a second for each probe. The kernel counts the probes in one byte.
         host.run("""
-                echo 10000 > /proc/sys/net/ipv6/conf/eth0/dad_transmits
+                echo 255 > /proc/sys/net/ipv6/conf/eth0/dad_transmits
                 ip addr add fd00::1/64 dev eth0
                 ip addr show dev eth0 | grep tentative
                 ip addr add 10.0.1.1/24 dev eth1""");
