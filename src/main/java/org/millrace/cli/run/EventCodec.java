@@ -2,7 +2,6 @@ package org.millrace.cli.run;
 
 import com.google.gson.Gson;
 import com.google.gson.GsonBuilder;
-import com.google.gson.JsonParseException;
 import java.util.Optional;
 
 /**
@@ -21,7 +20,11 @@ final class EventCodec {
         return PREFIX + event.getClass().getName() + '\t' + GSON.toJson(event);
     }
 
-    /** Returns the event in a line of a rank's output; empty for any other line. */
+    /**
+     * Returns the event in a line of a rank's output; empty for any other line.
+     *
+     * @throws IllegalArgumentException if the line has the prefix, but no complete event
+     */
     static Optional<RankEvent> decode(String line) {
         if (!line.startsWith(PREFIX)) {
             return Optional.empty();
@@ -29,8 +32,8 @@ final class EventCodec {
         String[] parts = line.substring(PREFIX.length()).split("\t", 2);
         try {
             return Optional.of(GSON.fromJson(parts[1], Class.forName(parts[0]).asSubclass(RankEvent.class)));
-        } catch (ClassNotFoundException | ClassCastException | JsonParseException unknown) {
-            throw new IllegalArgumentException("no event: " + line, unknown);
+        } catch (ClassNotFoundException | RuntimeException unknown) {
+            throw new IllegalArgumentException("not an event of a rank: " + line, unknown);
         }
     }
 }

@@ -147,14 +147,21 @@ public final class ProcessRanks implements Ranks {
         private void readOutput() {
             boolean[] last = {false};
             String[] memory = {null};
-            readLines(process.inputReader(), line -> {
-                int at = line.indexOf(OUT_OF_MEMORY);
-                memory[0] = at < 0 ? memory[0] : line.substring(at + OUT_OF_MEMORY.length());
-                Optional<RankEvent> event = EventCodec.decode(line);
-                event.ifPresentOrElse(events, () -> relay(line));
-                last[0] |= event.filter(one -> one instanceof RankEvent.Finished || one instanceof RankEvent.Failed)
-                        .isPresent();
-            });
+            try {
+                readLines(process.inputReader(), line -> {
+                    int at = line.indexOf(OUT_OF_MEMORY);
+                    memory[0] = at < 0 ? memory[0] : line.substring(at + OUT_OF_MEMORY.length());
+                    Optional<RankEvent> event = EventCodec.decode(line);
+                    event.ifPresentOrElse(events, () -> relay(line));
+                    last[0] |= event.filter(one -> one instanceof RankEvent.Finished || one instanceof RankEvent.Failed)
+                            .isPresent();
+                });
+            } catch (RuntimeException | Error failure) { // for example an event that other output of the rank has cut
+                if (!last[0]) {
+                    events.accept(RankEvent.Failed.of(rank, failure));
+                }
+                return;
+            }
             int status = waitFor();
             if (!last[0]) {
                 String why = memory[0] == null ? ExitStatus.text(status)

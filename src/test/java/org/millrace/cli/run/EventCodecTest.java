@@ -55,5 +55,12 @@ class EventCodecTest {
         String finished = EventCodec.encode(new RankEvent.Finished(3));
         String other = finished.replace(RankEvent.Finished.class.getName(), Times.class.getName());
         assertThrows(IllegalArgumentException.class, () -> EventCodec.decode(other));
+        String prefix = finished.substring(0, finished.indexOf('\t') + 1);
+        String name = RankEvent.Finished.class.getName();
+        for (String cut : List.of("", name, name + "\t", name + "\tnull", name + "\t{\"ra", name + "\t[]")) {
+            String line = prefix + cut;
+            String said = assertThrows(IllegalArgumentException.class, () -> EventCodec.decode(line), cut).getMessage();
+            assertEquals("not an event of a rank: " + line, said);
+        }
     }
 }

@@ -10,12 +10,14 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Messages about ranks whose process has ended. */
+/** Messages about ranks that do not report their own failure. */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ProcessRanksTest {
 
@@ -51,5 +53,20 @@ class ProcessRanksTest {
         assertEquals(1, events.size(), events.toString());
         String said = assertInstanceOf(RankEvent.Failed.class, events.getFirst()).message();
         assertTrue(said.contains("memory ran out: Java heap space"), said);
+    }
+
+    /** The rank's process continues until its standard input ends. */
+    @Test
+    void aRankWhoseEventIsCutHasFailed() throws InterruptedException {
+        String cut = EventCodec.encode(new RankEvent.Finished(0)).replaceFirst("}$", "");
+        List<String> command = List.of("sh", "-c", "echo '" + cut + "'; echo '" + cut + "'; cat");
+        BlockingQueue<RankEvent> events = new LinkedBlockingQueue<>();
+        ProcessRanks ranks = new ProcessRanks(1, rank -> command, rank -> Map.of(), events::add,
+                new PrintWriter(new StringWriter(), true));
+        ranks.start();
+        String said = assertInstanceOf(RankEvent.Failed.class, events.take()).message();
+        assertTrue(said.contains("not an event of a rank: " + cut), said);
+        ranks.stop();
+        assertTrue(events.isEmpty(), "one end of the rank: " + events);
     }
 }
