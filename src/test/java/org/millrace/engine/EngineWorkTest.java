@@ -11,6 +11,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
@@ -133,10 +134,7 @@ class EngineWorkTest extends EngineFixture {
                 });
                 WorkFifo fifo = device(communicator).fifo();
                 long deadline = System.nanoTime() + TIMEOUT.toNanos();
-                // The state of the thread alone does not show that the caller waits for room, because the caller also
-                // sleeps at other points. The FIFO must be full, too.
-                while ((fifo.hasRoom(CollectiveWork.BYTES) || caller.getState() != Thread.State.TIMED_WAITING)
-                        && System.nanoTime() < deadline) {
+                while (!waitsForRoom(caller) && System.nanoTime() < deadline) {
                     Thread.onSpinWait();
                 }
                 assertFalse(fifo.hasRoom(CollectiveWork.BYTES), "the FIFO is not full: " + fifo);
@@ -152,6 +150,19 @@ class EngineWorkTest extends EngineFixture {
                 ended.countDown();
             }
         });
+    }
+
+    /**
+     * Returns whether a thread idles because the FIFO had no room for its plan. The FIFO is already full before the
+     * thread requests room, because the plan before fills it.
+     */
+    private static boolean waitsForRoom(Thread caller) {
+        StackTraceElement[] stack = caller.getStackTrace();
+        return Arrays.stream(stack).anyMatch(frame -> frame.getMethodName().equals("idle")) && Arrays.stream(stack)
+                .filter(frame -> frame.getClassName().equals(PlanLauncher.class.getName()))
+                .map(StackTraceElement::getMethodName)
+                .toList()
+                .equals(List.of("launch"));
     }
 
     /**
