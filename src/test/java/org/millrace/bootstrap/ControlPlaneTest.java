@@ -7,6 +7,10 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.channels.Selector;
+import java.nio.channels.ServerSocketChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -14,7 +18,9 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.FutureTask;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
@@ -24,6 +30,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.MillraceException;
+import org.millrace.bootstrap.Rendezvous.BootstrapListener;
 
 /** Checks functions of the control plane with ranks that behave correctly. */
 @Timeout(120)
@@ -241,6 +248,36 @@ class ControlPlaneTest {
             assertTrue(message.contains("interrupted"), message);
             assertTrue(Thread.interrupted());
         }
+    }
+
+    /**
+     * Another thread asks rank 0 to leave while the control thread closes the listener for the last rank. The last rank
+     * has already closed its connection, so no later event wakes the control thread.
+     */
+    @Test
+    void aRequestToLeaveIsServedAlthoughTheListenerIsClosedMeanwhile() throws Exception {
+        JoinOptions options = JoinOptions.within(Ranks.TIMEOUT);
+        ServerSocketChannel listener =
+                Rendezvous.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), "rendezvous", "");
+        int port = ((InetSocketAddress) listener.getLocalAddress()).getPort();
+        CountDownLatch closed = new CountDownLatch(1);
+        AtomicReference<ControlLoop> zero = new AtomicReference<>();
+        Runnable whileTheListenerIsClosed = () -> {
+            try {
+                closed.await();
+            } catch (InterruptedException e) {
+                throw new AssertionError(e);
+            }
+            zero.get().leaveLater(Ranks.TIMEOUT);
+        };
+        zero.set(Coordinator.open(
+                new GroupState(RankIdentity.local(0, ""), 2), new BootstrapListener(listener,
+                        InetAddress.getLoopbackAddress(), Secret.of("", null), null, whileTheListenerIsClosed),
+                Selector.open(), options.sockets()));
+        zero.get().start();
+        RawRank.introduced("tcp:127.0.0.1:" + port, 1, 2).close();
+        closed.countDown();
+        Ranks.awaitNoThreadLeft();
     }
 
     @ParameterizedTest
