@@ -322,7 +322,7 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
         ended();
         // The socket of a registered channel is closed only when the selector removes the channel's key.
         selector.selectNow();
-        // The call above has also ended a wakeup. The request of the thread that woke the selector may still wait.
+        // The call above consumes an earlier wakeup, but the control thread has not yet served the request behind it.
         selector.wakeup();
     }
 
